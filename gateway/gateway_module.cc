@@ -88,8 +88,9 @@ int64_t MemoryBudgetBytes(const GatewaySettings& settings) {
 
 class GatewayModule : public Module {
  public:
-  GatewayModule(HostContext& host, const GatewaySettings& settings)
+  GatewayModule(HostContext& host, const GatewaySettings& settings, int64_t ready_wait_ms)
       : host_(host),
+        ready_wait_ms_(ready_wait_ms),
         listen_(settings.listen().empty() ? "127.0.0.1:8080" : settings.listen()),
         edge_options_(ReadEdgeOptions(settings)),
         address_percent_(settings.address_connection_percent()),
@@ -137,6 +138,10 @@ class GatewayModule : public Module {
             [this](Loop& loop) -> gateway::Worker& { return workers_.ForLoop(loop); },
             [this] { return accepting_.load(); }),
         gateway::RenderError);
+    // Load balancers that know no better send requests to whoever accepts connections: they are
+    // refused until there is a catalog, and go to another gateway. Without auth or catalog this
+    // gateway serves what it can.
+    workers_.AwaitReady(ready_wait_ms_);
     if (auto listening = edge_->Listen(listen_); !listening) return listening;
     host_.report_address("http", edge_->address());
     return {};
@@ -212,6 +217,7 @@ class GatewayModule : public Module {
   }
 
   HostContext& host_;
+  const int64_t ready_wait_ms_;
   const std::string listen_;
   gateway::EdgeOptions edge_options_;
   const int address_percent_;  // 0: the default
@@ -232,8 +238,9 @@ class GatewayModule : public Module {
 
 }  // namespace
 
-std::unique_ptr<Module> MakeGatewayModule(HostContext& host, const GatewaySettings& settings) {
-  return std::make_unique<GatewayModule>(host, settings);
+std::unique_ptr<Module> MakeGatewayModule(HostContext& host, const GatewaySettings& settings,
+                                          int64_t ready_wait_ms) {
+  return std::make_unique<GatewayModule>(host, settings, ready_wait_ms);
 }
 
 }  // namespace tollgate

@@ -1,6 +1,7 @@
 // The gateway as a module of a process: edge, endpoints and workers.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "common/host/host.h"
@@ -9,7 +10,10 @@
 
 namespace tollgate {
 
+// Its Start refuses connections until there are a catalog and a message of auth, for ready_wait_ms
+// at most.
 std::unique_ptr<Module> MakeGatewayModule(HostContext& host,
-                                          const config::v1::GatewaySettings& settings);
+                                          const config::v1::GatewaySettings& settings,
+                                          int64_t ready_wait_ms = 3'000);
 
 }  // namespace tollgate

@@ -25,14 +25,50 @@ class UnreachableCatalog : public CatalogClient {
   }
 };
 
+// Its first message comes `late_ms` after the stream has been opened.
+class LateCatalog : public CatalogClient {
+ public:
+  LateCatalog(Loop& loop, int64_t late_ms) : loop_(loop), late_ms_(late_ms) {}
+  std::unique_ptr<Subscription> WatchCatalog(
+      EngineKeys, WatchHandler<catalog::v1::WatchCatalogResponse> handler) override {
+    loop_.RunAfter(late_ms_, [handler = std::move(handler)] {
+      catalog::v1::WatchCatalogResponse message;
+      message.mutable_snapshot()->add_models()->set_id("a/b");
+      handler.on_message(std::move(message));
+    });
+    return std::make_unique<Subscription>();
+  }
+
+ private:
+  Loop& loop_;
+  const int64_t late_ms_;
+};
+
+class WatchedAuth : public gateway::testing::FakeAuth {
+ public:
+  explicit WatchedAuth(Loop& loop) : FakeAuth(loop), on_loop_(loop) {}
+  std::unique_ptr<Subscription> WatchKeys(
+      WatchHandler<auth::v1::WatchKeysResponse> handler) override {
+    on_loop_.Post([handler = std::move(handler)] { handler.on_message({}); });
+    return std::make_unique<Subscription>();
+  }
+
+ private:
+  Loop& on_loop_;
+};
+
 class UnreachableServices : public ClientFactory {
  public:
+  int64_t catalog_late_ms = -1;  // -1: catalog and auth are unreachable; else auth is there
+
   std::unique_ptr<AuthClient> Auth(Loop& loop) override {
+    if (catalog_late_ms >= 0) return std::make_unique<WatchedAuth>(loop);
     auto auth = std::make_unique<gateway::testing::FakeAuth>(loop);
     auth->down = true;
     return auth;
   }
-  std::unique_ptr<CatalogClient> Catalog(Loop&) override {
+  std::unique_ptr<CatalogClient> Catalog(Loop& loop) override {
+    if (catalog_late_ms >= 0) return std::make_unique<LateCatalog>(loop, catalog_late_ms);
     return std::make_unique<UnreachableCatalog>();
   }
   std::unique_ptr<RateLimitClient> RateLimit(Loop&) override {
@@ -62,8 +98,8 @@ class GatewayModuleTest : public ::testing::Test {
   ~GatewayModuleTest() override { std::filesystem::remove_all(folder_); }
 
   // Starts a gateway, fetches its model list, and stops it.
-  http::WholeResponse FetchModels() {
-    const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_);
+  http::WholeResponse FetchModels(int64_t ready_wait_ms = 0) {
+    const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_, ready_wait_ms);
     EXPECT_TRUE(module->Start().ok());
     http::WholeResponse answer;
     tollgate::testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<int> {
@@ -78,7 +114,7 @@ class GatewayModuleTest : public ::testing::Test {
       co_return 0;
     });
     // Not ready without contact to auth.
-    EXPECT_FALSE(module->Ready());
+    EXPECT_EQ(module->Ready(), services_.catalog_late_ms >= 0);
     module->Stop();
     return answer;
   }
@@ -102,9 +138,17 @@ TEST_F(GatewayModuleTest, ServesTheStoredCatalogWhileTheServiceIsUnreachable) {
   EXPECT_NE(answer.body.find(R"("id":"a/b")"), std::string::npos);
 }
 
+// A load balancer that has seen only the connection would send it requests (deploy/haproxy).
+TEST_F(GatewayModuleTest, AcceptsNoConnectionBeforeItHasACatalog) {
+  services_.catalog_late_ms = 200;
+  const http::WholeResponse answer = FetchModels(60'000);
+  EXPECT_EQ(answer.head.status, 200);
+  EXPECT_NE(answer.body.find(R"("id":"a/b")"), std::string::npos);
+}
+
 TEST_F(GatewayModuleTest, InvalidSettingsPreventTheStart) {
   const auto problem = [this] {
-    const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_);
+    const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_, 0);
     const Result<void> started = module->Start();
     module->Stop();
     return started.ok() ? std::string() : started.error().internal;

@@ -1,6 +1,7 @@
 #include "gateway/worker/worker_pool.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "common/clients/catalog_cache.h"
 #include "common/observability/log.h"
@@ -103,6 +104,7 @@ void WorkerPool::OpenStreams() {
   WatchHandler<auth::v1::WatchKeysResponse> keys;
   keys.on_message = [this](auth::v1::WatchKeysResponse message) {
     OnKeyMessage(std::move(message));
+    ReportProgress();
   };
   keys.on_lost = [](const Error& error) {
     log::Warn("key change stream lost", {{"reason", error.ToString()}});
@@ -118,6 +120,7 @@ void WorkerPool::OpenStreams() {
                                   {"models", view->snapshot().models_size()}});
     PostToEach([view](Worker& worker) { worker.catalog = view; });
     has_catalog_.store(true, std::memory_order_release);
+    ReportProgress();
   };
   // The last snapshot stays valid for as long as the outage lasts (docs/design/limits.md 8).
   catalog.on_lost = [](const Error& error) {
@@ -131,6 +134,17 @@ bool WorkerPool::Ready() const {
   return has_catalog_.load(std::memory_order_acquire) &&
          host_.clock.MonotonicUs() - last_auth_message_us_.load(std::memory_order_relaxed) <=
              kAuthSilenceUs;
+}
+
+void WorkerPool::ReportProgress() {
+  // With the lock, so that no wait begins between its look at Ready() and this call.
+  const std::lock_guard lock(progress_mutex_);
+  progress_.notify_all();
+}
+
+void WorkerPool::AwaitReady(int64_t max_ms) {
+  std::unique_lock lock(progress_mutex_);
+  progress_.wait_for(lock, std::chrono::milliseconds(max_ms), [this] { return Ready(); });
 }
 
 void WorkerPool::Stop() {

@@ -5,7 +5,10 @@
 #include <prometheus/histogram.h>
 
 #include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,10 +32,14 @@ class WorkerPool {
   Worker& ForLoop(Loop& loop) { return *workers_[static_cast<size_t>(loop.index())]; }
   // A catalog has been received, and a message from auth within the last 30 s. Thread-safe.
   bool Ready() const;
+  // Returns once Ready(), or after max_ms. Not on a loop's thread.
+  void AwaitReady(int64_t max_ms);
 
  private:
   void OpenStreams();
   void OnKeyMessage(auth::v1::WatchKeysResponse message);
+  // Wakes AwaitReady.
+  void ReportProgress();
   // Posts the callback to each worker's loop. Thread-safe.
   void PostToEach(std::function<void(Worker&)> callback);
   // Runs the callback on each loop in turn and waits for it.
@@ -52,6 +59,8 @@ class WorkerPool {
   prometheus::Histogram& change_seconds_;
   std::atomic<bool> has_catalog_{false};
   std::atomic<int64_t> last_auth_message_us_{INT64_MIN / 2};
+  std::mutex progress_mutex_;
+  std::condition_variable progress_;  // of what Ready() asks for
 };
 
 }  // namespace tollgate::gateway

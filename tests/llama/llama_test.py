@@ -405,7 +405,8 @@ class Pool(Case):
             self.booked_as_told(answer)
         self.assertEqual(list(whole)[-1], "[DONE]", "the other engine's answer was not whole")
         there.pair[dead].start()
-        wait_for("the engine's return", lambda: there.metric("engine_available", ("one", "two")[dead]) == 1)
+        # Until it has its whole share again (router.slow_start_seconds).
+        wait_for("the engine's return", lambda: there.metric("engine_weight", ("one", "two")[dead]) == 1)
         streams = [self.begin() for _ in range(2)]
         self.assertEqual(sorted(engine for *_, engine in streams), [0, 1])
         for stream, *_ in streams:

@@ -19,9 +19,9 @@ def holds(state):
     return int(query(cluster, f"SELECT count(*) FROM hold WHERE state = {state}"))
 
 
-def may_fail(call, killed_at):
-    """It ran when the router was lost, and had begun."""
-    if not call["at"] <= killed_at <= call["at"] + call["seconds"]:
+def may_fail(call, killing_at, killed_at):
+    """It ran when the router was lost, between the two times, and had begun."""
+    if not (call["at"] <= killed_at and killing_at <= call["at"] + call["seconds"]):
         return False
     return call["begun"] if call["streamed"] else killed_at - call["at"] >= ENGINE_S and call["error"].startswith("503 ")
 
@@ -34,6 +34,7 @@ cut_from_billing(cluster, router)
 # Answers end there, and their callers have them whole: the outbox has their settlements.
 cluster.wait("answers end in the outbox", lambda: metric(cluster, router.name, "tollgate_router_outbox_depth") >= 2, 60)
 expired = holds(EXPIRED_CHARGED) + holds(EXPIRED_VOID)
+killing_at = time.monotonic()
 router.kill()
 killed_at = time.monotonic()
 volume = f"{cluster.folder}/volumes/router-1"
@@ -46,7 +47,7 @@ router.start()
 cluster.machine.wait_healthy(["router-1"], 120)
 calls.more(CALLS)
 calls.end()
-none_failed(calls, "calls that the lost router had not begun", allowed=lambda one: may_fail(one, killed_at))
+none_failed(calls, "calls that the lost router had not begun", allowed=lambda one: may_fail(one, killing_at, killed_at))
 cluster.wait("no hold is open", lambda: query(cluster, "SELECT count(*) FROM hold WHERE state = 1") == "0", 180)
 cluster.tollgate("verify-ledger", timeout=300)
 whole, failed, charged = len(calls.calls) - len(calls.failed()), len(calls.failed()), cluster.requests()
