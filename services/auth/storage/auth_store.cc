@@ -15,6 +15,7 @@ using sql::SqlResult;
 namespace {
 
 constexpr int kReadAttempts = 3;
+constexpr size_t kDigestBytes = 32;
 constexpr std::chrono::seconds kSoon(3);
 // Names a pepper without telling anything about it.
 std::string PepperId(const std::string& pepper) {
@@ -94,6 +95,7 @@ Result<void> AuthStore::ReadSoon(const std::function<SqlResult<void>(sql::Connec
 
 std::optional<Result<v1::VerifyKeyResponse>> AuthStore::Vouch(
     const v1::VerifyKeyRequest& request) const {
+  if (request.key_digest().size() != kDigestBytes) return v1::VerifyKeyResponse();  // of no key
   if (!vouching_) return std::nullopt;
   auto kept = memory_.Find(HmacSha256(options_.pepper, request.key_digest()));
   if (!kept) return Unavailable("the key database is unreachable, and the key not in memory");
@@ -107,7 +109,6 @@ std::optional<Result<v1::VerifyKeyResponse>> AuthStore::Vouch(
 
 Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& request) {
   v1::VerifyKeyResponse response;
-  if (request.key_digest().size() != 32) return response;
   if (auto vouched = Vouch(request)) return std::move(*vouched);
   const std::vector<std::string> lookups = LookupsOf(request.key_digest());
   std::vector<sql::Param> params;

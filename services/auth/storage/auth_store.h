@@ -46,7 +46,7 @@ class AuthStore {
   KeyMemory& memory() { return memory_; }
   // While true, VerifyKey answers from memory and does not ask the database.
   void set_vouching(bool vouching) { vouching_ = vouching; }
-  // The answer from memory; nullopt while the database is to be asked. Never blocks.
+  // The answer without the database; nullopt while it is to be asked. Never blocks.
   std::optional<Result<v1::VerifyKeyResponse>> Vouch(const v1::VerifyKeyRequest& request) const;
 
   // The version of the latest change.

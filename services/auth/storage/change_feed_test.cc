@@ -193,6 +193,11 @@ TEST_F(ChangeFeedTest, AReplicaVouchesForAWhileWhenItsDatabaseIsUnreachable) {
   EXPECT_TRUE(vouched->vouched());
   EXPECT_EQ(vouched->key().state(), v1::KEY_STATE_DISABLED);
   EXPECT_FALSE(verify(KeyDigest("unknown"))) << "503, not 401";
+  v1::VerifyKeyRequest malformed;
+  malformed.set_key_digest("short");
+  const auto of_no_key = store_a_->Vouch(malformed);
+  ASSERT_TRUE(of_no_key && of_no_key->ok()) << "no key has such a digest";
+  EXPECT_FALSE((*of_no_key)->found());
   clock_.Advance(9'000'000);
   const size_t before = received.size();
   feed.Step();
