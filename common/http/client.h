@@ -23,6 +23,9 @@ struct Origin {
   std::string host;  // name or address, IPv6 without brackets
   uint16_t port = 80;
   bool tls = false;
+  // Where to connect, in place of the host's addresses; empty: the host is looked up. The host
+  // stays what the Host header and the certificate are about.
+  std::string address;
 
   friend bool operator==(const Origin&, const Origin&) = default;
 };

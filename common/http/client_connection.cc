@@ -79,7 +79,8 @@ Task<error_code> ClientConnection::Connect(const ClientOptions& options) {
 
 Task<Resolver::Answer> ClientConnection::Resolve(const ClientOptions& options) {
   Resolver::Answer answer;
-  const auto literal = asio::ip::make_address(origin_.host, answer.error);
+  const std::string& host = origin_.address.empty() ? origin_.host : origin_.address;
+  const auto literal = asio::ip::make_address(host, answer.error);
   if (!answer.error) {
     answer.addresses.push_back(literal);
     co_return answer;
@@ -91,7 +92,7 @@ Task<Resolver::Answer> ClientConnection::Resolve(const ClientOptions& options) {
     ~Scope() { *member = nullptr; }
   } scope{&look_up_};
   look_up_ = &look_up;
-  co_return co_await look_up.Run(origin_.host);
+  co_return co_await look_up.Run(host);
 }
 
 Task<error_code> ClientConnection::ConnectSocket(const ClientOptions& options) {

@@ -94,7 +94,8 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
  private:
   struct OriginHash {
     size_t operator()(const Origin& origin) const {
-      return std::hash<std::string>()(origin.host) * 31 + origin.port + (origin.tls ? 1 : 0);
+      return std::hash<std::string>()(origin.address.empty() ? origin.host : origin.address) * 31 +
+             origin.port + (origin.tls ? 1 : 0);
     }
   };
   void PruneLater();

@@ -190,6 +190,17 @@ TEST(Client, RetriesOnceWhenAReusedConnectionIsLostBeforeTheResponse) {
   EXPECT_EQ(server.accepted(), 3);
 }
 
+TEST(Client, ConnectsToTheAddressAndNamesTheHost) {
+  TestServer server;
+  ClientRequest request = To(server.port(), "/host");
+  request.origin.host = "engines.invalid";
+  EXPECT_TRUE(FetchOnce(request).failed) << "there is no such host";
+  request.origin.address = "127.0.0.1";
+  const Outcome outcome = FetchOnce(request);
+  EXPECT_EQ(outcome.status, 200);
+  EXPECT_EQ(outcome.body, "[engines.invalid:" + std::to_string(server.port()) + "]");
+}
+
 TEST(Client, AFreshConnectionIsNeverRetried) {
   ScriptedServer server(
       {{"", true, false}, {"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true, false}});

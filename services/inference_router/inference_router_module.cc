@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "common/http/tls.h"
 #include "common/observability/disk_metrics.h"
 #include "common/observability/log.h"
+#include "common/rpc/resolver.h"
 #include "services/inference_router/admin/engine_admin_rpc.h"
 #include "services/inference_router/balancer/health_checker.h"
 #include "services/inference_router/rpc/callers.h"
@@ -91,7 +91,8 @@ class InferenceRouterModule : public Module {
   router::RoutingOptions TableOptions() const;
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<router::EventSink> sink);
   Task<Result<inference::v1::CountTokensResponse>> Count(inference::v1::CountTokensRequest request);
-  void OnCatalog(const catalog::v1::Snapshot& snapshot);
+  void OnCatalog(catalog::v1::Snapshot snapshot);
+  void BuildTable();
   void ScheduleGauges();
 
   HostContext& context_;
@@ -110,9 +111,13 @@ class InferenceRouterModule : public Module {
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> watch_;
   std::unique_ptr<router::HealthChecker> health_;
+  catalog::v1::Snapshot snapshot_;  // of the table
+  rpc::Resolver engine_names_;      // of engines whose addresses are engines
+  const router::AddressesOf addresses_of_ = [this](const std::string& target) {
+    return rpc::IsName(target) ? engine_names_.AddressesOf(target) : std::vector<std::string>();
+  };
   Loop::TimerId gauges_timer_ = 0;
-  int64_t outbox_empty_us_ = 0;          // when it was last seen so; of the gauges' timer
-  std::set<std::string> shown_engines_;  // that have metrics; of the same timer
+  int64_t outbox_empty_us_ = 0;  // when it was last seen so; of the gauges' timer
   std::atomic<bool> started_{false};
 };
 
@@ -164,6 +169,8 @@ router::RoutingOptions InferenceRouterModule::TableOptions() const {
   options.slow_start_us =
       settings_.slow_start_seconds() < 0 ? 0 : SecondsOr(settings_.slow_start_seconds(), 10) * 1000;
   options.now_us = context_.clock.MonotonicUs();
+  options.zone = settings_.zone();
+  options.addresses_of = addresses_of_;
   return options;
 }
 
@@ -183,8 +190,8 @@ Result<void> InferenceRouterModule::Start() {
   if (!salt_key.empty() && salt_key.size() < kMinCacheSaltKey) {
     return Internal("router.cache_salt_key must have at least 32 characters");
   }
-  metrics_ = std::make_unique<router::RouterMetrics>();
   const router::WorkerOptions options = Options();
+  metrics_ = std::make_unique<router::RouterMetrics>(options.session.answer_timeout_ms * 1000);
   for (int i = 0; i < context_.loops.size(); ++i) {
     Loop& loop = context_.loops.loop(i);
     loop.RunAndWait([&] {
@@ -202,29 +209,37 @@ Result<void> InferenceRouterModule::Start() {
         SecondsOr(settings_.health_check_seconds(), 5));
     health_->Start();
     catalog_ = context_.clients.Catalog(first);
-    watch_ = WatchCatalogCached(
-        first, *catalog_, {.file = settings_.catalog_cache_file(), .with_engines = true},
-        {[this](catalog::v1::WatchCatalogResponse message) { OnCatalog(message.snapshot()); },
-         [](const Error& error) {
-           log::Warn("catalog stream lost; keeping the last snapshot",
-                     {{"error", error.ToString()}});
-         }});
+    watch_ = WatchCatalogCached(first, *catalog_,
+                                {.file = settings_.catalog_cache_file(), .with_engines = true},
+                                {[this](catalog::v1::WatchCatalogResponse message) {
+                                   OnCatalog(std::move(*message.mutable_snapshot()));
+                                 },
+                                 [](const Error& error) {
+                                   log::Warn("catalog stream lost; keeping the last snapshot",
+                                             {{"error", error.ToString()}});
+                                 }});
     ScheduleGauges();
   });
   started_ = true;
   return {};
 }
 
-void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
-  std::shared_ptr<const router::RoutingTable> before = table_.Get();
-  const router::RoutingOptions options = TableOptions();
-  auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get(), options);
+void InferenceRouterModule::OnCatalog(catalog::v1::Snapshot snapshot) {
+  snapshot_ = std::move(snapshot);
+  BuildTable();
+  const auto table = table_.Get();
   for (const std::string& engine : table->unusable()) {
     log::Error("ignoring an engine with an invalid base_url", {{"engine", engine}});
   }
-  log::Info("catalog updated", {{"version", snapshot.version()},
-                                {"models", snapshot.models_size()},
+  log::Info("catalog updated", {{"version", snapshot_.version()},
+                                {"models", snapshot_.models_size()},
                                 {"engines", table->engines().size()}});
+}
+
+void InferenceRouterModule::BuildTable() {
+  std::shared_ptr<const router::RoutingTable> before = table_.Get();
+  const router::RoutingOptions options = TableOptions();
+  auto table = std::make_shared<const router::RoutingTable>(snapshot_, before.get(), options);
   drained_.Mark(*table, options.now_us);
   table_.Set(table);
   drained_.Mark(*table, options.now_us);
@@ -238,23 +253,17 @@ void InferenceRouterModule::ScheduleGauges() {
     if (depth == 0 || outbox_empty_us_ == 0) outbox_empty_us_ = checked_us;
     metrics_->outbox_depth.Set(static_cast<double>(depth));
     metrics_->outbox_waiting.Set(static_cast<double>(checked_us - outbox_empty_us_) / 1e6);
+    if (const auto table = table_.Get();
+        table != nullptr && table->AddressesChanged(addresses_of_)) {
+      BuildTable();
+      log::Info("addresses of engines have changed", {{"engines", table_.Get()->engines().size()}});
+    }
     if (auto table = table_.Get()) {
       const int64_t now_us = context_.clock.MonotonicUs();
-      int available = 0;
-      std::set<std::string> gone = std::move(shown_engines_);
-      shown_engines_.clear();
-      for (const auto& engine : table->engines()) {
-        const bool takes = engine->Available(now_us);
-        available += takes ? 1 : 0;
-        metrics_->SetEngine(engine->id(), takes, engine->running(),
-                            engine->engine().max_concurrency(), engine->work());
-        metrics_->SetEngineShare(engine->id(), engine->Share(now_us));
-        metrics_->SetEngineLoad(engine->id(), engine->load(), now_us);
-        shown_engines_.insert(engine->id());
-        gone.erase(engine->id());
-      }
-      for (const std::string& engine : gone) metrics_->DropEngine(engine);
-      metrics_->engines_available.Set(available);
+      metrics_->engines.Show(*table, now_us);
+      const auto available = std::ranges::count_if(
+          table->engines(), [now_us](const auto& engine) { return engine->Available(now_us); });
+      metrics_->engines_available.Set(static_cast<double>(available));
       metrics_->engines_known.Set(static_cast<double>(table->engines().size()));
     }
     ScheduleGauges();

@@ -1,11 +1,13 @@
-"""What the scripts of this folder share: a cluster of docker-compose.yml, callers whose failures are counted, a line for the record.
+"""What the scripts of this folder share: a cluster of docker-compose.yml, its catalog, callers whose failures are counted, a line for the record.
 
     tests/operations/run PROGRAMS WEB PACKAGES SCRIPT
 
 TOLLGATE_OPERATIONS=full makes answers of a minute and more rounds; without it they are short."""
+import atexit
 import json
 import os
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "compose"))
@@ -28,6 +30,35 @@ CLUSTERS = []
 def start(change=lambda project: [], before_up=lambda machine: None):
     CLUSTERS.append(Cluster(*sys.argv[1:4], change, before_up))
     return CLUSTERS[-1]
+
+
+DEMO_CATALOG = "./deploy/config/catalog.demo.yaml"
+
+
+class Catalog:
+    """A catalog in place of the demonstration's, in one file that is mounted alone, so it keeps its inode."""
+
+    def __init__(self, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+            self.path = file.name
+        os.chmod(self.path, 0o644)
+        atexit.register(os.unlink, self.path)
+        self.write(text)
+
+    @staticmethod
+    def demo():
+        with open(os.path.join(HERE, "../..", DEMO_CATALOG), encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, text):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def mount(self, project):
+        for name in ("catalog-1", "catalog-2"):
+            service = project["services"][name]
+            service["volumes"] = [one.replace(DEMO_CATALOG, self.path) for one in service["volumes"]]
+            check(any(one.startswith(self.path) for one in service["volumes"]), f"{name} has another catalog")
 
 
 def load(cluster, **more):

@@ -1,17 +1,13 @@
 """A workspace gets engines of its own while it has load, as docs/operations/workspace-load.md says, is stopped and goes on, and goes back to the
 shared ones. No request fails but those that began while it was stopped, no answer is cut."""
-import atexit
 import json
-import os
-import tempfile
 import time
 import urllib.request
 
-from operation import CALLS, NAME, books_are_right, check, load, metric, none_failed, record, start
+from operation import CALLS, NAME, Catalog, books_are_right, check, load, metric, none_failed, record, start
 
 MODEL = "demo/own"
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/config/catalog.demo.yaml"), encoding="utf-8") as file:
-    SHARED = file.read()
+SHARED = Catalog.demo()
 OWN = SHARED.replace("models:\n", f"""models:
   - id: {MODEL}
     engine_model: demo/sim-small
@@ -31,24 +27,12 @@ OWN = SHARED.replace("models:\n", f"""models:
         base_url: ${env:TOLLGATE_ENGINE_2}
         max_concurrency: 64
 """, 1)
-# Of this file as containers see it: a file that is mounted alone keeps its inode.
-with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as catalog:
-    catalog.write(SHARED)
-os.chmod(catalog.name, 0o644)
-atexit.register(os.unlink, catalog.name)
+catalog = Catalog(SHARED)
 
 
 def with_own_catalog(project):
-    for name in ("catalog-1", "catalog-2"):
-        service = project["services"][name]
-        service["volumes"] = [one.replace("./deploy/config/catalog.demo.yaml", catalog.name) for one in service["volumes"]]
-        check(any(one.startswith(catalog.name) for one in service["volumes"]), f"{name} has another catalog")
+    catalog.mount(project)
     return []
-
-
-def write(text):
-    with open(catalog.name, "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def models(key):
@@ -72,7 +56,7 @@ cluster.tollgate("workspace", "create", "Other", "--id", "other")
 other = json.loads(cluster.tollgate("--json", "key", "create", "--workspace", "other", "--name", "test"))["secret"]
 shared = load(cluster)
 shared.more(CALLS)
-write(OWN)
+catalog.write(OWN)
 cluster.wait("the workspace has its model", lambda: everywhere(cluster.key, True))
 check(everywhere(other, False), "another workspace has the model, too")
 # The customer changes the name of the model; what runs ends where it is.
@@ -93,7 +77,7 @@ back = load(cluster)
 own.end()
 cluster.wait("nothing runs on its engine", lambda: not sum(
     metric(cluster, name, 'tollgate_router_engine_running_requests{engine="own-1"') for name in routers))
-write(SHARED)
+catalog.write(SHARED)
 cluster.wait("the model is gone", lambda: everywhere(cluster.key, False))
 back.more(CALLS)
 back.end()

@@ -86,9 +86,9 @@ class TestServer {
     if (path == "/echo") {
       co_await exchange.Send(
           {200, {{"content-type", "text/plain"}}, std::move(exchange.mutable_request().body)});
-    } else if (path == "/authorization") {
-      co_await exchange.Send(
-          {200, {}, "[" + std::string(exchange.request().header("authorization")) + "]"});
+    } else if (path == "/authorization" || path == "/host") {
+      const std::string name = path.substr(1);
+      co_await exchange.Send({200, {}, "[" + std::string(exchange.request().header(name)) + "]"});
     } else if (path == "/big") {
       co_await exchange.Send({200, {}, std::string(8 << 20, 'b')});
     } else if (path == "/stream") {

@@ -18,6 +18,7 @@ namespace tollgate::catalog {
 namespace {
 
 // Far above any real limit, and small enough that no arithmetic on it overflows.
+constexpr char kNameRule[] = "must be 1 to 96 letters, digits, dots, hyphens or underscores";
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
 // Of an engine: what makes a larger difference is no relation of machines.
 constexpr int32_t kMaxWeight = 1'000;
@@ -96,7 +97,7 @@ class Builder {
       AddProblem({.list = "pools", .index = index, .field = field}, what, message);
     };
     if (!IsName(from.name())) {
-      report("name", "must be 1 to 96 letters, digits, dots, hyphens or underscores");
+      report("name", kNameRule);
     } else if (!pools_.insert(from.name()).second) {
       report("name", "is used by two pools");
     }
@@ -116,7 +117,7 @@ class Builder {
                  message);
     };
     if (!IsName(from.id())) {
-      report("id", "must be 1 to 96 letters, digits, dots, hyphens or underscores");
+      report("id", kNameRule);
     } else if (!engines_.insert(from.id()).second) {
       report("id", "is used by two engines");
     }
@@ -131,6 +132,7 @@ class Builder {
       report("weight",
              "must be from 0 (only while no other engine can) to " + std::to_string(kMaxWeight));
     }
+    if (!from.zone().empty() && !IsName(from.zone())) report("zone", kNameRule);
     v1::Engine& engine = *pool.add_engines();
     engine.set_id(from.id());
     if (kind != kEngineKinds.end()) engine.set_kind(kind->second);
@@ -139,6 +141,8 @@ class Builder {
     engine.set_max_concurrency(from.max_concurrency());
     engine.set_shared_cache(from.shared_cache());
     engine.set_weight(weight);
+    engine.set_each_address(from.each_address());
+    engine.set_zone(from.zone());
   }
 
   using ReportFn = std::function<void(const std::string& field, const std::string& message)>;

@@ -77,6 +77,8 @@ TEST(CatalogRules, AnEngineHasAWeightOfOneUnlessTheFileSaysAnother) {
   const auto with = [](const std::string& weight) {
     return CatalogWith("max_concurrency: 64", "weight: " + weight);
   };
+  EXPECT_THAT(Problem(CatalogWith("max_concurrency: 64", "zone: here and there")),
+              HasSubstr("engine \"engine-1\": zone: must be 1 to 96 letters"));
   const auto weight = [](const std::string& text, int engine) {
     const auto result = Build(text);
     return result ? result->pools(0).engines(engine).weight() : -1;
@@ -344,13 +346,16 @@ pools:
   - name: p
     engines:
       - {id: one, kind: vllm, base_url: "http://127.0.0.1:1"}
-      - {id: two, kind: vllm, base_url: "http://127.0.0.1:2", shared_cache: true}
+      - {id: two, kind: vllm, base_url: "http://127.0.0.1:2", shared_cache: true, each_address: true, zone: z-1}
 )");
   ASSERT_TRUE(result) << testing::PrintToString(result.error());
   EXPECT_FALSE(result->models(0).allow_chat_template());
   EXPECT_TRUE(result->models(1).allow_chat_template());
   EXPECT_FALSE(result->pools(0).engines(0).shared_cache());
   EXPECT_TRUE(result->pools(0).engines(1).shared_cache());
+  EXPECT_FALSE(result->pools(0).engines(0).each_address());
+  EXPECT_TRUE(result->pools(0).engines(1).each_address());
+  EXPECT_EQ(result->pools(0).engines(1).zone(), "z-1");
 }
 
 }  // namespace

@@ -23,12 +23,18 @@ uint16_t NextNumber() {
 
 }  // namespace
 
-EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t slow_start_us)
+EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t slow_start_us,
+                         bool remote)
     : engine_(std::move(engine)),
       base_(std::move(base)),
       number_(NextNumber()),
       slow_start_us_(slow_start_us),
+      remote_(remote),
       weight_(engine_.has_weight() ? engine_.weight() : 1) {}
+
+std::string_view EngineState::catalog_id() const {
+  return std::string_view(id()).substr(0, id().find('@'));  // no id of the catalog has one
+}
 
 bool EngineState::TryEnter(int64_t work) {
   const int64_t limit = engine_.max_concurrency();

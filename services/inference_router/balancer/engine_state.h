@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "common/http/client.h"
 #include "services/inference_router/balancer/engine_load.h"
@@ -18,11 +19,18 @@ class EngineState {
  public:
   // slow_start_us: over which an engine that has come back gets a growing share; 0: it has its
   // whole share at once.
-  EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t slow_start_us = 0);
+  // remote: it is in another zone than this process (ADR 0036).
+  EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t slow_start_us = 0,
+              bool remote = false);
 
+  // Of an address of an engine with `each_address`: "ID@ADDRESS".
   const std::string& id() const { return engine_.id(); }
+  // Without the address; for records that outlive it.
+  std::string_view catalog_id() const;
   const catalog::v1::Engine& engine() const { return engine_; }
   const http::BaseUrl& base() const { return base_; }
+
+  bool remote() const { return remote_; }
 
   // Engines are numbered as they are made, from 1, and again from 1 after 65,535: two of one number
   // would only share hints (prefix_table.h).
@@ -109,6 +117,7 @@ class EngineState {
   const http::BaseUrl base_;
   const uint16_t number_;
   const int64_t slow_start_us_;
+  const bool remote_;
   std::atomic<int64_t> running_{0};
   std::atomic<int64_t> work_{0};
   // Of load_, for the choice of an engine: without a lock.

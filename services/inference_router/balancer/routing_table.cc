@@ -10,7 +10,7 @@ namespace {
 bool Same(const catalog::v1::Engine& a, const catalog::v1::Engine& b) {
   return a.id() == b.id() && a.kind() == b.kind() && a.base_url() == b.base_url() &&
          a.api_key() == b.api_key() && a.max_concurrency() == b.max_concurrency() &&
-         a.shared_cache() == b.shared_cache();
+         a.shared_cache() == b.shared_cache() && a.zone() == b.zone();
 }
 
 EnginePointer FindSame(const RoutingTable* previous, const catalog::v1::Engine& engine) {
@@ -25,14 +25,29 @@ EnginePointer FindSame(const RoutingTable* previous, const catalog::v1::Engine& 
 // router all are alike.
 EnginePointer MakeEngine(const catalog::v1::Engine& engine, http::BaseUrl base,
                          const RoutingTable* previous, const RoutingOptions& options) {
-  auto state = std::make_shared<EngineState>(engine, std::move(base), options.slow_start_us);
+  const bool remote = !options.zone.empty() && engine.zone() != options.zone;
+  auto state =
+      std::make_shared<EngineState>(engine, std::move(base), options.slow_start_us, remote);
   if (previous == nullptr) return state;
   state->BeginSlowStart(options.now_us);
   for (const EnginePointer& known : previous->engines()) {
-    if (known->id() != engine.id() || known->engine().base_url() != engine.base_url()) continue;
+    if (known->engine().base_url() != engine.base_url()) continue;
+    // An engine whose addresses were not known yet was one engine.
+    if (known->id() != engine.id() && known->id() != state->catalog_id()) continue;
     state->BeginSlowStart(known->slow_since_us());
   }
   return state;
+}
+
+std::string TargetOf(const http::Origin& origin) {
+  return origin.host + ":" + std::to_string(origin.port);
+}
+
+std::vector<std::string> SortedAddresses(const AddressesOf& addresses_of,
+                                         const std::string& target) {
+  std::vector<std::string> addresses = addresses_of(target);
+  std::sort(addresses.begin(), addresses.end());
+  return addresses;
 }
 
 PriorityClass ClassOf(catalog::v1::Priority priority) {
@@ -62,20 +77,7 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
     if (parts.queue == nullptr) parts.queue = std::make_shared<WaitQueue>(options.queue);
     if (parts.retries == nullptr) parts.retries = std::make_shared<RetryBudget>();
     for (const catalog::v1::Engine& engine : pool.engines()) {
-      EnginePointer state = FindSame(previous, engine);
-      if (state == nullptr) {
-        std::optional<http::BaseUrl> base = http::ParseBaseUrl(engine.base_url());
-        if (!base) {
-          unusable_.push_back(engine.id());
-          continue;
-        }
-        state = MakeEngine(engine, *std::move(base), previous, options);
-      } else {
-        state->set_weight(engine.has_weight() ? engine.weight() : 1);
-      }
-      engines.push_back(state);
-      engines_.push_back(state);
-      pools_.push_back(pool.name());
+      AddEngine(pool.name(), engine, previous, options, engines);
     }
     if (engines.size() > 1 && parts.prefixes == nullptr) {
       parts.prefixes = std::make_shared<PrefixTable>(engines.size());
@@ -108,6 +110,47 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
     unlisted_ = route_of(snapshot.unlisted());
     unlisted_->unlisted = true;
   }
+}
+
+void RoutingTable::AddEngine(const std::string& pool, const catalog::v1::Engine& engine,
+                             const RoutingTable* previous, const RoutingOptions& options,
+                             std::vector<EnginePointer>& engines) {
+  const auto add = [&](const catalog::v1::Engine& one, http::BaseUrl base) {
+    EnginePointer state = FindSame(previous, one);
+    if (state == nullptr) {
+      state = MakeEngine(one, std::move(base), previous, options);
+    } else {
+      state->set_weight(one.has_weight() ? one.weight() : 1);
+    }
+    engines.push_back(state);
+    engines_.push_back(state);
+    pools_.push_back(pool);
+  };
+  const std::optional<http::BaseUrl> base = http::ParseBaseUrl(engine.base_url());
+  if (!base) {
+    unusable_.push_back(engine.id());
+    return;
+  }
+  std::vector<std::string> addresses;
+  if (engine.each_address() && options.addresses_of != nullptr) {
+    const std::string target = TargetOf(base->origin);
+    addresses = SortedAddresses(options.addresses_of, target);
+    addresses_[target] = addresses;
+  }
+  for (const std::string& address : addresses) {
+    catalog::v1::Engine one = engine;
+    http::BaseUrl there = *base;
+    there.origin.address = address.substr(0, address.rfind(':'));
+    one.set_id(engine.id() + "@" + there.origin.address);
+    add(one, std::move(there));
+  }
+  if (addresses.empty()) add(engine, *base);
+}
+
+bool RoutingTable::AddressesChanged(const AddressesOf& addresses_of) const {
+  return std::any_of(addresses_.begin(), addresses_.end(), [&](const auto& known) {
+    return SortedAddresses(addresses_of, known.first) != known.second;
+  });
 }
 
 std::vector<std::string> RoutingTable::ModelsOf(const std::string& pool) const {

@@ -3,6 +3,7 @@
 // unchanged engines.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,12 +41,19 @@ struct Route {
   PriorityClass priority = PriorityClass::kNormal;
 };
 
+// The addresses of "name:port", each with the port; empty: not known (yet).
+using AddressesOf = std::function<std::vector<std::string>(const std::string& target)>;
+
 struct RoutingOptions {
   // Of each new queue.
   WaitQueueLimits queue;
   // Of each engine (EngineState), and when the table is made; monotonic.
   int64_t slow_start_us = 0;
   int64_t now_us = 0;
+  // Of this process; empty: no engine is preferred for its zone.
+  std::string zone;
+  // For engines with each_address, which are one engine while no address is known. May be null.
+  AddressesOf addresses_of;
 };
 
 class RoutingTable {
@@ -68,6 +76,8 @@ class RoutingTable {
   int64_t version() const { return version_; }
   // Ids of engines left out because their base_url is invalid.
   const std::vector<std::string>& unusable() const { return unusable_; }
+  // Whether names of engines with each_address have other addresses than when the table was made.
+  bool AddressesChanged(const AddressesOf& addresses_of) const;
 
  private:
   // What all requests for a pool share.
@@ -77,6 +87,11 @@ class RoutingTable {
     std::shared_ptr<PrefixTable> prefixes;
   };
 
+  // Adds the engine, or those of its addresses, to the pool.
+  void AddEngine(const std::string& pool, const catalog::v1::Engine& engine,
+                 const RoutingTable* previous, const RoutingOptions& options,
+                 std::vector<EnginePointer>& engines);
+
   int64_t version_;
   std::unordered_map<std::string, Route> routes_;
   std::optional<Route> unlisted_;
@@ -85,6 +100,7 @@ class RoutingTable {
   std::vector<std::string> pools_;
   std::multimap<std::string, std::string> models_of_pool_;
   std::vector<std::string> unusable_;
+  std::map<std::string, std::vector<std::string>> addresses_;  // by target, sorted
 };
 
 }  // namespace tollgate::inference_router

@@ -48,6 +48,61 @@ TEST(RoutingTable, OnlyAnEngineThatIsAddedLaterStartsSlowly) {
   EXPECT_EQ(third.engines()[1]->Share(1'005'000), 500) << "goes on";
 }
 
+class EachAddress : public ::testing::Test {
+ protected:
+  EachAddress() {
+    auto* engine = snapshot_.mutable_pools(0)->mutable_engines(0);
+    engine->set_base_url("https://engines.local:8000");
+    engine->set_each_address(true);
+  }
+  RoutingOptions Options(std::vector<std::string> addresses) {
+    return {.slow_start_us = 10'000,
+            .now_us = 1'000'000,
+            .addresses_of = [addresses](const std::string& target) {
+              EXPECT_EQ(target, "engines.local:8000");
+              return addresses;
+            }};
+  }
+  static std::vector<std::string> Ids(const RoutingTable& table) {
+    std::vector<std::string> ids;
+    for (const EnginePointer& engine : table.Find("ns/m")->engines) ids.push_back(engine->id());
+    return ids;
+  }
+  catalog::v1::Snapshot snapshot_ = TwoEngines();
+};
+
+TEST_F(EachAddress, IsAnEngineThatComesAndGoes) {
+  const RoutingTable unknown(snapshot_, nullptr, Options({}));
+  EXPECT_EQ(Ids(unknown), (std::vector<std::string>{"a", "b"})) << "not looked up yet";
+
+  const RoutingOptions two = Options({"10.0.0.2:8000", "10.0.0.1:8000"});
+  EXPECT_TRUE(unknown.AddressesChanged(two.addresses_of));
+  const RoutingTable table(snapshot_, &unknown, two);
+  EXPECT_EQ(Ids(table), (std::vector<std::string>{"a@10.0.0.1", "a@10.0.0.2", "b"}));
+  const EngineState& first = *table.engines()[0];
+  EXPECT_EQ(first.catalog_id(), "a");
+  EXPECT_EQ(first.base().origin.address, "10.0.0.1");
+  EXPECT_EQ(first.base().origin.host, "engines.local") << "what its certificate is about";
+  EXPECT_EQ(first.Share(two.now_us), 1'000) << "no new engine, only known better";
+  EXPECT_FALSE(table.AddressesChanged(Options({"10.0.0.1:8000", "10.0.0.2:8000"}).addresses_of))
+      << "in another order";
+
+  const RoutingOptions others = Options({"10.0.0.2:8000", "10.0.0.3:8000"});
+  EXPECT_TRUE(table.AddressesChanged(others.addresses_of));
+  const RoutingTable next(snapshot_, &table, others);
+  EXPECT_EQ(Ids(next), (std::vector<std::string>{"a@10.0.0.2", "a@10.0.0.3", "b"}));
+  EXPECT_EQ(next.engines()[0], table.engines()[1]) << "keeps its load and health";
+  EXPECT_EQ(next.engines()[1]->Share(others.now_us), 100) << "starts slowly";
+}
+
+TEST_F(EachAddress, OnlyWhereTheCatalogSaysSo) {
+  snapshot_.mutable_pools(0)->mutable_engines(0)->set_each_address(false);
+  const RoutingOptions options = Options({"10.0.0.1:8000"});
+  const RoutingTable table(snapshot_, nullptr, options);
+  EXPECT_EQ(Ids(table), (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(table.AddressesChanged(options.addresses_of));
+}
+
 TEST(RoutingTable, RequestsOfAModelHaveItsPriority) {
   catalog::v1::Snapshot snapshot = TwoEngines();
   EXPECT_EQ(RoutingTable(snapshot, nullptr).Find("ns/m")->priority, PriorityClass::kNormal);

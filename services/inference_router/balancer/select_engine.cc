@@ -27,13 +27,19 @@ struct Candidate {
 };
 
 struct Candidates {
-  std::vector<Candidate> list;  // can take a request
-  // Of all that are up: of those with a weight, or, where none of these can take a request, of
-  // those without.
+  std::vector<Candidate> list;  // can take a request, all of one rank
+  // Of all of that rank that are up.
   int64_t load = 0;
   int64_t share = 0;
-  int64_t up = 0;
+  int64_t up = 0;  // of all ranks
 };
+
+// Engines of a rank are asked only while none of a lower one can take a request: first those of
+// this zone with a weight, then others with a weight, then those of weight 0.
+constexpr size_t kRanks = 4;
+size_t RankOf(const EngineState& engine, int64_t share) {
+  return (share > 0 ? 0 : 2) + (engine.remote() ? 1 : 0);
+}
 
 bool Holds(const std::vector<EnginePointer>& engines, const EnginePointer& engine) {
   return std::find(engines.begin(), engines.end(), engine) != engines.end();
@@ -42,38 +48,30 @@ bool Holds(const std::vector<EnginePointer>& engines, const EnginePointer& engin
 void Find(const std::vector<EnginePointer>& engines, const std::vector<EnginePointer>& tried,
           int64_t now_us, uint64_t rotation, Candidates& found) {
   found.list.clear();
-  int64_t load_of_standby = 0;
-  int64_t standby = 0;
-  size_t weighted = 0;  // in the list
+  int64_t load_of[kRanks] = {};
+  int64_t share_of[kRanks] = {};
+  size_t best = kRanks;
   for (size_t i = 0; i < engines.size(); ++i) {
     const EnginePointer& engine = engines[(i + rotation) % engines.size()];
     if (!engine->Available(now_us) || Holds(tried, engine)) continue;
     const int64_t load = engine->Load(now_us);
-    const int64_t share = engine->Share(now_us);
+    const int64_t weighted = engine->Share(now_us);
+    const size_t rank = RankOf(*engine, weighted);
+    const int64_t share = std::max<int64_t>(weighted, 1);  // those of weight 0 are alike
     ++found.up;
-    found.share += share;
-    if (share > 0) {
-      found.load += load;
-    } else {
-      load_of_standby += load;
-      ++standby;
-    }
-    if (engine->PausedUs(now_us) == 0 && !engine->IsFull()) {
-      found.list.push_back({.engine = &engine,
-                            .load = load,
-                            .share = share,
-                            .cache_full = engine->CacheIsFull(now_us)});
-      weighted += share > 0 ? 1 : 0;
-    }
+    load_of[rank] += load;
+    share_of[rank] += share;
+    if (rank > best || engine->PausedUs(now_us) > 0 || engine->IsFull()) continue;
+    if (rank < best) found.list.clear();
+    best = rank;
+    found.list.push_back({.engine = &engine,
+                          .load = load,
+                          .share = share,
+                          .cache_full = engine->CacheIsFull(now_us)});
   }
-  if (weighted == found.list.size()) return;
-  if (weighted > 0) {
-    std::erase_if(found.list, [](const Candidate& candidate) { return candidate.share == 0; });
-    return;
-  }
-  for (Candidate& candidate : found.list) candidate.share = 1;
-  found.load = load_of_standby;
-  found.share = standby;
+  if (best == kRanks) return;
+  found.load = load_of[best];
+  found.share = share_of[best];
 }
 
 // The longest beginning that each engine was given, and the one that had the session.

@@ -185,6 +185,39 @@ TEST(SelectEngineWeights, OfALargePoolTheyCountToo) {
   for (size_t i = 16; i < 32; ++i) EXPECT_NEAR(static_cast<double>(engines[i]->running()), 450, 45);
 }
 
+// ---- zones, ADR 0036 ----
+
+TEST(SelectEngineZones, AnotherZonesEnginesGetRequestsOnlyWhileNoneOfThisOneCanTakeThem) {
+  catalog::v1::Snapshot snapshot = TwoEngines(2);
+  auto* pool = snapshot.mutable_pools(0);
+  *pool->add_engines() = pool->engines(1);
+  pool->mutable_engines(2)->set_id("standby");
+  pool->mutable_engines(2)->set_weight(0);
+  pool->mutable_engines(2)->set_zone("here");
+  pool->mutable_engines(0)->set_zone("there");
+  pool->mutable_engines(1)->set_zone("here");
+  const auto select = [](const RoutingTable& table) {
+    const Selection selection = SelectEngine(table.Find("ns/m")->engines, {}, kNow, 0, Need(100));
+    return selection.engine == nullptr ? "" : selection.engine->id();
+  };
+  const RoutingTable nowhere(snapshot, nullptr);
+  EXPECT_FALSE(nowhere.engines()[0]->remote() || nowhere.engines()[1]->remote());
+
+  const RoutingTable here(snapshot, nullptr, {.zone = "here"});
+  for (const char* id : {"b", "b", "a", "a", "standby"}) EXPECT_EQ(select(here), id);
+  here.engines()[1]->Leave(100);
+  EXPECT_EQ(select(here), "b") << "as soon as it can";
+  here.engines()[0]->Leave(100);
+  here.engines()[1]->Leave(100);
+  here.engines()[1]->OnHealthFailure(true, 1);
+  EXPECT_EQ(select(here), "a") << "b is down";
+
+  // A bound of load is about the engines of the rank: the busy ones elsewhere do not lift it.
+  snapshot.mutable_pools(0)->mutable_engines(1)->set_zone("elsewhere");
+  const RoutingTable other(snapshot, &here, {.zone = "elsewhere"});
+  EXPECT_EQ(select(other), "b") << "a new zone, a new state";
+}
+
 TEST(SelectEngineWeights, WithoutAWeightInTheCatalogItIsOne) {
   EXPECT_EQ(Engines(1)[0]->weight(), 1);
   EXPECT_EQ(Engines(1)[0]->Share(kNow), Weighted({1})[0]->Share(kNow));

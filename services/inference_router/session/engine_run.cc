@@ -73,7 +73,7 @@ EngineAnswer EngineRun::AnswerToAsk() const {
 }
 
 Task<RunOutcome> EngineRun::Run() {
-  context_.slot->SetEngine(engine_.id());
+  context_.slot->SetEngine(engine_.catalog_id());
   if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
 
   const SessionHost& host = context_.host;

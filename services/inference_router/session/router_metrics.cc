@@ -39,7 +39,7 @@ prometheus::Counter& Queued(const char* outcome) {
 
 }  // namespace
 
-RouterMetrics::RouterMetrics()
+RouterMetrics::RouterMetrics(int64_t answer_us)
     : time_to_first_token(
           metrics::Histogram("tollgate_router_time_to_first_token_seconds",
                              "From the request's arrival at the router to its first delta, of "
@@ -92,7 +92,8 @@ RouterMetrics::RouterMetrics()
           "Seconds since the outbox was last empty; 0: the ledger has all settlements.")),
       engines_available(
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
-      engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {
+      engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")),
+      engines(answer_us) {
   // All exist from the start, so that alerts see them grow from zero.
   for (size_t reason = 0; reason < kChoiceReasons; ++reason) {
     choices_[reason] =
@@ -121,82 +122,5 @@ void RouterMetrics::CountExtension(ExtendAnswer answer) {
 void RouterMetrics::CountCut(std::string_view reason) { Cuts(reason).Increment(); }
 
 void RouterMetrics::CountAnswerLimit(std::string_view limit) { AnswerLimits(limit).Increment(); }
-
-void RouterMetrics::CountEngineRequest(const std::string& engine_id, const std::string& outcome) {
-  const std::string key = engine_id + '\n' + outcome;
-  std::lock_guard lock(mutex_);
-  prometheus::Counter*& counter = engine_requests_[key];
-  if (counter == nullptr) {
-    counter = &metrics::Counter("tollgate_router_engine_requests_total", "Runs on engines.",
-                                {{"engine", engine_id}, {"outcome", outcome}});
-  }
-  counter->Increment();
-}
-
-void RouterMetrics::CountEngineTokens(const std::string& engine_id, int64_t output_tokens) {
-  std::lock_guard lock(mutex_);
-  prometheus::Counter*& counter = engine_tokens_[engine_id];
-  if (counter == nullptr) {
-    counter = &metrics::Counter("tollgate_router_engine_output_tokens_total",
-                                "Output tokens of answers of an engine that ended and are charged.",
-                                {{"engine", engine_id}});
-  }
-  counter->Increment(static_cast<double>(output_tokens));
-}
-
-void RouterMetrics::SetEngine(const std::string& engine_id, bool available, int64_t running,
-                              int64_t most, int64_t work) {
-  SetEngineState(engine_id, available ? 1 : 0, running, most, work);
-}
-
-void RouterMetrics::SetEngineShare(const std::string& engine_id, int64_t share) {
-  metrics::Gauge("tollgate_router_engine_weight",
-                 "What the engine counts for in the choice: its weight in the catalog, less while "
-                 "it starts slowly. 0: it gets requests only while no other engine can take them.",
-                 {{"engine", engine_id}})
-      .Set(static_cast<double>(share) / 1000);
-}
-
-void RouterMetrics::SetEngineLoad(const std::string& engine_id, const EngineLoad& load,
-                                  int64_t now_us) {
-  const EngineLoad shown = load.Fresh(now_us) ? load : EngineLoad{};
-  metrics::Gauge("tollgate_router_engine_queue",
-                 "Requests that wait at the engine, of all its callers, by its own metrics; -1: "
-                 "not known.",
-                 {{"engine", engine_id}})
-      .Set(static_cast<double>(shown.queued));
-  metrics::Gauge("tollgate_router_engine_reported_running",
-                 "Requests that the engine works on, of all its callers, by its own metrics; -1: "
-                 "not known.",
-                 {{"engine", engine_id}})
-      .Set(static_cast<double>(shown.running));
-  metrics::Gauge("tollgate_router_engine_cache_use_ratio",
-                 "Share of the engine's KV cache in use, by its own metrics; -1: not known.",
-                 {{"engine", engine_id}})
-      .Set(shown.cache_use);
-}
-
-void RouterMetrics::SetEngineState(const std::string& engine_id, double available, int64_t running,
-                                   int64_t most, int64_t work) {
-  metrics::Gauge("tollgate_router_engine_available",
-                 "1 while this router sends the engine new requests, 0 while it is down or "
-                 "drained, -1 since the catalog has dropped it.",
-                 {{"engine", engine_id}})
-      .Set(available);
-  metrics::Gauge("tollgate_router_engine_running_requests",
-                 "Requests of this router that run on the engine now.", {{"engine", engine_id}})
-      .Set(static_cast<double>(running));
-  metrics::Gauge("tollgate_router_engine_max_requests",
-                 "The most that may run on it at a time (max_concurrency of the catalog); 0: no "
-                 "limit.",
-                 {{"engine", engine_id}})
-      .Set(static_cast<double>(most));
-  metrics::Gauge(
-      "tollgate_router_engine_outstanding_tokens",
-      "Work of this router's requests that the engine still has to do: tokens of prompts "
-      "that it has not read yet, and four times the output that is expected.",
-      {{"engine", engine_id}})
-      .Set(static_cast<double>(work));
-}
 
 }  // namespace tollgate::inference_router

@@ -256,7 +256,7 @@ Task<RunOutcome> Session::RunOnEngines() {
     const RunOutcome outcome = co_await RunOn(*selection.engine, selection.reason);
     context_.work.Leave();
     context_.route->queue->Grant(host.clock.MonotonicUs());
-    host.metrics.CountEngineRequest(
+    host.metrics.engines.CountRequest(
         selection.engine->id(),
         OutcomeLabel(outcome, failure_.error, context_.sink->receiver_lost()));
     const bool retry = outcome == RunOutcome::kFailed && !run_->started() &&

@@ -37,7 +37,7 @@ Measured Settlement::Measure() const {
   if (measured.estimated) metrics.usage_estimated.Increment();
   metrics.prompt_tokens.Increment(static_cast<double>(measured.usage.prompt_tokens()));
   metrics.completion_tokens.Increment(static_cast<double>(measured.usage.completion_tokens()));
-  metrics.CountEngineTokens(run_->engine_id(), measured.usage.completion_tokens());
+  metrics.engines.CountTokens(run_->engine_id(), measured.usage.completion_tokens());
   return measured;
 }
 
