@@ -71,6 +71,17 @@ class KeyUses(Calls):
         change_database(observed, "auth", "DROP TRIGGER refused")
 
 
+class KeyDatabase(Fault):
+    """auth cannot read the head of its database"""
+    alerts = ("KeyDatabaseUnreachable",)
+
+    def begin(self, observed):
+        change_database(observed, "auth", "ALTER TABLE auth_head RENAME TO hidden")
+
+    def end(self, observed):
+        change_database(observed, "auth", "ALTER TABLE hidden RENAME TO auth_head")
+
+
 class GatewayWithoutAuth(Fault):
     """nothing of auth reaches a gateway while a key is made"""
     alerts = ("KeyChangesMissing",)
@@ -123,4 +134,4 @@ class MadeUpKeys(Calls):
         observed.restore("gateway", self.running)
 
 
-FAULTS = (GatewayStops, MailServerDown, CanaryKey, AuditCheckpoints, KeyUses, GatewayWithoutAuth, MadeUpKeys)
+FAULTS = (GatewayStops, MailServerDown, CanaryKey, AuditCheckpoints, KeyUses, KeyDatabase, GatewayWithoutAuth, MadeUpKeys)
