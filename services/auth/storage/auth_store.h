@@ -46,6 +46,8 @@ class AuthStore {
   KeyMemory& memory() { return memory_; }
   // While true, VerifyKey answers from memory and does not ask the database.
   void set_vouching(bool vouching) { vouching_ = vouching; }
+  // While true, VerifyKey answers from memory when the database that it asks cannot be reached.
+  void set_may_vouch(bool may_vouch) { may_vouch_ = may_vouch; }
   // The answer without the database; nullopt while it is to be asked. Never blocks.
   std::optional<Result<v1::VerifyKeyResponse>> Vouch(const v1::VerifyKeyRequest& request) const;
 
@@ -176,6 +178,8 @@ class AuthStore {
                                     const std::string& parameter);
   admin::AdminResult<void> ApplyLimits(const LimitChange& change, std::string_view kind,
                                        const std::function<sql::SqlResult<void>(Change&)>& body);
+  // The key from memory, as of the version that is said; nullopt: it is not there.
+  std::optional<v1::VerifyKeyResponse> Remembered(const v1::VerifyKeyRequest& request) const;
   // Stores what the current pepper makes of the digest. Whether it succeeds does not matter: the
   // next lookup of the key tries again.
   void MoveToPepper(const std::string& key_id, std::string_view digest);
@@ -188,6 +192,7 @@ class AuthStore {
   const Clock& clock_;
   KeyMemory memory_;
   std::atomic<bool> vouching_{false};
+  std::atomic<bool> may_vouch_{false};
 };
 
 }  // namespace tollgate::auth

@@ -59,8 +59,10 @@ void ChangeFeed::Unsubscribe(uint64_t watcher) {
 void ChangeFeed::Step() {
   const auto polled = Poll();
   // From memory, for a while: the keys in use go on working (decision 58).
-  const bool vouches =
-      !polled && version_ >= 0 && clock_.MonotonicUs() - read_us_ <= options_.vouch_us;
+  const bool may_vouch =
+      version_ >= 0 && (polled || clock_.MonotonicUs() - read_us_ <= options_.vouch_us);
+  const bool vouches = !polled && may_vouch;
+  store_.set_may_vouch(may_vouch);
   store_.set_vouching(vouches);
   if (vouches) Ping(/*vouched=*/true);
   TellHealth(polled, vouches);

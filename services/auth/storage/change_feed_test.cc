@@ -184,6 +184,10 @@ TEST_F(ChangeFeedTest, AReplicaVouchesForAWhileWhenItsDatabaseIsUnreachable) {
   auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
   auto connection = (*database)->Borrow();
   ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE auth_head RENAME TO hidden"));
+  const auto unnoticed = verify(KeyDigest(secret));
+  ASSERT_TRUE(unnoticed) << "the feed has not noticed the outage yet";
+  EXPECT_TRUE(unnoticed->vouched());
+  EXPECT_FALSE(verify(KeyDigest("unknown")));
   clock_.Advance(2'000'000);
   feed.Step();
   EXPECT_FALSE(feed.healthy());
