@@ -88,6 +88,25 @@ TEST(VerdictTest, ErrorsThatAreNotOfTheCatalogAndSilenceAreFound) {
   EXPECT_TRUE(Finds(Judge(streamed, silent), "ends in [DONE] or an error"));
 }
 
+// docs/design/wire.md 5.3
+TEST(VerdictTest, TheResponsesApiHasCodesOfItsOwn) {
+  const auto judged = [](const std::string& code) {
+    Question question = Chat();
+    question.surface = Surface::kResponses;
+    question.streamed = true;
+    Answer answer = Of(200,
+                       "event: response.failed\ndata: {\"type\":\"response.failed\","
+                       "\"sequence_number\":0,\"response\":{\"error\":{\"code\":\"" +
+                           code + "\",\"message\":\"m\"}}}\n\n");
+    answer.type = "text/event-stream";
+    return Judge(question, answer);
+  };
+  const std::string found = "fails in the stream with";
+  EXPECT_FALSE(Finds(judged("rate_limit_exceeded"), found));
+  EXPECT_FALSE(Finds(judged("server_error"), found));
+  EXPECT_TRUE(Finds(judged("rate_limited"), found)) << "the catalog's, not theirs";
+}
+
 TEST(VerdictTest, TheVectorOfAnotherInputIsFound) {
   Question question = Chat();
   question.surface = Surface::kEmbeddings;

@@ -116,9 +116,8 @@ TEST_P(EngineChoiceTest, AnEngineThatComesBackStartsSlowly) {
   EXPECT_EQ(Weight("sim-1"), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, EngineChoiceTest, ::testing::Bool(), [](const auto& info) {
-  return info.param ? "all_in_one" : "cluster";
-});
+INSTANTIATE_TEST_SUITE_P(Modes, EngineChoiceTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "all_in_one" : "cluster"; });
 
 }  // namespace
 }  // namespace tollgate::test
