@@ -2,10 +2,12 @@
 import atexit
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -29,20 +31,28 @@ class Load:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={"PATH": "/usr/bin:/bin", "SSL_CERT_FILE": f"{cluster.secrets}/tls/authority.pem", "NO_PROXY": "*"})
         self.calls = []
+        # Read at once: callers wait when the pipe is full.
+        self.lines = queue.SimpleQueue()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        with self.process.stdout:
+            for line in self.process.stdout:
+                self.lines.put(line)
+        self.lines.put(None)
 
     def more(self, count):
         """Waits until so many calls more have ended."""
         for _ in range(count):
-            line = self.process.stdout.readline()
+            line = self.lines.get()
             assert line, "the callers ended"
             self.calls.append(json.loads(line))
 
     def end(self):
         """Waits for the calls that run."""
         self.process.stdin.close()
-        with self.process.stdout:
-            for line in self.process.stdout:
-                self.calls.append(json.loads(line))
+        for line in iter(self.lines.get, None):
+            self.calls.append(json.loads(line))
         assert self.process.wait(200) == 0
 
     def failed(self):
