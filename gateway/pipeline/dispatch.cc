@@ -17,6 +17,7 @@ constexpr size_t kMaxKeptBytes = 4 << 20;
 
 // What differs between two tries.
 void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
+  request.set_request_id(context.id.ToBytes());
   request.set_model(context.model->id());
   request.set_attempt(context.attempt);
   request.set_prompt_tokens_bound(context.bounds.prompt_upper);
@@ -45,7 +46,6 @@ void Dispatch(RequestContext& context) {
   CanonicalRequest& canonical = context.canonical;
   const HttpRequest& http = context.exchange.request();
   inference::v1::GenerateRequest request;
-  request.set_request_id(context.id.ToBytes());
   request.set_x_request_id(http.x_request_id);
   request.set_workspace_id(context.key->workspace_id());
   request.set_key_id(context.key->key_id());

@@ -1,17 +1,43 @@
 #include "gateway/pipeline/move.h"
 
+#include <utility>
+
 #include "common/observability/log.h"
 #include "gateway/pipeline/await_ledger.h"
 #include "gateway/pipeline/dispatch.h"
 
 namespace tollgate::gateway {
 
+namespace {
+
+using Answer = Result<billing::v1::AuthorizeResult>;
+
+// The lost router had ended the request, and its answer is lost. The ledger ends a request once.
+bool HadEnded(const RequestContext& context, const Answer& answer) {
+  // The caller of a stream may know the id by now, and an idempotency key stays with its request.
+  return !context.canonical.stream && context.idempotency_key_digest.empty() && answer &&
+         answer->denied_by() == billing::v1::DENY_REASON_CLOSED;
+}
+
+// What it was charged is given back, and it begins again as another request.
+Task<Answer> AuthorizeAgain(RequestContext& context) {
+  context.hold.Refuse("the answer was lost with its inference router");
+  context.id = Id::New();
+  context.attempt = 0;
+  context.hold =
+      HoldGuard(*context.worker.clients.billing, context.id, context.key->workspace_id());
+  co_return co_await AuthorizeOrWait(context);
+}
+
+}  // namespace
+
 Task<bool> MoveToAnotherRouter(RequestContext& context) {
   // Nothing of a request that was not sent can run, and another router was waited for.
   if (context.moved || !context.movable || !context.generation->sent()) co_return false;
   context.moved = true;
   ++context.attempt;
-  const auto answer = co_await AuthorizeOrWait(context);
+  Answer answer = co_await AuthorizeOrWait(context);
+  if (HadEnded(context, answer)) answer = co_await AuthorizeAgain(context);
   const bool granted = answer && answer->granted();
   context.worker.metrics.CountMove(granted);
   if (!granted) {
@@ -23,7 +49,7 @@ Task<bool> MoveToAnotherRouter(RequestContext& context) {
     co_return false;
   }
   if (context.exchange.disconnected()) co_return false;
-  context.authorization = *answer;
+  context.authorization = std::move(*answer);
   SendAgain(context);
   co_return true;
 }

@@ -38,6 +38,18 @@ class Move : public testing::PipelineFixture {
   static std::vector<testing::pb::Event> Whole() {
     return {Started(), Text("hello"), testing::Finish(), End(3, 1)};
   }
+  // Billing's answer to the second call: the lost router has ended the request.
+  void CloseSecondTry() {
+    rig.billing->on_call = [this, calls = 0, granted = rig.billing->answer]() mutable {
+      ++calls;
+      rig.billing->answer = calls == 2 ? Result<billing::v1::AuthorizeResult>(Closed()) : granted;
+    };
+  }
+  static billing::v1::AuthorizeResult Closed() {
+    billing::v1::AuthorizeResult closed;
+    closed.set_denied_by(billing::v1::DENY_REASON_CLOSED);
+    return closed;
+  }
   void ExpectRefusedOnce() {
     ASSERT_EQ(rig.billing->voided.size(), 1u);
     EXPECT_TRUE(rig.billing->voided[0].refused());
@@ -123,16 +135,14 @@ TEST_F(Move, WithoutBillingsWordItIsRefused) {
     rig.billing->voided.clear();
     rig.billing->authorized.clear();
     rig.inference->started.clear();
-    billing::v1::AuthorizeResult closed;
-    closed.set_denied_by(billing::v1::DENY_REASON_CLOSED);
     const auto granted = rig.billing->answer;
     rig.billing->on_call = [&, calls = 0]() mutable {
       if (++calls == 1) return;
-      rig.billing->answer = answers ? Result<billing::v1::AuthorizeResult>(closed)
+      rig.billing->answer = answers ? Result<billing::v1::AuthorizeResult>(Closed())
                                     : Result<billing::v1::AuthorizeResult>(Fail{Lost()});
     };
     LoseFirst();
-    const Answer answer = Send();
+    const Answer answer = Send(Body(kStream));
     EXPECT_EQ(ErrorOf(answer).substr(0, 23), "503 service_unavailable");
     EXPECT_EQ(rig.inference->started.size(), 1u) << "two routers would work on it";
     ExpectRefusedOnce();
@@ -149,12 +159,65 @@ TEST_F(Move, WhatHasBegunStays) {
   EXPECT_TRUE(rig.billing->voided.empty()) << "delivered output is paid for";
 }
 
+TEST_F(Move, AnAnswerThatIsNotStreamedMovesUntilItsEnd) {
+  LoseFirst({{Started(), Text("hel")}, {Text("lo"), testing::Finish()}});
+  Then({{Started(), Text("other")}, {testing::Finish(), End(3, 1)}});
+  const Answer whole = Send();
+  EXPECT_EQ(whole->status, 200) << whole->body;
+  EXPECT_NE(whole->body.find(R"("content":"other")"), std::string::npos) << whole->body;
+  EXPECT_EQ(rig.inference->started.size(), 2u);
+  EXPECT_TRUE(rig.billing->voided.empty());
+  ExpectNoLeases();
+}
+
 TEST_F(Move, AnAnswerThatIsNotStreamedIsFreeWithoutItsEnd) {
   LoseFirst({{Started(), Text("hel")}});
-  Then({Whole()});
+  Then({{Started(), Text("hel")}}).broken = Lost();
   const Answer whole = Send();
   EXPECT_EQ(ErrorOf(whole).substr(0, 23), "503 service_unavailable");
-  EXPECT_EQ(rig.inference->started.size(), 1u);
+  EXPECT_EQ(rig.inference->started.size(), 2u);
+  ExpectRefusedOnce();
+}
+
+// The lost router had settled it: the charge is given back, and the request is held and asked anew.
+TEST_F(Move, ARequestThatHadEndedWithoutItsAnswerBeginsAgainUnderAnotherId) {
+  CloseSecondTry();
+  LoseFirst({{Started(), Text("hel")}});
+  Then({Whole()});
+  const Answer answer = Send();
+  EXPECT_EQ(answer->status, 200) << answer->body;
+  ASSERT_EQ(rig.billing->authorized.size(), 3u);
+  ExpectRefusedOnce();
+  const auto& again = rig.billing->authorized[2];
+  EXPECT_NE(again.request_id(), rig.billing->authorized[0].request_id());
+  EXPECT_EQ(again.attempt(), 0);
+  ASSERT_EQ(rig.inference->started.size(), 2u);
+  EXPECT_EQ(rig.inference->started[1].request_id(), again.request_id());
+  EXPECT_EQ(rig.inference->started[1].attempt(), 0);
+  const auto id = Id::FromBytes(again.request_id());
+  ASSERT_TRUE(id);
+  EXPECT_NE(answer->body.find(id->ToBase62()), std::string::npos) << "the receipt is found by it";
+  ExpectNoLeases();
+}
+
+TEST_F(Move, ARequestThatHadEndedBeginsAgainOnce) {
+  CloseSecondTry();
+  LoseFirst();
+  Then({}).broken = Lost();
+  EXPECT_EQ(ErrorOf(Send()).substr(0, 23), "503 service_unavailable");
+  ASSERT_EQ(rig.billing->authorized.size(), 3u);
+  ASSERT_EQ(rig.billing->voided.size(), 2u);
+  EXPECT_EQ(rig.billing->voided[1].request_id(), rig.billing->authorized[2].request_id());
+}
+
+TEST_F(Move, AnIdempotencyKeyStaysWithItsRequest) {
+  CloseSecondTry();
+  LoseFirst();
+  HttpRequest request = rig.ChatRequest(Body());
+  request.headers.emplace_back("idempotency-key", "once");
+  const Answer answer = rig.Run(ChatSurface(), std::move(request));
+  EXPECT_EQ(ErrorOf(answer).substr(0, 23), "503 service_unavailable");
+  EXPECT_EQ(rig.billing->authorized.size(), 2u);
   ExpectRefusedOnce();
 }
 

@@ -108,14 +108,16 @@ void MakeFree(RequestContext& context, const Progress& progress) {
   if (!progress.released_by_router()) context.hold.Refuse(progress.error->ToString());
 }
 
-// The router was lost. True: another one has the request now.
+// The router was lost. True: another one has the request now, and what came of it is void.
 Task<bool> TryElsewhere(RequestContext& context, Progress& progress, const Error& error) {
-  if (error.id != ErrorId::kServiceUnavailable || progress.started || progress.any_delta) {
-    co_return false;
-  }
+  if (error.id != ErrorId::kServiceUnavailable) co_return false;
+  // What came of a stream is on its way to the caller.
+  if (context.canonical.stream && (progress.started || progress.any_delta)) co_return false;
   *progress.running = nullptr;
   if (!co_await MoveToAnotherRouter(context)) co_return false;
   *progress.running = context.generation.get();
+  progress.started = progress.any_delta = false;
+  progress.deltas = 0;
   co_return true;
 }
 
@@ -158,15 +160,18 @@ void RecordBrokenStream(RequestContext& context, const Error& error) {
 }
 
 Task<void> RelayBody(RequestContext& context, Progress& progress) {
-  const auto encoder =
-      context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
+  auto encoder = context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
   int64_t collected_bytes = 0;
   while (!progress.ended && !progress.error) {
     auto batch = co_await context.generation->Next();
     if (context.exchange.disconnected()) co_return;
     if (SendToAnother(context, progress, batch)) continue;
     if (!batch) {
-      if (co_await TryElsewhere(context, progress, batch.error())) continue;
+      if (co_await TryElsewhere(context, progress, batch.error())) {
+        encoder = context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
+        collected_bytes = 0;
+        continue;
+      }
       progress.error = std::move(batch.error());
       break;
     }
@@ -186,9 +191,12 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
       }
       if (event.has_end()) RecordEnd(context, event.end(), progress);
     }
-    if (!progress.hold_kept()) ForgetRequest(context);
+    // Until its end the answer can be lost with its router, and nothing of it was sent. Large
+    // requests are kept for another model only.
+    if (!progress.hold_kept() && context.kept_memory.bytes() > 0) ForgetRequest(context);
   }
   if (progress.hold_kept()) co_return;
+  ForgetRequest(context);
   if (progress.error) co_return co_await RefuseAnswer(context, progress);
   co_await Release(context, progress);
   std::string body = encoder->Finish(progress.end);

@@ -67,8 +67,8 @@ struct RequestContext {
   const Surface& surface;
   const CatalogPtr catalog;
   // Key of the hold, the lease and the settlement. Made by the gateway, never taken from the client
-  // (decision 26).
-  const Id id;
+  // (decision 26). Another one only when a lost router had ended it (move).
+  Id id;
   const int64_t arrived_us;  // monotonic
   // Null: the request is not traced. Lives as long as the request.
   RequestTrace* const trace;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kMoves = "tollgate_gateway_moves_total";
 constexpr const char* kMovesHelp =
-    "Requests whose inference router was lost before anything of the answer had arrived: moved to "
+    "Requests whose inference router was lost before anything was sent to the caller: moved to "
     "another router, or refused since billing did not let them.";
 constexpr const char* kLargeBodies = "tollgate_gateway_large_bodies_total";
 constexpr const char* kLargeBodiesHelp =

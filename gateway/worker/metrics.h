@@ -32,7 +32,7 @@ class GatewayMetrics {
   void CountLargeBody(bool decoded) { (decoded ? large_decoded_ : large_refused_).Increment(); }
   // A body with a content coding, of coding::Coding.
   void CountCodedBody(size_t coding, bool decoded) { coded_bodies_[coding][decoded]->Increment(); }
-  // A request whose router was lost before anything of the answer had arrived.
+  // A request whose router was lost before anything was sent to the caller.
   void CountMove(bool moved) { (moved ? moved_ : not_moved_).Increment(); }
   // A request went on to another model. stage: "limits", before it was sent, or "engine".
   void CountFallBack(std::string_view stage);

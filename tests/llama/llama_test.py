@@ -99,7 +99,7 @@ class Answers(Case):
         self.booked_as_told(events[-2])
 
     def test_log_probabilities(self):
-        answer = self.chat(logprobs=True, top_logprobs=3, max_tokens=5)
+        answer = self.chat(logprobs=True, top_logprobs=3, max_tokens=5, temperature=0)
         tokens = answer["choices"][0]["logprobs"]["content"]
         self.assertEqual([len(tokens), len(tokens[0]["top_logprobs"])], [5, 3])
         self.booked_as_told(answer)
