@@ -76,6 +76,7 @@ EngineAnswer EngineRun::AnswerToAsk() const {
 Task<RunOutcome> EngineRun::Run() {
   context_.slot->SetEngine(engine_.catalog_id());
   if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
+  if (given_up_) co_return RunOutcome::kFailed;
 
   const SessionHost& host = context_.host;
   begun_us_ = host.clock.MonotonicUs();
@@ -143,8 +144,9 @@ void EngineRun::Abort() {
 
 void EngineRun::GiveUp() {
   given_up_ = true;
-  // It has taken so long at least.
-  engine_.NoteFirstOutput(context_.host.clock.MonotonicUs() - begun_us_);
+  // Already longer than usual.
+  const int64_t waited_us = context_.host.clock.MonotonicUs() - begun_us_;
+  if (begun_us_ > 0 && waited_us > engine_.first_output_us()) engine_.NoteFirstOutput(waited_us);
   Abort();
 }
 

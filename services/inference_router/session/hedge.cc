@@ -46,7 +46,7 @@ void Hedge::LeaveEngine(WorkMeter& work) {
 
 void Hedge::StartSecond() {
   SessionHost& host = context_.host;
-  if (kept_ != nullptr || context_.sink->cancelled()) return;
+  if (kept_ != nullptr || aborted_) return;
   const int64_t now_us = host.clock.MonotonicUs();
   const Route& route = *context_.route;
   std::vector<EnginePointer> tried;
@@ -90,8 +90,12 @@ void Hedge::Keep(EngineRun& run) {
 }
 
 void Hedge::Abort() {
+  aborted_ = true;
   first_.Abort();
-  if (second_) second_->Abort();
+  if (!second_) return;
+  // One that has not started yet has nothing to abort; it looks for itself whether the caller left.
+  if (kept_ == nullptr && !context_.sink->cancelled()) return second_->GiveUp();
+  second_->Abort();
 }
 
 EngineRun& Hedge::kept() {

@@ -50,6 +50,7 @@ class Hedge {
   std::optional<EngineRun> second_;
   std::optional<RunOutcome> second_outcome_;
   EngineRun* kept_ = nullptr;
+  bool aborted_ = false;
   int64_t second_begun_us_ = 0;
   Selection selection_;
   Loop::TimerId timer_ = 0;
