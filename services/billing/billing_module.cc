@@ -34,6 +34,13 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   options.sql.url = settings.sql().url();
   if (settings.sql().connections() > 0) options.sql.connections = settings.sql().connections();
   options.sql.deferred_sync = settings.holds_before_disk();
+  options.reports.sql.url = settings.reports_sql().url();
+  if (settings.reports_sql().connections() > 0) {
+    options.reports.sql.connections = settings.reports_sql().connections();
+  }
+  if (settings.reports_max_lag_seconds() > 0) {
+    options.reports.max_lag_ms = int64_t{settings.reports_max_lag_seconds()} * 1000;
+  }
   if (settings.hold_ttl_seconds() > 0) {
     options.policy.hold_ttl_us = int64_t{settings.hold_ttl_seconds()} * 1'000'000;
   }

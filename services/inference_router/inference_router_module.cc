@@ -158,6 +158,7 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   session.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
   session.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);
   session.queue_ms = settings_.queue_seconds() < 0 ? 0 : SecondsOr(settings_.queue_seconds(), 10);
+  session.hedge_after_ms = std::max(settings_.hedge_after_ms(), 0);
   return options;
 }
 

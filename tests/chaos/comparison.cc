@@ -82,9 +82,17 @@ std::string Describe(const Call& call, const std::vector<ReceiptView>& receipts,
   return text;
 }
 
-void CompareCall(const Call& call, const std::vector<ReceiptView>& receipts,
-                 const Produced& produced, Figures& figures) {
+void CompareCall(const Call& call, std::vector<ReceiptView> receipts, const Produced& produced,
+                 Figures& figures) {
   SCOPED_TRACE(Describe(call, receipts, produced));
+  // One that a lost router had settled without its answer begins again under another id, once, and
+  // is free (docs/design/ledger.md 3).
+  if (receipts.size() == 2 && !call.streamed) {
+    const auto free = std::find_if(receipts.begin(), receipts.end(),
+                                   [](const ReceiptView& one) { return one.charged == 0; });
+    EXPECT_NE(free, receipts.end()) << "charged twice";
+    if (free != receipts.end()) receipts.erase(free);
+  }
   // While dependencies are unreachable callers get retryable errors, never an error of theirs.
   const std::set<int> kExpected = {0, 200, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(call.status)) << "status " << call.status;

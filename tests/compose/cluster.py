@@ -24,7 +24,7 @@ CALLERS = 6
 class Load:
     """Callers of the official client. tokens: of the longest answers; the engine sends 60 a second."""
 
-    def __init__(self, cluster, callers=CALLERS, tokens=120, model="demo/sim-small"):
+    def __init__(self, cluster, callers=CALLERS, tokens=60, model="demo/sim-small"):
         self.process = subprocess.Popen(
             [f"{cluster.packages}/python/venv/bin/python", f"{HERE}/load.py", f"https://{NAME}:8443/v1", cluster.key, str(callers), str(tokens),
              model],

@@ -40,7 +40,7 @@ def work(number):
     while not stop.is_set():
         # Every fourth caller's streams are the longest, the others' short, and every third call is not streamed.
         streamed = turn % 3 != 0
-        seen = call(client, streamed, TOKENS if streamed and number % 4 == 0 else 120)
+        seen = call(client, streamed, TOKENS if streamed and number % 4 == 0 else min(TOKENS, 120))
         turn += 1
         with lock:
             print(json.dumps(seen), flush=True)

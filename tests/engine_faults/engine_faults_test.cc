@@ -82,6 +82,7 @@ class EngineFaultsTest : public ::testing::TestWithParam<bool> {
     options.keep_alive_seconds = kKeepAliveSeconds;
     options.router_settings = {"answer_timeout_seconds: " + std::to_string(kAnswerSeconds),
                                "queue_seconds: " + std::to_string(kQueueSeconds)};
+    if (Hedges()) options.router_settings.emplace_back("hedge_after_ms: 100");
     options.catalog = CatalogOf(engines_);
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
@@ -112,6 +113,8 @@ class EngineFaultsTest : public ::testing::TestWithParam<bool> {
     }
     return any ? sum : -1;
   }
+  // Requests are asked of a second engine, too, in one of the systems.
+  static bool Hedges() { return !GetParam(); }
   double Routers() const { return GetParam() ? 1 : 2; }
   bool EnginesAvailable() {
     return Sum("tollgate_router_engines_available") ==
@@ -182,6 +185,9 @@ TEST_P(EngineFaultsTest, EveryCallerGetsAnAnswerAnErrorOrAFailureInTheStream) {
     EXPECT_GT(figures.refused, 0) << "nothing was shown";
     EXPECT_GT(figures.failed, 0) << "nothing was shown";
     EXPECT_GT(figures.retried, 0) << "nothing was shown";
+    if (Hedges()) {
+      EXPECT_GT(Sum("tollgate_router_hedges_total"), 0);
+    }
   }
   int64_t drawn = 0;
   for (const auto& [name, times] : journals.faults) drawn += times;

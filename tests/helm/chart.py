@@ -136,7 +136,8 @@ def leaves(node, root, path=()):
 # Strings whose presence switches something.
 TEXTS = {
     "fullnameOverride": "gate", "nameOverride": "gate", "dashboardUrl": "https://d.example", "image.registry": "r.example/", "image.tag": "2",
-    "secrets.existingSecret": "given", "postgresql.caSecret": "pg-ca", "redis.caSecret": "redis-ca", "redis.user": "gate",
+    "secrets.existingSecret": "given", "postgresql.reportsHost": "db-ro",
+    "postgresql.caSecret": "pg-ca", "redis.caSecret": "redis-ca", "redis.user": "gate",
     "catalog.file": "models: []\npools: []\n", "catalog.existingConfigMap": "given-catalog", "catalog.engineKeysSecret": "keys",
     "services.gateway.tlsSecret": "edge", "services.dashboard.tlsSecret": "edge", "services.inference-router.storageClass": "fast",
     "ingress.className": "nginx", "ingress.tlsSecret": "edge", "ingress.dashboardHost": "d.example",

@@ -194,6 +194,12 @@ class Switches(unittest.TestCase):
         for database in ("auth", "billing"):
             self.assertIn(f"@db-1:6432,db-2:6432/{database}?", text)
 
+    def test_reports_are_read_on_the_standby_that_is_named(self):
+        text = json.dumps(chart.render(chart.merged(chart.GIVEN, {"postgresql": {"host": "db-rw", "reportsHost": "db-ro"}})))
+        self.assertIn("@db-rw:5432/billing?", text)
+        self.assertIn("@db-ro:5432/billing?", text)
+        self.assertNotIn("@db-ro:5432/auth?", text)
+
     def test_services_with_a_disk_are_stateful(self):
         objects = chart.render(chart.merged(chart.GIVEN, {"services": {"auth": {"checkpoints": False}, "billing": {"checkpoints": True}}}))
         stateful = {one["metadata"]["name"] for one in objects if one["kind"] == "StatefulSet"}

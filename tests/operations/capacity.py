@@ -29,7 +29,7 @@ def measure(routers):
 
 
 cluster = start(one_router)
-calls = Load(cluster, CALLERS)
+calls = Load(cluster, CALLERS, 120)
 with_one, most_of_one = measure(["router-1"])
 check(0 < most_of_one <= ENGINES * AT_A_TIME, f"{most_of_one} requests ran on engines that take {ENGINES * AT_A_TIME} of a router")
 cluster.machine.containers["router-2"].start()

@@ -53,9 +53,8 @@ cluster.wait("the new engine has work of both routers", lambda: works(3))
 calls.more(CALLS)
 there["engine-sim-1"].service["networks"] = {"engines": {}}  # it runs, and is behind the name no more
 cluster.wait("the engine is unknown", lambda: known(1, by=0))
-# As long as the longest answer that it may have.
-calls.more(4 * CALLS)
-cluster.wait("its answers have ended", lambda: sum(of_engine("tollgate_router_engine_running_requests", 1)) == 0)
+# Its figures stay until its last answer has ended.
+cluster.wait("its answers have ended", lambda: sum(of_engine("tollgate_router_engine_running_requests", 1)) == 0, 120)
 check(there["engine-sim-1"].stop()[1], "the engine did not stop in its time")
 calls.more(CALLS)
 check(known(2) and known(3), "an engine is missing")

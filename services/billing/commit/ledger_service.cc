@@ -97,6 +97,10 @@ Result<void> LedgerService::Start() {
   auto for_writers = sql::Database::Open(ForWriters(options_.sql));
   if (!for_writers.ok()) return Fail{sql::ToError(for_writers.error())};
   write_database_ = std::move(*for_writers);
+  if (!options_.reports.sql.url.empty()) {
+    reports_ = std::make_unique<ReportStandby>(options_.reports, options_.sql, clock_);
+    if (auto started = reports_->Start(); !started.ok()) return started;
+  }
   const bool sqlite = database_->dialect() == sql::Dialect::kSqlite;
   std::vector<std::unique_ptr<BatchRunner>> runners;
   // SQLite allows one writer: more connections would wait for each other.
@@ -144,6 +148,7 @@ void LedgerService::Stop() {
   if (group_commit_) group_commit_->Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  if (reports_) reports_->Stop();
   // The maintenance thread may have started it in between.
   if (group_commit_) group_commit_->Stop();
   open_ = false;

@@ -17,6 +17,7 @@
 #include "common/sql/sql.h"
 #include "services/billing/commit/group_commit.h"
 #include "services/billing/commit/ledger_metrics.h"
+#include "services/billing/commit/report_standby.h"
 #include "services/billing/storage/reports.h"
 
 namespace tollgate::billing {
@@ -31,6 +32,8 @@ class LedgerService {
     // PostgreSQL: the ledger's time is the database's, so that all replicas have the same. False:
     // this process's, for tests that set it.
     bool database_time = true;
+    // For reports; by default there is no standby.
+    ReportStandby::Options reports;
   };
   using Done = GroupCommit::Done;
 
@@ -57,6 +60,10 @@ class LedgerService {
   void Read(
       std::function<void(sql::Database&)> read, std::function<void(Error)> refused,
       std::function<bool()> cancelled = [] { return false; });
+  // Where a report is read instead, without what was committed within Options::reports.max_lag_ms;
+  // null: nowhere else. Never for what decides. For reads.
+  sql::Database* report_database() { return reports_ ? reports_->Fresh() : nullptr; }
+  bool has_reports() const { return reports_ != nullptr; }
   int64_t NowUs() { return open_ ? group_commit_->NowUs() : clock_.WallUs(); }
 
  private:
@@ -92,6 +99,7 @@ class LedgerService {
   const Clock& clock_;
   std::unique_ptr<sql::Database> database_;
   std::unique_ptr<sql::Database> write_database_;  // the same one, with the limits of writers
+  std::unique_ptr<ReportStandby> reports_;         // null: none
   Observer metrics_;
   std::unique_ptr<GroupCommit> group_commit_;
 

@@ -48,6 +48,23 @@ ServerUnaryReactor* RunAdminRead(LedgerService& ledger, grpc::CallbackServerCont
   return reactor;
 }
 
+ServerUnaryReactor* RunAdminReport(LedgerService& ledger, grpc::CallbackServerContext* context,
+                                   std::function<AdminResult<void>(sql::Database&)> read) {
+  if (!ledger.has_reports()) return RunAdminRead(ledger, context, std::move(read));
+  return RunAdminRead(ledger, context, [&ledger, read = std::move(read)](sql::Database& primary) {
+    sql::Database* const standby = ledger.report_database();
+    if (standby == nullptr) {
+      ReportStandby::Count("primary");
+      return read(primary);
+    }
+    auto result = read(*standby);
+    const bool failed = !result && result.error().code == grpc::StatusCode::UNAVAILABLE &&
+                        !sql::CancelScope::Cancelled();
+    ReportStandby::Count(failed ? "primary_after_failure" : "standby");
+    return failed ? read(primary) : result;
+  });
+}
+
 void SubmitAdmin(LedgerService& ledger, ServerUnaryReactor* reactor, Operation operation,
                  std::function<void(const Reply&)> done) {
   const std::string workspace = WorkspaceOf(operation);

@@ -57,6 +57,13 @@ grpc::ServerUnaryReactor* RunAdminRead(
     LedgerService& ledger, grpc::CallbackServerContext* context,
     std::function<admin::AdminResult<void>(sql::Database&)> read);
 
+// The same for a report or a list that may lack what was committed a moment ago: on the standby for
+// reports, if there is one that is close behind. read fills the response last, since it is called
+// again on the primary when the standby fails.
+grpc::ServerUnaryReactor* RunAdminReport(
+    LedgerService& ledger, grpc::CallbackServerContext* context,
+    std::function<admin::AdminResult<void>(sql::Database&)> read);
+
 // Ends the call with what a blocking function returns, on the threads of a part of billing
 // (payments, alerts) that has open() and pool(). What still waits when the part stops is refused.
 template <typename Part, typename Function>

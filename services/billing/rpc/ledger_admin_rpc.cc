@@ -223,23 +223,23 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     if (!page) return Refused(context, page.error());
     auto query = EntryQueryOf(*request, *page);
     if (!query) return Refused(context, query.error());
-    return RunAdminRead(ledger_, context,
-                        [response, query = *std::move(query),
-                         binding = page->binding](sql::Database& database) -> AdminResult<void> {
-                          auto rows = ReadTransactions(database, query);
-                          if (!rows.ok()) return SqlFailure(rows);
-                          const bool more = rows->size() > static_cast<size_t>(query.limit);
-                          if (more) rows->pop_back();
-                          for (const PostedEntry& posted : *rows)
-                            Fill(posted, *response->add_transactions());
-                          if (more) {
-                            const PostedEntry& last = rows->back();
-                            response->set_next_page_token(admin::EncodePageToken(
-                                binding, std::to_string(last.entry.sequence) + ":" +
-                                             std::to_string(last.balance_nano_usd)));
-                          }
-                          return {};
-                        });
+    return RunAdminReport(ledger_, context,
+                          [response, query = *std::move(query),
+                           binding = page->binding](sql::Database& database) -> AdminResult<void> {
+                            auto rows = ReadTransactions(database, query);
+                            if (!rows.ok()) return SqlFailure(rows);
+                            const bool more = rows->size() > static_cast<size_t>(query.limit);
+                            if (more) rows->pop_back();
+                            for (const PostedEntry& posted : *rows)
+                              Fill(posted, *response->add_transactions());
+                            if (more) {
+                              const PostedEntry& last = rows->back();
+                              response->set_next_page_token(admin::EncodePageToken(
+                                  binding, std::to_string(last.entry.sequence) + ":" +
+                                               std::to_string(last.balance_nano_usd)));
+                            }
+                            return {};
+                          });
   }
 
   ServerUnaryReactor* FreezeWorkspace(CallbackServerContext* context,

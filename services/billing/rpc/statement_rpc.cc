@@ -110,7 +110,7 @@ class StatementRpc : public pb::StatementService::CallbackService {
     if (!caller) return Refused(context, caller.error());
     auto name = ParseName(request->name(), ledger_.NowUs());
     if (!name) return Refused(context, name.error());
-    return RunAdminRead(
+    return RunAdminReport(
         ledger_, context,
         [this, name = *std::move(name), response](sql::Database& database) -> AdminResult<void> {
           auto statement = Read(database, name.workspace, name.month, ledger_.NowUs());
@@ -136,7 +136,7 @@ class StatementRpc : public pb::StatementService::CallbackService {
           context,
           admin::InvalidField("page_token", "the page_token is not one of this list").error);
     }
-    return RunAdminRead(
+    return RunAdminReport(
         ledger_, context,
         [this, workspace = parts->front(), page = *std::move(page), before,
          response](sql::Database& database) -> AdminResult<void> {
@@ -172,7 +172,7 @@ class StatementRpc : public pb::StatementService::CallbackService {
         request->format() != pb::STATEMENT_FORMAT_PDF) {
       return Refused(context, admin::InvalidField("format", "PDF or CSV is required").error);
     }
-    return RunAdminRead(
+    return RunAdminReport(
         ledger_, context,
         [this, name = *std::move(name), csv,
          response](sql::Database& database) -> AdminResult<void> {

@@ -277,7 +277,7 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
     if (!caller) return Refused(context, caller.error());
     auto report = ReportOf(*request, ledger_.NowUs());
     if (!report) return Refused(context, report.error());
-    return RunAdminRead(
+    return RunAdminReport(
         ledger_, context,
         [response, report = *std::move(report)](sql::Database& database) -> AdminResult<void> {
           auto sums = billing::QueryUsage(database, report.query);
@@ -317,7 +317,7 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
     if (!page) return Refused(context, page.error());
     auto query = RequestQueryOf(*request, *page);
     if (!query) return Refused(context, query.error());
-    return RunAdminRead(
+    return RunAdminReport(
         ledger_, context,
         [response, query = *std::move(query),
          binding = page->binding](sql::Database& database) -> AdminResult<void> {

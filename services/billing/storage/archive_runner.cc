@@ -80,7 +80,7 @@ bool ArchiveRunner::Sleep(int64_t ms) {
 }
 
 void ArchiveRunner::Main() {
-  while (Sleep(options_.interval_ms)) {
+  for (int64_t wait_ms = options_.first_ms; Sleep(wait_ms); wait_ms = options_.interval_ms) {
     if (!ready_()) continue;
     const std::string failed = Run(now_us_());
     if (failed.empty()) continue;

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <thread>
+#include <utility>
 
 #include "services/billing/storage/archive.h"
 #include "services/billing/storage/schema.h"
@@ -122,6 +125,22 @@ TEST_P(ArchiveRunnerTest, AStoppedRunIsFinishedByTheNext) {
   }
   EXPECT_EQ(Archived(), (std::vector<int64_t>{202510, 202511}));
   EXPECT_EQ(Files(), 8u);
+}
+
+// A process that is restarted more than once an hour archives, too.
+TEST_P(ArchiveRunnerTest, LooksSoonAfterItsStart) {
+  ArchiveRunner::Options options = KeepMonths(1);
+  options.first_ms = 1;
+  std::promise<void> looked;
+  ArchiveRunner runner(
+      options, [] { return UtcMonthStartUs(202601); },
+      [&, first = true]() mutable {
+        if (std::exchange(first, false)) looked.set_value();
+        return true;
+      });
+  ASSERT_TRUE(runner.Start().ok());
+  EXPECT_EQ(looked.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  runner.Stop();
 }
 
 TEST_P(ArchiveRunnerTest, WantsAFolder) {

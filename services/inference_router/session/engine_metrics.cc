@@ -32,6 +32,12 @@ EngineMetrics::Gauges::Gauges(const std::string& engine_id)
           "1 while this router sends the engine new requests, 0 while it is down or "
           "drained.",
           {{"engine", engine_id}})),
+      weight(metrics::HeldGauge(
+          "tollgate_router_engine_weight",
+          "What the engine counts for in the choice: its weight in the catalog, less "
+          "while it starts slowly. 0: it gets requests only while no other engine can "
+          "take them.",
+          {{"engine", engine_id}})),
       running(metrics::HeldGauge("tollgate_router_engine_running_requests",
                                  "Requests of this router that run on the engine now.",
                                  {{"engine", engine_id}})),
@@ -44,12 +50,6 @@ EngineMetrics::Gauges::Gauges(const std::string& engine_id)
           "tollgate_router_engine_outstanding_tokens",
           "Work of this router's requests that the engine still has to do: tokens of "
           "prompts that it has not read yet, and four times the output that is expected.",
-          {{"engine", engine_id}})),
-      weight(metrics::HeldGauge(
-          "tollgate_router_engine_weight",
-          "What the engine counts for in the choice: its weight in the catalog, less "
-          "while it starts slowly. 0: it gets requests only while no other engine can "
-          "take them.",
           {{"engine", engine_id}})),
       queue(metrics::HeldGauge(
           "tollgate_router_engine_queue",
@@ -66,13 +66,19 @@ EngineMetrics::Gauges::Gauges(const std::string& engine_id)
           "Share of the engine's KV cache in use, by its own metrics; -1: not known.",
           {{"engine", engine_id}})) {}
 
-void EngineMetrics::Gauges::Set(const EngineState& engine, int64_t now_us) {
-  available->Set(engine.Available(now_us) ? 1 : 0);
-  running->Set(static_cast<double>(engine.running()));
-  most->Set(static_cast<double>(engine.engine().max_concurrency()));
-  work->Set(static_cast<double>(engine.work()));
-  weight->Set(static_cast<double>(engine.Share(now_us)) / 1000);
-  const EngineLoad load = engine.load();
+void EngineMetrics::Gauges::Set(EnginePointer shown_engine, bool left, int64_t now_us) {
+  engine = std::move(shown_engine);
+  if (left) {  // it is not down
+    available.reset();
+    weight.reset();
+  } else {
+    available->Set(engine->Available(now_us) ? 1 : 0);
+    weight->Set(static_cast<double>(engine->Share(now_us)) / 1000);
+  }
+  running->Set(static_cast<double>(engine->running()));
+  most->Set(static_cast<double>(engine->engine().max_concurrency()));
+  work->Set(static_cast<double>(engine->work()));
+  const EngineLoad load = engine->load();
   const EngineLoad shown = load.Fresh(now_us) ? load : EngineLoad{};
   queue->Set(static_cast<double>(shown.queued));
   reported_running->Set(static_cast<double>(shown.running));
@@ -84,9 +90,17 @@ void EngineMetrics::Show(const RoutingTable& table, int64_t now_us) {
   std::unordered_map<std::string, Gauges> before = std::exchange(gauges_, {});
   for (const EnginePointer& engine : table.engines()) {
     auto known = before.extract(engine->id());
-    const auto at = known ? gauges_.insert(std::move(known)).position
+    const bool stays = known && known.mapped().available != nullptr;  // else it comes back
+    const auto at = stays ? gauges_.insert(std::move(known)).position
                           : gauges_.try_emplace(engine->id(), engine->id()).first;
-    at->second.Set(*engine, now_us);
+    at->second.Set(engine, /*left=*/false, now_us);
+  }
+  // Whoever stops the engine waits for its last answers.
+  while (!before.empty()) {
+    auto gone = before.extract(before.begin());
+    const EnginePointer engine = gone.mapped().engine;
+    if (engine->running() == 0) continue;
+    gauges_.insert(std::move(gone)).position->second.Set(engine, /*left=*/true, now_us);
   }
   for (auto& [id, counters] : counters_) {
     if (counters.seen_us == 0 || gauges_.contains(id)) counters.seen_us = now_us;

@@ -24,7 +24,8 @@ class EngineMetrics {
   // Of an answer that ended, reported with its charge.
   void CountTokens(const std::string& engine_id, int64_t output_tokens);
 
-  // Shows the engines of the table as they are now, and no others. now_us: monotonic.
+  // Shows the engines of the table as they are now, and those that have left while something still
+  // runs on them. now_us: monotonic.
   void Show(const RoutingTable& table, int64_t now_us);
 
  private:
@@ -35,8 +36,11 @@ class EngineMetrics {
   };
   struct Gauges {
     explicit Gauges(const std::string& engine_id);
-    void Set(const EngineState& engine, int64_t now_us);
-    const std::shared_ptr<prometheus::Gauge> available, running, most, work, weight;
+    // left: it is in the table no more.
+    void Set(EnginePointer engine, bool left, int64_t now_us);
+    EnginePointer engine;
+    std::shared_ptr<prometheus::Gauge> available, weight;
+    const std::shared_ptr<prometheus::Gauge> running, most, work;
     // By its own metrics.
     const std::shared_ptr<prometheus::Gauge> queue, reported_running, cache_use;
   };

@@ -33,6 +33,33 @@ TEST(EngineMetrics, EndWithTheEngine) {
   EXPECT_FALSE(Has(R"(engine="b")"));
 }
 
+// An engine that has left can be stopped when nothing runs on it any more.
+TEST(EngineMetrics, AreShownWhileSomethingRuns) {
+  EngineMetrics metrics(1'000);
+  const RoutingTable both(TwoEngines(8), nullptr);
+  catalog::v1::Snapshot one = TwoEngines(8);
+  one.mutable_pools(0)->mutable_engines()->RemoveLast();
+  const RoutingTable first(one, &both);
+  metrics.Show(both, 1'000'000);
+  const EnginePointer leaving = both.engines()[1];
+  ASSERT_TRUE(leaving->TryEnter(10));
+  for (int64_t now_us : {2'000'000, 3'000'000}) {
+    metrics.Show(first, now_us);
+    EXPECT_TRUE(Has(R"(tollgate_router_engine_running_requests{engine="b"} 1)"));
+    EXPECT_FALSE(Has(R"(tollgate_router_engine_available{engine="b"})")) << "it is not down";
+    EXPECT_FALSE(Has(R"(tollgate_router_engine_weight{engine="b"})"));
+  }
+  const RoutingTable again(TwoEngines(8), &first);
+  metrics.Show(again, 3'500'000);
+  EXPECT_TRUE(Has(R"(tollgate_router_engine_available{engine="b"} 1)"));
+  EXPECT_TRUE(Has(R"(tollgate_router_engine_running_requests{engine="b"} 0)"));
+  metrics.Show(both, 3'600'000);
+  metrics.Show(first, 3'700'000);
+  leaving->Leave(10);
+  metrics.Show(first, 4'000'000);
+  EXPECT_FALSE(Has(R"(engine="b")"));
+}
+
 TEST(EngineMetrics, WhatEndsLateIsCountedForAWhile) {
   EngineMetrics metrics(1'000);
   const RoutingTable table(TwoEngines(), nullptr);

@@ -53,9 +53,10 @@ AnswerTimes TimesOf(const SessionSettings& settings, EngineAnswer answer, int64_
   return times;
 }
 
-EngineRun::EngineRun(SessionContext& context, EngineState& engine)
+EngineRun::EngineRun(SessionContext& context, EngineState& engine, WorkMeter& work)
     : context_(context),
       engine_(engine),
+      work_(work),
       answer_(AnswerToAsk()),
       meter_(MeterOptions(context, engine)) {
   closed_choices_.resize(context.request.choices());
@@ -75,8 +76,10 @@ EngineAnswer EngineRun::AnswerToAsk() const {
 Task<RunOutcome> EngineRun::Run() {
   context_.slot->SetEngine(engine_.catalog_id());
   if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
+  if (given_up_) co_return RunOutcome::kFailed;
 
   const SessionHost& host = context_.host;
+  begun_us_ = host.clock.MonotonicUs();
   const Route& route = *context_.route;
   const GenerateRequest& request = context_.request;
   EngineAttempt attempt(host.loop, host.http,
@@ -88,16 +91,20 @@ Task<RunOutcome> EngineRun::Run() {
                         TimesOf(host.settings, answer_, request.max_tokens()));
   attempt_ = &attempt;
   RunOutcome outcome = RunOutcome::kFailed;
-  if (co_await attempt.Open(BuildCall())) {
+  if (co_await attempt.Open(BuildCall()) && !given_up_) {
     engine_.OnSuccess(host.clock.MonotonicUs());
     accepted_ = true;
     context_.slot->SetAccepted();
     SaveUsage(meter_.completion_tokens());
     outcome = co_await Relay(attempt);
-  } else if (attempt.connect_failed()) {
+  } else if (attempt.connect_failed() && !given_up_) {
     engine_.OnConnectFailure(host.clock.MonotonicUs());
   }
   attempt_ = nullptr;
+  if (given_up_) {
+    accepted_ = false;
+    co_return RunOutcome::kFailed;
+  }
   if (context_.sink->cancelled()) {
     outcome = RunOutcome::kClientGone;
     if (answer_ == EngineAnswer::kWhole && attempt.aborted() && attempt.sent()) {
@@ -133,6 +140,14 @@ void EngineRun::NoteFailure() {
 
 void EngineRun::Abort() {
   if (attempt_ != nullptr) attempt_->Abort();
+}
+
+void EngineRun::GiveUp() {
+  given_up_ = true;
+  // Already longer than usual.
+  const int64_t waited_us = context_.host.clock.MonotonicUs() - begun_us_;
+  if (begun_us_ > 0 && waited_us > engine_.first_output_us()) engine_.NoteFirstOutput(waited_us);
+  Abort();
 }
 
 void EngineRun::EndIfEngineIsLost() {
@@ -195,8 +210,13 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
   for (;;) {
     batch_.Clear();
     const EngineAttempt::ReadResult result = co_await attempt.Next(batch_);
+    if (given_up_) co_return RunOutcome::kFailed;
+    if (on_answer_ && (!batch_.chunks.empty() || result == EngineAttempt::ReadResult::kEnd)) {
+      std::exchange(on_answer_, {})();
+      context_.slot->SetEngine(engine_.catalog_id());
+    }
     CountBatch();
-    context_.work.OnOutput(meter_.completion_tokens());
+    work_.OnOutput(meter_.completion_tokens());
     if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
     if (IsAboveWindow()) {
       above_window_ = true;
@@ -312,7 +332,7 @@ Task<bool> EngineRun::SendStarted() {
   first_output_us_ = std::max<int64_t>(host.clock.MonotonicUs() - context_.arrived_us, 1);
   if (answer_ == EngineAnswer::kStreamed) {
     host.metrics.time_to_first_token.Observe(static_cast<double>(first_output_us_) / 1e6);
-    engine_.NoteFirstOutput(first_output_us_);
+    engine_.NoteFirstOutput(host.clock.MonotonicUs() - begun_us_);
   } else {
     host.metrics.whole_answers.Increment();
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,13 +37,18 @@ AnswerTimes TimesOf(const SessionSettings& settings, EngineAnswer answer, int64_
 
 class EngineRun {
  public:
-  // The route of the context is set. Both arguments outlive the run.
-  EngineRun(SessionContext& context, EngineState& engine);
+  // The route of the context is set. The arguments outlive the run. work: of this engine.
+  EngineRun(SessionContext& context, EngineState& engine, WorkMeter& work);
 
   // Called once. After kFailed, see failure().
   Task<RunOutcome> Run();
   // Closes the connection to the engine, if one is open; Run returns soon after.
   void Abort();
+  // Called once, when the engine's answer begins, before anything of it is counted or sent.
+  void OnAnswer(std::function<void()> callback) { on_answer_ = std::move(callback); }
+  // Another engine has the request: Run fails soon after, and nothing of this run counts.
+  void GiveUp();
+  bool given_up() const { return given_up_; }
   // Ends a run whose engine is lost without a word: one that is not streamed is silent anyway, so
   // only the health checks tell. Called with every heartbeat.
   void EndIfEngineIsLost();
@@ -88,6 +94,9 @@ class EngineRun {
 
   SessionContext& context_;
   EngineState& engine_;
+  WorkMeter& work_;
+  std::function<void()> on_answer_;
+  bool given_up_ = false;
   const EngineAnswer answer_;
   TokenMeter meter_;
   bool engine_lost_ = false;
@@ -102,6 +111,7 @@ class EngineRun {
   bool accepted_ = false;
   bool started_ = false;
   bool delivered_ = false;
+  int64_t begun_us_ = 0;  // monotonic
   int64_t first_output_us_ = 0;
   int64_t saved_reasoning_ = 0;  // tokens, in the journal
 };

@@ -23,6 +23,16 @@ prometheus::Counter& Cuts(std::string_view reason) {
       {{"reason", std::string(reason)}});
 }
 
+prometheus::Counter& Hedges(std::string_view result) {
+  return metrics::Counter(
+      "tollgate_router_hedges_total",
+      "Requests whose first engine had shown nothing for hedge_after_ms, by result: won (the "
+      "second "
+      "engine answered first), lost, failed (neither answered, or the caller left), no_engine (no "
+      "other had a place), refused (the pool's budget of retries is used up).",
+      {{"result", std::string(result)}});
+}
+
 prometheus::Counter& AnswerLimits(std::string_view limit) {
   return metrics::Counter("tollgate_router_answer_limits_total",
                           "Answers of engines ended because they were above a bound.",
@@ -120,6 +130,8 @@ void RouterMetrics::CountExtension(ExtendAnswer answer) {
 }
 
 void RouterMetrics::CountCut(std::string_view reason) { Cuts(reason).Increment(); }
+
+void RouterMetrics::CountHedge(std::string_view result) { Hedges(result).Increment(); }
 
 void RouterMetrics::CountAnswerLimit(std::string_view limit) { AnswerLimits(limit).Increment(); }
 

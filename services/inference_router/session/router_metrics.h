@@ -27,6 +27,10 @@ class RouterMetrics {
   // no_answer, a literal.
   void CountCut(std::string_view reason);
 
+  // Counts a request that was to be asked of a second engine, too. result: won, lost, failed,
+  // no_engine or refused, a literal.
+  void CountHedge(std::string_view result);
+
   // Counts an answer that was ended because it was above a bound (H75). limit: the bound's name, a
   // literal.
   void CountAnswerLimit(std::string_view limit);

@@ -200,10 +200,10 @@ void Session::FailWithoutEngine(const Selection& selection) {
 }
 
 // Other 4xx of an engine are about the request, which another model would get as it is.
-bool Session::MayAnotherModelAnswer() const {
+bool Session::MayAnotherModelAnswer() {
   const ErrorId id = failure_.error.id;
   const int status = failure_.error.row().http_status;
-  return context_.request.keep_hold() && failed_by_model_ && !(run_ && run_->started()) &&
+  return context_.request.keep_hold() && failed_by_model_ && !(run() && run()->started()) &&
          !context_.hold->closed_by_ledger() && !context_.hold->reported_output() &&
          !context_.sink->cancelled() &&
          (status >= 500 || status == 429 || id == ErrorId::kContextLengthExceeded ||
@@ -256,13 +256,15 @@ Task<RunOutcome> Session::RunOnEngines() {
     const RunOutcome outcome = co_await RunOn(*selection.engine, selection.reason);
     context_.work.Leave();
     context_.route->queue->Grant(host.clock.MonotonicUs());
-    host.metrics.engines.CountRequest(
-        selection.engine->id(),
-        OutcomeLabel(outcome, failure_.error, context_.sink->receiver_lost()));
-    const bool retry = outcome == RunOutcome::kFailed && !run_->started() &&
+    CountRuns(outcome);
+    const bool retry = outcome == RunOutcome::kFailed && !run()->started() &&
                        failure_.try_elsewhere && !context_.sink->cancelled();
     if (!retry) co_return outcome;
     tried.push_back(std::move(selection.engine));
+    if (hedge_ && hedge_->begun()) {
+      tried.push_back(hedge_->second_engine());
+      ++i;
+    }
   }
   co_return RunOutcome::kFailed;
 }
@@ -280,26 +282,49 @@ bool Session::MayTry(int number) {
   return may;
 }
 
+void Session::CountRuns(RunOutcome outcome) {
+  EngineMetrics& engines = context_.host.metrics.engines;
+  engines.CountRequest(run()->engine_id(),
+                       OutcomeLabel(outcome, failure_.error, context_.sink->receiver_lost()));
+  if (!hedge_ || !hedge_->begun()) return;
+  const EngineRun& other = hedge_->other();
+  engines.CountRequest(other.engine_id(), other.given_up() ? "given_up"
+                                          : context_.sink->cancelled()
+                                              ? "client_gone"
+                                              : std::string(other.failure().error.row().name));
+}
+
+EngineRun* Session::run() {
+  if (hedge_) return &hedge_->kept();
+  return first_run_ ? &*first_run_ : nullptr;
+}
+
 // The route holds the engine, so the run may refer to it until the session ends.
 Task<RunOutcome> Session::RunOn(EngineState& engine, ChoiceReason reason) {
   ++context_.tries;
-  run_.emplace(context_, engine);
+  hedge_.reset();
+  EngineRun& first = first_run_.emplace(context_, engine, context_.work);
   const Clock& clock = context_.host.clock;
   if (context_.trace) {
     context_.trace->BeginAttempt(engine.id(), engine.engine().kind(), NameOf(reason),
                                  clock.MonotonicUs());
   }
-  const RunOutcome outcome = co_await run_->Run();
+  RunOutcome outcome;
+  if (context_.tries == 1 && Hedge::Wanted(context_, first)) {
+    outcome = co_await hedge_.emplace(context_, first).Run();
+  } else {
+    outcome = co_await first.Run();
+  }
   if (context_.trace) {
     const bool failed = outcome == RunOutcome::kFailed;
-    const int64_t first_us = run_->first_output_us();
-    context_.trace->EndAttempt(failed ? &run_->failure().error.row() : nullptr,
+    const int64_t first_us = run()->first_output_us();
+    context_.trace->EndAttempt(failed ? &run()->failure().error.row() : nullptr,
                                first_us > 0 ? context_.arrived_us + first_us : 0,
                                clock.MonotonicUs());
   }
   if (outcome == RunOutcome::kFailed) {
     failed_by_model_ = !IsStopped();
-    if (failed_by_model_) failure_ = run_->failure();
+    if (failed_by_model_) failure_ = run()->failure();
     if (failure_.limit != AnswerLimit::kNone) {
       context_.host.metrics.CountAnswerLimit(NameOf(failure_.limit));
     }
@@ -309,7 +334,11 @@ Task<RunOutcome> Session::RunOn(EngineState& engine, ChoiceReason reason) {
 
 void Session::Abort() {
   wait_.Abort();
-  if (run_) run_->Abort();
+  if (hedge_) {
+    hedge_->Abort();
+  } else if (first_run_) {
+    first_run_->Abort();
+  }
   context_.hold->Interrupt();
 }
 
@@ -320,17 +349,18 @@ void Session::Terminate() {
 
 void Session::Heartbeat() {
   if (!context_.hold) return;
-  if (run_) run_->EndIfEngineIsLost();
-  const bool counts = run_ && run_->accepted();
-  context_.hold->Heartbeat(counts ? run_->UsageNow() : common::v1::Usage());
+  EngineRun* const present = run();
+  if (present) present->EndIfEngineIsLost();
+  const bool counts = present && present->accepted();
+  context_.hold->Heartbeat(counts ? present->UsageNow() : common::v1::Usage());
 }
 
 Task<void> Session::Finish(RunOutcome outcome) {
   if (IsCut(outcome)) {
     CountCut(context_.host.metrics, outcome);
-    co_await run_->CloseChoices();
+    co_await run()->CloseChoices();
   }
-  Settlement settlement(context_, run_ ? &*run_ : nullptr, outcome);
+  Settlement settlement(context_, run(), outcome);
   if (settlement.IsCharged()) {
     co_await SendEnd(co_await settlement.Charge(failure_.error));
     co_return;
@@ -374,7 +404,7 @@ Task<void> Session::CountOverflow() {
 Task<void> Session::SendEnd(inference::v1::End end) {
   if (context_.sink->cancelled()) co_return;
   inference::v1::Event event;
-  if (context_.choice && !(run_ && run_->started())) *end.mutable_choice() = *context_.choice;
+  if (context_.choice && !(run() && run()->started())) *end.mutable_choice() = *context_.choice;
   *event.mutable_end() = std::move(end);
   co_await context_.sink->Send(std::move(event));
 }

@@ -9,6 +9,7 @@
 #include "services/inference_router/balancer/select_engine.h"
 #include "services/inference_router/session/engine_run.h"
 #include "services/inference_router/session/engine_wait.h"
+#include "services/inference_router/session/hedge.h"
 #include "services/inference_router/session/session_context.h"
 
 namespace tollgate::inference_router {
@@ -37,15 +38,19 @@ class Session {
   Task<RunOutcome> RunOnEngines();
   bool MayTry(int number);
   Task<RunOutcome> RunOn(EngineState& engine, ChoiceReason reason);
+  void CountRuns(RunOutcome outcome);
+  // The run that counts; null: no engine was asked.
+  EngineRun* run();
   void FailWithoutEngine(const Selection& selection);
-  bool MayAnotherModelAnswer() const;
+  bool MayAnotherModelAnswer();
   Task<void> Finish(RunOutcome outcome);
   Task<void> CountOverflow();
   Task<void> SendEnd(inference::v1::End end);
 
   SessionContext context_;
   EngineWait wait_{context_};
-  std::optional<EngineRun> run_;  // the current or last one
+  std::optional<EngineRun> first_run_;  // the current or last one; with a hedge, its first
+  std::optional<Hedge> hedge_;
   EngineFailure failure_;         // of a session that fails
   bool failed_by_model_ = false;  // by its route or its engines, not by the hold or this process
   bool terminated_ = false;

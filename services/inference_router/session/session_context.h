@@ -44,6 +44,8 @@ struct SessionSettings {
   int64_t queue_ms = 0;
   // Engines tried before the first byte of output.
   int max_tries = 2;
+  // Time without a sign of the answer after which a second engine is asked too (hedge.h); 0: never.
+  int64_t hedge_after_ms = 0;
 };
 
 // The services of one loop. Outlives its sessions.

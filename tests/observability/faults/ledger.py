@@ -54,6 +54,32 @@ class RollUps(Calls):
         change_database(observed, "billing", "DROP TRIGGER refused")
 
 
+class Archive(Fault):
+    """the database refuses to record a run of the archive"""
+    alerts = ("LedgerArchiveFails",)
+    patience = 100  # billing looks a minute after its start
+
+    def begin(self, observed):
+        change_database(observed, "billing", "CREATE TRIGGER refused_archive BEFORE INSERT ON archive_run BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        change_database(observed, "billing", "DELETE FROM archive_run")
+        observed.tell("kill billing")
+        observed.tell("start billing")
+
+    def end(self, observed):
+        change_database(observed, "billing", "DROP TRIGGER refused_archive")
+
+
+class LongOutage(Stopped):
+    """billing hangs for more than ten minutes after a call that was refused"""
+    alerts = ("GatewayDropsVoids",)
+    process = "billing"
+    patience = 660
+
+    def begin(self, observed):
+        super().begin(observed)
+        assert observed.chat()[0] == 503
+
+
 class ChangedEntry(Fault):
     """an amount in the ledger is changed; it is put back"""
     alerts = ("LedgerDoesNotVerify",)
@@ -219,4 +245,4 @@ class ClockStep(Fault):
 
 
 FAULTS = (OneWorkspace, BillingStops, LedgerCheckpoints, RollUps, ChangedHead, SomeWorkspaces, LockedDatabase, DiskRefusesWrites, AuditHead,
-          ClockStep, ChangedEntry)
+          ClockStep, Archive, LongOutage, ChangedEntry)

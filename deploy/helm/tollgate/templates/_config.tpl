@@ -43,12 +43,12 @@ tracing:
 {{- end }}
 {{- end -}}
 
-{{/* (list $ DATABASE) */}}
+{{/* (list $ DATABASE HOSTS): of an external server */}}
 {{- define "tollgate.databaseUrl" -}}
 {{- $ := index . 0 -}}
 {{- $sql := $.Values.postgresql -}}
 {{- $builtin := eq $sql.mode "builtin" -}}
-{{- $host := ternary (printf "%s-postgresql" (include "tollgate.fullname" $)) $sql.host $builtin -}}
+{{- $host := ternary (printf "%s-postgresql" (include "tollgate.fullname" $)) (index . 2) $builtin -}}
 {{- $port := ternary 5432 $sql.port $builtin -}}
 postgresql://{{ $sql.user }}:${file:/run/secrets/postgres_password}@{{ splitList "," $host | join (printf ":%d," (int $port)) }}:{{ int $port }}/{{ index $sql.databases (index . 1) }}?sslmode={{ ternary "disable" $sql.sslMode $builtin }}
 {{- if and $sql.caSecret (not $builtin) }}&sslrootcert=/run/postgresql-ca/ca.crt{{ end -}}
@@ -59,7 +59,7 @@ postgresql://{{ $sql.user }}:${file:/run/secrets/postgres_password}@{{ splitList
 {{- $service := index . 1 -}}
 auth:
   sql:
-    url: {{ include "tollgate.databaseUrl" (list $ "auth") }}
+    url: {{ include "tollgate.databaseUrl" (list $ "auth" $.Values.postgresql.host) }}
   pepper: ${file:/run/secrets/pepper}
   {{- if $service.checkpoints }}
   audit_checkpoint_key_file: /run/secrets/audit_checkpoint_key
@@ -78,7 +78,11 @@ targets:
 {{- $service := index . 1 -}}
 billing:
   sql:
-    url: {{ include "tollgate.databaseUrl" (list $ "billing") }}
+    url: {{ include "tollgate.databaseUrl" (list $ "billing" $.Values.postgresql.host) }}
+  {{- if and $.Values.postgresql.reportsHost (ne $.Values.postgresql.mode "builtin") }}
+  reports_sql:
+    url: {{ include "tollgate.databaseUrl" (list $ "billing" $.Values.postgresql.reportsHost) }}
+  {{- end }}
   {{- if $service.checkpoints }}
   checkpoint_key_file: /run/secrets/ledger_checkpoint_key
   checkpoint_file: /var/lib/tollgate/ledger.checkpoints

@@ -33,10 +33,9 @@ class AdminRpcTest : public ::testing::Test {
              ("tollgate-admin-rpc-" + std::to_string(getpid()) + ".db"))
                 .string();
     Remove();
-    LedgerService::Options options;
-    options.sql.url = "sqlite:" + file_;
-    options.policy.second_person_above_nano_usd = 50 * kNanoPerUsd;
-    ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
+    if (options_.sql.url.empty()) options_.sql.url = "sqlite:" + file_;
+    options_.policy.second_person_above_nano_usd = 50 * kNanoPerUsd;
+    ledger_ = std::make_unique<LedgerService>(options_, SystemClock::Get());
     services_ = MakeAdminServices(*ledger_, {.known_caller_above_nano_usd = 50 * kNanoPerUsd});
     grpc::ServerBuilder builder;
     int port = 0;
@@ -130,6 +129,7 @@ class AdminRpcTest : public ::testing::Test {
   }
 
   std::string file_;
+  LedgerService::Options options_;  // for SetUp
   std::unique_ptr<LedgerService> ledger_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;
