@@ -103,6 +103,21 @@ prometheus::Counter& DeadLetters(Deny reason) {
 }
 }  // namespace
 
+void SetReportLag(std::optional<int64_t> lag_us) {
+  static prometheus::Gauge& gauge = metrics::Gauge(
+      "tollgate_billing_report_standby_lag_seconds",
+      "How old the oldest commit may be that the standby for reports does not have; -1: unknown.");
+  gauge.Set(lag_us ? static_cast<double>(*lag_us) / 1e6 : -1.0);
+}
+
+void CountReport(std::string_view database) {
+  metrics::Counter("tollgate_billing_reports_total",
+                   "Reports read with billing.reports_sql set, by database: standby, primary (the "
+                   "standby was too far behind), or primary_after_failure.",
+                   {{"database", std::string(database)}})
+      .Increment();
+}
+
 LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
   for (size_t kind = 0; kind < kKinds; ++kind) {
     for (size_t result = 0; result < kResults.size(); ++result) {

@@ -1,11 +1,20 @@
 // Metrics and logs of the running ledger.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "services/billing/commit/group_commit.h"
 
 namespace tollgate::billing {
+
+// How old the oldest commit may be that the standby for reports lacks; nothing: not known.
+void SetReportLag(std::optional<int64_t> lag_us);
+// A report was read: "standby", "primary" or "primary_after_failure".
+void CountReport(std::string_view database);
 
 class LedgerMetrics : public GroupCommitObserver {
  public:

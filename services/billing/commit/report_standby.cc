@@ -1,11 +1,12 @@
 #include "services/billing/commit/report_standby.h"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "common/observability/log.h"
-#include "common/observability/metrics.h"
+#include "services/billing/commit/ledger_metrics.h"
 
 namespace tollgate::billing {
 namespace {
@@ -21,20 +22,6 @@ sql::Database::Options ForLooks(sql::Database::Options options) {
   return options;
 }
 
-prometheus::Gauge& LagSeconds() {
-  static prometheus::Gauge& gauge = metrics::Gauge(
-      "tollgate_billing_report_standby_lag_seconds",
-      "How old the oldest commit may be that the standby for reports does not have; -1: unknown.");
-  return gauge;
-}
-
-prometheus::Counter& Reports(std::string_view database) {
-  return metrics::Counter("tollgate_billing_reports_total",
-                          "Reports read with billing.reports_sql set, by database: standby, "
-                          "primary (the standby was too far behind), or primary_after_failure.",
-                          {{"database", std::string(database)}});
-}
-
 }  // namespace
 
 ReportStandby::ReportStandby(Options options, sql::Database::Options primary, const Clock& clock)
@@ -43,7 +30,7 @@ ReportStandby::ReportStandby(Options options, sql::Database::Options primary, co
 ReportStandby::~ReportStandby() { Stop(); }
 
 Result<void> ReportStandby::Start() {
-  LagSeconds().Set(-1);
+  SetReportLag(std::nullopt);
   auto primary = sql::Database::Open(ForLooks(primary_options_));
   auto standby = sql::Database::Open(ForLooks(options_.sql));
   auto reports = sql::Database::Open(options_.sql);
@@ -75,8 +62,6 @@ sql::Database* ReportStandby::Fresh() {
   if (as_of_us == 0) return nullptr;
   return clock_.MonotonicUs() - as_of_us <= options_.max_lag_ms * 1000 ? reports_.get() : nullptr;
 }
-
-void ReportStandby::Count(std::string_view database) { Reports(database).Increment(); }
 
 void ReportStandby::Main() {
   std::unique_lock lock(mutex_);
@@ -112,7 +97,7 @@ void ReportStandby::Look() {
   }
   as_of_us_ = as_of_us;
   const int64_t lag_us = clock_.MonotonicUs() - as_of_us;
-  LagSeconds().Set(as_of_us == 0 ? -1.0 : static_cast<double>(lag_us) / 1e6);
+  SetReportLag(as_of_us == 0 ? std::nullopt : std::optional<int64_t>(lag_us));
   const bool fresh = Fresh() != nullptr;
   if (fresh == std::exchange(was_fresh_, fresh)) return;
   if (fresh) return log::Info("the standby answers reports again");

@@ -33,9 +33,6 @@ class ReportStandby {
   void Stop();
   // The standby while everything that was committed max_lag_ms ago can be read there; else null.
   sql::Database* Fresh();
-  // A report was read: on the standby, on the primary, or there after the standby had failed. A
-  // literal.
-  static void Count(std::string_view database);
 
  private:
   struct Written {

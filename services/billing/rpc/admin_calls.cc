@@ -54,13 +54,13 @@ ServerUnaryReactor* RunAdminReport(LedgerService& ledger, grpc::CallbackServerCo
   return RunAdminRead(ledger, context, [&ledger, read = std::move(read)](sql::Database& primary) {
     sql::Database* const standby = ledger.report_database();
     if (standby == nullptr) {
-      ReportStandby::Count("primary");
+      CountReport("primary");
       return read(primary);
     }
     auto result = read(*standby);
-    const bool failed = !result && result.error().code == grpc::StatusCode::UNAVAILABLE &&
-                        !sql::CancelScope::Cancelled();
-    ReportStandby::Count(failed ? "primary_after_failure" : "standby");
+    // It may not have the workspace yet, or a table.
+    const bool failed = !result && !sql::CancelScope::Cancelled();
+    CountReport(failed ? "primary_after_failure" : "standby");
     return failed ? read(primary) : result;
   });
 }

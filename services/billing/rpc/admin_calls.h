@@ -59,7 +59,7 @@ grpc::ServerUnaryReactor* RunAdminRead(
 
 // The same for a report or a list that may lack what was committed a moment ago: on the standby for
 // reports, if there is one that is close behind. read fills the response last, since it is called
-// again on the primary when the standby fails.
+// again on the primary when it fails on the standby.
 grpc::ServerUnaryReactor* RunAdminReport(
     LedgerService& ledger, grpc::CallbackServerContext* context,
     std::function<admin::AdminResult<void>(sql::Database&)> read);

@@ -18,8 +18,8 @@ class ArchiveRunner {
  public:
   struct Options {
     sql::Database::Options sql;
-    std::string folder;              // it must exist; the same storage for all replicas
-    int months = 0;                  // how many closed months stay
+    std::string folder;  // it must exist; the same storage for all replicas
+    int months = 0;      // how many closed months stay
     // After the start, so that a process that never lives for an hour archives, too.
     int64_t first_ms = 60'000;
     int64_t interval_ms = 3600'000;  // between looks whether a day's run is due
