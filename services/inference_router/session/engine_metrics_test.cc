@@ -9,12 +9,16 @@ namespace {
 
 bool Has(const std::string& series) { return metrics::Render().find(series) != std::string::npos; }
 
+catalog::v1::Snapshot FirstOfTwo() {
+  catalog::v1::Snapshot one = TwoEngines(8);
+  one.mutable_pools(0)->mutable_engines()->RemoveLast();
+  return one;
+}
+
 TEST(EngineMetrics, EndWithTheEngine) {
   EngineMetrics metrics(1'000);
   const RoutingTable both(TwoEngines(8), nullptr);
-  catalog::v1::Snapshot one = TwoEngines(8);
-  one.mutable_pools(0)->mutable_engines()->RemoveLast();
-  const RoutingTable first(one, &both);
+  const RoutingTable first(FirstOfTwo(), &both);
   metrics.Show(both, 1'000'000);
   metrics.CountRequest("b", "ok");
   metrics.CountTokens("b", 7);
@@ -37,9 +41,7 @@ TEST(EngineMetrics, EndWithTheEngine) {
 TEST(EngineMetrics, AreShownWhileSomethingRuns) {
   EngineMetrics metrics(1'000);
   const RoutingTable both(TwoEngines(8), nullptr);
-  catalog::v1::Snapshot one = TwoEngines(8);
-  one.mutable_pools(0)->mutable_engines()->RemoveLast();
-  const RoutingTable first(one, &both);
+  const RoutingTable first(FirstOfTwo(), &both);
   metrics.Show(both, 1'000'000);
   const EnginePointer leaving = both.engines()[1];
   ASSERT_TRUE(leaving->TryEnter(10));
