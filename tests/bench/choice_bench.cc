@@ -1,6 +1,7 @@
 // The cost of choosing an engine: hashing the beginnings of a prompt, and the choice itself, of a
 // request that names its session, in nanoseconds, by the size of the prompt and the number of
-// engines. Prints one line each. All loops share the table, so the last lines run on two threads.
+// engines, half of which are in another zone. Prints one line each. All loops share the table, so
+// the last lines run on two threads.
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -63,7 +64,9 @@ int Main() {
   for (const int count : {0, 2, 8, 64}) {
     std::vector<EnginePointer> engines;
     for (int i = 0; i < count; ++i) {
-      engines.push_back(std::make_shared<EngineState>(catalog::v1::Engine(), http::BaseUrl()));
+      // Every other one in another zone.
+      engines.push_back(std::make_shared<EngineState>(catalog::v1::Engine(), http::BaseUrl(),
+                                                      /*slow_start_us=*/0, /*remote=*/i % 2 == 1));
     }
     PrefixTable table(engines.size());
     for (const size_t bytes : {400, 2'000, 8'000, 32'000, 128'000, 1'000'000}) {
