@@ -103,20 +103,27 @@ prometheus::Counter& DeadLetters(Deny reason) {
 }
 }  // namespace
 
+namespace {
+
+prometheus::Counter& Reports(std::string_view database) {
+  return metrics::Counter(
+      "tollgate_billing_reports_total",
+      "Reports read with billing.reports_sql set, by database: standby, primary "
+      "(the standby was too far behind), or primary_after_failure.",
+      {{"database", std::string(database)}});
+}
+
+}  // namespace
+
 void SetReportLag(std::optional<int64_t> lag_us) {
   static prometheus::Gauge& gauge = metrics::Gauge(
       "tollgate_billing_report_standby_lag_seconds",
-      "How old the oldest commit may be that the standby for reports does not have; -1: unknown.");
+      "How old the oldest commit may be that the standby for reports does not have; -1: unknown, "
+      "or there is no standby.");
   gauge.Set(lag_us ? static_cast<double>(*lag_us) / 1e6 : -1.0);
 }
 
-void CountReport(std::string_view database) {
-  metrics::Counter("tollgate_billing_reports_total",
-                   "Reports read with billing.reports_sql set, by database: standby, primary (the "
-                   "standby was too far behind), or primary_after_failure.",
-                   {{"database", std::string(database)}})
-      .Increment();
-}
+void CountReport(std::string_view database) { Reports(database).Increment(); }
 
 LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
   for (size_t kind = 0; kind < kKinds; ++kind) {
@@ -124,6 +131,10 @@ LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
       if (!CanResultIn(kind, static_cast<Deny>(result))) continue;
       metrics_->operations[kind][result] = &Operations(kind, static_cast<Deny>(result));
     }
+  }
+  SetReportLag(std::nullopt);
+  for (const char* database : {"standby", "primary", "primary_after_failure"}) {
+    (void)Reports(database);
   }
   for (const Deny reason : {Deny::kIdReuse, Deny::kClosed, Deny::kInvalid}) {
     (void)DeadLetters(reason);  // alerts see the first increase

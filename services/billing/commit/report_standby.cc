@@ -30,7 +30,6 @@ ReportStandby::ReportStandby(Options options, sql::Database::Options primary, co
 ReportStandby::~ReportStandby() { Stop(); }
 
 Result<void> ReportStandby::Start() {
-  SetReportLag(std::nullopt);
   auto primary = sql::Database::Open(ForLooks(primary_options_));
   auto standby = sql::Database::Open(ForLooks(options_.sql));
   auto reports = sql::Database::Open(options_.sql);

@@ -105,6 +105,9 @@ RouterMetrics::RouterMetrics(int64_t answer_us)
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")),
       engines(answer_us) {
   // All exist from the start, so that alerts see them grow from zero.
+  for (const char* result : {"won", "lost", "failed", "no_engine", "refused"}) {
+    (void)Hedges(result);
+  }
   for (size_t reason = 0; reason < kChoiceReasons; ++reason) {
     choices_[reason] =
         &metrics::Counter("tollgate_router_choices_total",
