@@ -21,6 +21,7 @@
 #include "tests/engine_faults/garbles.h"
 #include "tests/engine_faults/schedule.h"
 #include "tests/support/cluster.h"
+#include "tests/support/metrics.h"
 
 namespace tollgate::test {
 namespace {
@@ -96,23 +97,7 @@ class EngineFaultsTest : public ::testing::TestWithParam<bool> {
     if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
   }
 
-  // The sum of a metric over all processes and labels. Of direct calls within one process there are
-  // no links; else -1 when no process has it.
-  double Sum(const std::string& name) {
-    double sum = 0;
-    bool any = GetParam() && name.ends_with("_bytes");
-    for (const std::string& process : cluster_->process_names()) {
-      const std::string text = Http(cluster_->admin_port(process), "GET", "/metrics").body;
-      for (size_t at = 0; (at = text.find("\n" + name, at)) != std::string::npos;) {
-        at += name.size() + 1;
-        if (text[at] != '{' && text[at] != ' ') continue;
-        if (text[at] == '{') at = text.find("} ", at) + 1;
-        sum += std::atof(text.c_str() + at + 1);
-        any = true;
-      }
-    }
-    return any ? sum : -1;
-  }
+  double Sum(const std::string& name) { return SumOfMetric(*cluster_, name).value_or(-1); }
   // Requests are asked of a second engine, too, in one of the systems.
   static bool Hedges() { return !GetParam(); }
   double Routers() const { return GetParam() ? 1 : 2; }
@@ -135,17 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Systems, EngineFaultsTest, ::testing::Values(true, fals
 
 // Nothing is counted as work that nobody does.
 void EngineFaultsTest::ExpectIdle() {
-  for (const char* gauge :
-       {"tollgate_http_requests_in_flight", "tollgate_http_memory_bytes",
-        "tollgate_router_running_requests", "tollgate_router_engine_running_requests",
-        "tollgate_router_engine_outstanding_tokens", "tollgate_router_queue_waiting",
-        "tollgate_router_incoming_body_bytes", "tollgate_router_link_queued_bytes",
-        "tollgate_router_outbox_depth", "tollgate_billing_open_holds",
-        "tollgate_billing_queue_operations", "tollgate_ratelimit_leases"}) {
-    double value = 0;
-    EXPECT_TRUE(WaitUntil([&] { return (value = Sum(gauge)) == 0; }, kIdleMs, 50))
-        << gauge << " is " << value;
-  }
+  EXPECT_EQ(WaitWithoutWork(*cluster_, kIdleMs), "");
   for (const auto& engine : engines_) {
     EXPECT_TRUE(WaitUntil([&] { return engine->Running() == 0; }, kIdleMs, 20))
         << engine->name() << " works for nobody";
