@@ -24,11 +24,9 @@ namespace tollgate::test {
 namespace {
 
 constexpr int kEngines = 2;
-constexpr int kPlaces = 6;  // of each engine; fewer than callers have requests open
-// Callers that read before they leave, and callers with several requests open that they never read.
-constexpr int kReaders = 3;
-constexpr int kSilent = 3;
-constexpr size_t kOpen = 6;
+constexpr int kPlaces = 10;  // of each engine; fewer than callers have requests open
+constexpr int kCallers = 12;
+constexpr size_t kOpen = 3;  // requests of one caller, beside the one that it reads
 constexpr int kCustomers = 4;
 constexpr int64_t kCredit = 1'000'000'000'000'000;
 constexpr int64_t kIdleMs = 30'000;
@@ -41,7 +39,7 @@ struct Form {
   const char* body;  // without the closing brace
 };
 // An answer of ten seconds, so that no caller sees its end.
-#define SCRIPT R"("x_sim":{"tokens":2000,"reasoning_tokens":3,"token_ms":5})"
+#define SCRIPT R"("x_sim":{"tokens":2500,"reasoning_tokens":3,"token_ms":4})"
 constexpr Form kForms[] = {
     {"/v1/chat/completions",
      R"({"model":"sim/model","messages":[{"role":"user","content":"hello there"}],)" SCRIPT},
@@ -49,7 +47,7 @@ constexpr Form kForms[] = {
      R"({"model":"sim/model","max_tokens":3000,"messages":[{"role":"user","content":"hello"}],)" SCRIPT},
     {"/v1/responses", R"({"model":"sim/model","input":"hello there",)" SCRIPT},
     {"/v1/completions", R"({"model":"sim/text","prompt":"hello there","max_tokens":3000,)"
-                        R"("x_sim":{"tokens":2000,"token_ms":5})"},
+                        R"("x_sim":{"tokens":2500,"token_ms":4})"},
 };
 #undef SCRIPT
 
@@ -71,6 +69,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
     ClusterOptions options;
     options.all_in_one = AllInOne();
     options.log_level = "warn";
+    options.router_settings = {"queue_seconds: 1"};
     options.catalog = DefaultCatalog(urls, "1", "3", kPlaces);
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
@@ -109,26 +108,20 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
     ++left_[stage];
   }
 
-  // Leaves when the head or some events have come.
-  void ReadAndLeave(int seed) {
-    std::mt19937 random(static_cast<uint32_t>(seed));
-    while (rest_.fetch_sub(1) > 0) {
-      const Stage stage = random() % 2 == 0 ? kAfterHead : kAfterEvents;
-      const auto connection = Ask(random, stage);
-      const HttpResponse head = connection->ReadHead();
-      if (head.status != 200) {
-        ++refused_;
-        EXPECT_TRUE(head.status == 429 || head.status == 503) << head.status << " " << head.error;
-      } else if (stage == kAfterEvents) {
-        for (auto events = 1 + random() % 4; events > 0; --events) {
-          EXPECT_TRUE(connection->NextEvent()) << connection->error();
-        }
+  // Waits for the head, and for some events.
+  void Read(std::mt19937& random, HttpConnection& connection, Stage stage) {
+    const HttpResponse head = connection.ReadHead();
+    if (head.status != 200) {
+      ++refused_;
+      EXPECT_TRUE(head.status == 429 || head.status == 503) << head.status << " " << head.error;
+    } else if (stage == kAfterEvents) {
+      for (auto events = 1 + random() % 4; events > 0; --events) {
+        EXPECT_TRUE(connection.NextEvent()) << connection.error();
       }
-      Leave(random, *connection, stage);
     }
   }
-  // Leaves each request when some more have been sent, wherever it is by then.
-  void LeaveUnseen(int seed) {
+  // Requests whose answer is not read are left when some more have been sent, wherever they are.
+  void Work(int seed) {
     std::mt19937 random(static_cast<uint32_t>(seed));
     std::deque<std::pair<Stage, std::unique_ptr<HttpConnection>>> open;
     const auto leave_first = [&] {
@@ -136,9 +129,15 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
       open.pop_front();
     };
     while (rest_.fetch_sub(1) > 0) {
-      const auto stage = static_cast<Stage>(random() % (kUnseenWhole + 1));
-      open.emplace_back(stage, Ask(random, stage));
-      if (open.size() > random() % kOpen) leave_first();
+      const auto stage = static_cast<Stage>(random() % kStages);
+      auto connection = Ask(random, stage);
+      if (stage >= kAfterHead) {
+        Read(random, *connection, stage);
+        Leave(random, *connection, stage);
+      } else {
+        open.emplace_back(stage, std::move(connection));
+        if (open.size() > random() % kOpen) leave_first();
+      }
     }
     while (!open.empty()) leave_first();
   }
@@ -163,9 +162,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
   void Abort(int64_t times) {
     rest_ = times;
     std::vector<std::thread> callers;
-    for (int i = 0; i < kReaders; ++i) callers.emplace_back([this, i] { ReadAndLeave(i); });
-    for (int i = 0; i < kSilent; ++i)
-      callers.emplace_back([this, i] { LeaveUnseen(kReaders + i); });
+    for (int i = 0; i < kCallers; ++i) callers.emplace_back([this, i] { Work(i); });
     for (std::thread& caller : callers) caller.join();
   }
   void ExpectNoWork() {
