@@ -69,6 +69,17 @@ class Archive(Fault):
         change_database(observed, "billing", "DROP TRIGGER refused_archive")
 
 
+class LongOutage(Stopped):
+    """billing hangs for more than ten minutes after a call that was refused"""
+    alerts = ("GatewayDropsVoids",)
+    process = "billing"
+    patience = 660
+
+    def begin(self, observed):
+        super().begin(observed)
+        assert observed.chat()[0] == 503
+
+
 class ChangedEntry(Fault):
     """an amount in the ledger is changed; it is put back"""
     alerts = ("LedgerDoesNotVerify",)
@@ -234,4 +245,4 @@ class ClockStep(Fault):
 
 
 FAULTS = (OneWorkspace, BillingStops, LedgerCheckpoints, RollUps, ChangedHead, SomeWorkspaces, LockedDatabase, DiskRefusesWrites, AuditHead,
-          ClockStep, Archive, ChangedEntry)
+          ClockStep, Archive, LongOutage, ChangedEntry)
