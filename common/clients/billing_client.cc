@@ -4,7 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/clients/backoff.h"
-#include "common/clients/batcher.h"
+#include "common/clients/ledger_batcher.h"
 #include "common/clients/make_clients.h"
 #include "common/clients/transport.h"
 #include "common/observability/metrics.h"
@@ -62,31 +62,39 @@ Result<Reply> UnlessUnavailable(Result<Reply> result) {
 
 // Sends one batch of items as one message; returns its results.
 template <typename Request, typename Response, typename Item, typename Reply>
-Task<Result<std::vector<Reply>>> SendBatch(Transport<Request, Response> transport,
-                                           ItemsOf<Request, Item> field, std::vector<Item> items,
-                                           int64_t timeout_ms) {
+Task<Result<std::vector<Reply>>> SendBatch(TransportTo<Request, Response> transport,
+                                           ItemsOf<Request, Item> field,
+                                           std::shared_ptr<rpc::Replicas> replicas,
+                                           std::shared_ptr<rpc::Replica> first,
+                                           std::vector<Item> items, int64_t timeout_ms) {
   co_return TakeResults<Response, Reply>(
-      co_await transport(BatchRequest<Request, Item>(field, std::move(items)), timeout_ms));
+      co_await transport(std::move(replicas), std::move(first),
+                         BatchRequest<Request, Item>(field, std::move(items)), timeout_ms));
 }
 
 // The batches of one kind of call to billing, over gRPC…
 template <typename Reply, typename Request, typename Response, typename Item>
-std::shared_ptr<Batcher<Item, Reply>> MakeBatcher(Loop& loop,
-                                                  Transport<Request, Response> transport,
-                                                  ItemsOf<Request, Item> field) {
-  return std::make_shared<Batcher<Item, Reply>>(
-      loop, [transport = std::move(transport), field](std::vector<Item> items, int64_t timeout_ms) {
-        return SendBatch<Request, Response, Item, Reply>(transport, field, std::move(items),
-                                                         timeout_ms);
+std::shared_ptr<LedgerBatcher<Item, Reply>> MakeBatcher(Loop& loop, ReplicasPtr replicas,
+                                                        TransportTo<Request, Response> transport,
+                                                        ItemsOf<Request, Item> field) {
+  return std::make_shared<LedgerBatcher<Item, Reply>>(
+      loop, std::move(replicas),
+      [transport = std::move(transport), field](std::shared_ptr<rpc::Replicas> of,
+                                                std::shared_ptr<rpc::Replica> first,
+                                                std::vector<Item> items, int64_t timeout_ms) {
+        return SendBatch<Request, Response, Item, Reply>(
+            transport, field, std::move(of), std::move(first), std::move(items), timeout_ms);
       });
 }
 // … or within the process.
 template <typename Reply, typename Request, typename Response, typename Item>
-std::shared_ptr<Batcher<Item, Reply>> MakeBatcher(Loop& loop, DirectCall<Request, Response> call,
-                                                  ItemsOf<Request, Item> field) {
+std::shared_ptr<LedgerBatcher<Item, Reply>> MakeBatcher(Loop& loop,
+                                                        DirectCall<Request, Response> call,
+                                                        ItemsOf<Request, Item> field) {
   using Batches = Batcher<Item, Reply>;
-  return std::make_shared<Batches>(loop, DirectBatch<Reply>(std::move(call), field),
-                                   Batches::When::kEndOfTurn);
+  return std::make_shared<LedgerBatcher<Item, Reply>>(
+      loop, std::make_shared<Batches>(loop, DirectBatch<Reply>(std::move(call), field),
+                                      Batches::When::kEndOfTurn));
 }
 
 // What a key's owner may read.
@@ -101,8 +109,8 @@ struct AnswerTransports {
 
 class BillingClientImpl : public BillingClient {
  public:
-  using Authorizes = Batcher<AuthorizeItem, AuthorizeResult>;
-  using Voids = Batcher<VoidItem, MeterResult>;
+  using Authorizes = LedgerBatcher<AuthorizeItem, AuthorizeResult>;
+  using Voids = LedgerBatcher<VoidItem, MeterResult>;
 
   BillingClientImpl(Loop& loop, std::shared_ptr<Authorizes> authorizes,
                     std::shared_ptr<Voids> voids, ReportTransports reports,
@@ -114,7 +122,8 @@ class BillingClientImpl : public BillingClient {
         voids_(std::move(voids)) {}
 
   Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item, int64_t timeout_ms) override {
-    return AuthorizeOnce(authorizes_, std::move(item), timeout_ms);
+    auto batches = authorizes_->For(item);
+    return AuthorizeOnce(std::move(batches), std::move(item), timeout_ms);
   }
   void Void(VoidItem item) override {
     if (*voids_running_ >= kMaxVoids) return voids_dropped_.Increment();
@@ -134,9 +143,9 @@ class BillingClientImpl : public BillingClient {
   }
 
  private:
-  static Task<Result<AuthorizeResult>> AuthorizeOnce(std::shared_ptr<Authorizes> authorizes,
+  static Task<Result<AuthorizeResult>> AuthorizeOnce(std::shared_ptr<Authorizes::Batches> batches,
                                                      AuthorizeItem item, int64_t timeout_ms) {
-    co_return UnlessUnavailable(co_await authorizes->Call(std::move(item), timeout_ms));
+    co_return UnlessUnavailable(co_await batches->Call(std::move(item), timeout_ms));
   }
 
   static Task<void> VoidInBackground(Loop& loop, std::shared_ptr<Voids> voids, VoidItem item,
@@ -146,7 +155,8 @@ class BillingClientImpl : public BillingClient {
                           (item.refused() ? kRefusalPatience : kVoidPatience) * 1000;
     Backoff backoff(50, 5'000);
     for (;;) {
-      auto result = UnlessUnavailable(co_await voids->Call(item, kVoidAttemptTimeout));
+      const auto batches = voids->For(item);
+      auto result = UnlessUnavailable(co_await batches->Call(item, kVoidAttemptTimeout));
       if (result.ok()) break;
       if (SystemClock::Get().MonotonicUs() > deadline_us) {
         dropped.Increment();
@@ -172,12 +182,13 @@ class BillingClientImpl : public BillingClient {
 
 class MeteringClientImpl : public MeteringClient {
  public:
-  using Meters = Batcher<MeterOp, MeterResult>;
+  using Meters = LedgerBatcher<MeterOp, MeterResult>;
 
   explicit MeteringClientImpl(std::shared_ptr<Meters> meters) : meters_(std::move(meters)) {}
 
   Task<Result<MeterResult>> Meter(MeterOp op, int64_t timeout_ms) override {
-    co_return UnlessUnavailable(co_await meters_->Call(std::move(op), timeout_ms));
+    const auto batches = meters_->For(op);
+    co_return UnlessUnavailable(co_await batches->Call(std::move(op), timeout_ms));
   }
 
  private:
@@ -199,16 +210,15 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replica
       loop,
       is_direct ? MakeBatcher<AuthorizeResult>(loop, direct->authorize, authorize)
                 : MakeBatcher<AuthorizeResult>(
-                      loop,
-                      OverStream<BillingService>(loop, replicas, &BillingAsync::Authorize,
-                                                 &BillingAsync::AuthorizeCalls),
+                      loop, replicas,
+                      OverStreamTo<BillingService>(loop, &BillingAsync::Authorize,
+                                                   &BillingAsync::AuthorizeCalls),
                       authorize),
-      is_direct
-          ? MakeBatcher<MeterResult>(loop, direct->void_holds, void_holds)
-          : MakeBatcher<MeterResult>(loop,
-                                     OverStream<BillingService>(loop, replicas, &BillingAsync::Void,
-                                                                &BillingAsync::VoidCalls),
-                                     void_holds),
+      is_direct ? MakeBatcher<MeterResult>(loop, direct->void_holds, void_holds)
+                : MakeBatcher<MeterResult>(loop, replicas,
+                                           OverStreamTo<BillingService>(loop, &BillingAsync::Void,
+                                                                        &BillingAsync::VoidCalls),
+                                           void_holds),
       std::move(reports), std::move(answers));
 }
 
@@ -218,11 +228,10 @@ std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr repli
   return std::make_unique<MeteringClientImpl>(
       direct != nullptr && direct->meter
           ? MakeBatcher<MeterResult>(loop, direct->meter, ops)
-          : MakeBatcher<MeterResult>(
-                loop,
-                OverStream<MeteringService>(loop, std::move(replicas), &MeteringAsync::Meter,
-                                            &MeteringAsync::MeterCalls),
-                ops));
+          : MakeBatcher<MeterResult>(loop, std::move(replicas),
+                                     OverStreamTo<MeteringService>(loop, &MeteringAsync::Meter,
+                                                                   &MeteringAsync::MeterCalls),
+                                     ops));
 }
 
 }  // namespace tollgate

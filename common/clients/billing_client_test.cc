@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "common/clients/factory.h"
 #include "common/observability/metrics.h"
@@ -24,6 +27,11 @@ namespace bv = billing::v1;
 // Fails the first calls, then grants all.
 class FlakyBilling : public bv::BillingService::CallbackService {
  public:
+  // The workspaces that were asked for.
+  std::set<std::string> workspaces() const {
+    std::lock_guard lock(mutex_);
+    return workspaces_;
+  }
   grpc::ServerUnaryReactor* Authorize(grpc::CallbackServerContext* context,
                                       const bv::AuthorizeRequest* request,
                                       bv::AuthorizeResponse* response) override {
@@ -35,6 +43,10 @@ class FlakyBilling : public bv::BillingService::CallbackService {
     if (refuse) return rpc::Answer(context, BadRequest("refused"));
     for (const auto& item : request->items()) {
       auto* result = response->add_results();
+      {
+        std::lock_guard lock(mutex_);
+        workspaces_.insert(item.workspace_id());
+      }
       if (undecided > 0) {
         --undecided;
         result->set_denied_by(bv::DENY_REASON_UNAVAILABLE);
@@ -62,6 +74,27 @@ class FlakyBilling : public bv::BillingService::CallbackService {
   std::atomic<int> authorizes{0};
   std::atomic<int> voided{0};
   std::atomic<bool> refuse{false};
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> workspaces_;
+};
+
+// A replica of billing on a port.
+struct BillingReplica {
+  BillingReplica() {
+    grpc::ServerBuilder builder;
+    rpc::ConfigureServer(builder);
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&billing);
+    server = builder.BuildAndStart();
+  }
+  ~BillingReplica() { server->Shutdown(std::chrono::system_clock::now()); }
+  std::string target() const { return "127.0.0.1:" + std::to_string(port); }
+
+  FlakyBilling billing;
+  int port = 0;
+  std::unique_ptr<grpc::Server> server;
 };
 
 class BillingClientTest : public ::testing::Test {
@@ -139,6 +172,41 @@ TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
     while (billing_.voided < kMaxVoids + 1) co_await loop.Sleep(5);
     co_return 0;
   });
+}
+
+// Calls of one workspace share the batches of one replica, whoever makes them (ADR 0039).
+TEST(BillingReplicasTest, AWorkspaceHasOneReplicaAndAnotherOneWhenThatIsLost) {
+  constexpr int kWorkspaces = 40;
+  BillingReplica first;
+  auto second = std::make_unique<BillingReplica>();
+  const auto authorize_all = [&](const std::string& targets) {
+    rpc::ChannelSource channels;
+    config::v1::TargetsConfig config;
+    config.set_billing(targets);
+    DirectServices direct;
+    auto factory = MakeClientFactory(config, channels, direct);
+    return RunTask([&](Loop& loop) -> Task<int> {
+      auto client = factory->Billing(loop);
+      int granted = 0;
+      for (int i = 0; i < 2 * kWorkspaces; ++i) {
+        bv::AuthorizeItem item;
+        item.set_workspace_id("w" + std::to_string(i % kWorkspaces));
+        const auto result = co_await client->Authorize(item, 5'000);
+        granted += result.ok() && result->granted() ? 1 : 0;
+      }
+      co_return granted;
+    });
+  };
+  EXPECT_EQ(authorize_all(first.target() + "," + second->target()), 2 * kWorkspaces);
+  EXPECT_EQ(authorize_all(second->target() + "," + first.target()), 2 * kWorkspaces);
+  const std::set<std::string> of_first = first.billing.workspaces();
+  const std::set<std::string> of_second = second->billing.workspaces();
+  EXPECT_FALSE(of_first.empty());
+  EXPECT_FALSE(of_second.empty());
+  EXPECT_EQ(of_first.size() + of_second.size(), static_cast<size_t>(kWorkspaces));
+  const std::string targets = first.target() + "," + second->target();
+  second.reset();
+  EXPECT_EQ(authorize_all(targets), 2 * kWorkspaces) << "any replica serves any workspace";
 }
 
 }  // namespace

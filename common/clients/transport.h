@@ -29,7 +29,32 @@ Transport<Request, Response> Over(Loop& loop, std::shared_ptr<rpc::Replicas> rep
   };
 }
 
-// The same, with the calls of a loop to one replica on one stream:
+// The same, to this replica first while it is in use; null: any.
+template <typename Request, typename Response>
+using TransportTo = std::function<Task<Result<Response>>(std::shared_ptr<rpc::Replicas> replicas,
+                                                         std::shared_ptr<rpc::Replica> first,
+                                                         Request request, int64_t timeout_ms)>;
+
+// Over gRPC, with the calls of a loop to one replica on one stream:
+// OverStreamTo<Service>(loop, &Async::Method, &Async::MethodCalls). Only for calls that are
+// idempotent, as Over.
+template <typename Service, typename Async, typename Request, typename Response, typename Call,
+          typename Reply>
+TransportTo<Request, Response> OverStreamTo(
+    Loop& loop,
+    void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
+                          std::function<void(grpc::Status)>),
+    void (Async::*stream)(grpc::ClientContext*, grpc::ClientBidiReactor<Call, Reply>*)) {
+  using Method = rpc::StreamedMethod<Service, Async, Request, Response, Call, Reply>;
+  return [&loop, method = Method{{method}, stream}](std::shared_ptr<rpc::Replicas> replicas,
+                                                    std::shared_ptr<rpc::Replica> first,
+                                                    Request request, int64_t timeout_ms) {
+    return rpc::CallAny(loop, std::move(replicas), method, std::move(request), timeout_ms,
+                        rpc::Moves::kYes, std::move(first));
+  };
+}
+
+// The same, to any of these replicas:
 // OverStream<Service>(loop, replicas, &Async::Method, &Async::MethodCalls).
 template <typename Service, typename Async, typename Request, typename Response, typename Call,
           typename Reply>
@@ -38,10 +63,9 @@ Transport<Request, Response> OverStream(
     void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
                           std::function<void(grpc::Status)>),
     void (Async::*stream)(grpc::ClientContext*, grpc::ClientBidiReactor<Call, Reply>*)) {
-  using Method = rpc::StreamedMethod<Service, Async, Request, Response, Call, Reply>;
-  return [&loop, replicas = std::move(replicas), method = Method{{method}, stream}](
+  return [replicas = std::move(replicas), to = OverStreamTo<Service>(loop, method, stream)](
              Request request, int64_t timeout_ms) {
-    return rpc::CallAny(loop, replicas, method, std::move(request), timeout_ms, rpc::Moves::kYes);
+    return to(replicas, nullptr, std::move(request), timeout_ms);
   };
 }
 

@@ -2,10 +2,12 @@
 
 #include <grpcpp/channel.h>
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/crypto.h"
 #include "common/observability/held_metrics.h"
 #include "common/observability/log.h"
 #include "common/rpc/health_probe.h"
@@ -32,6 +34,13 @@ const char* NameOf(ReplicaHealth::Reason reason) {
   return "";
 }
 
+uint64_t HashOf(const std::string& address) {
+  const std::string digest = Sha256(address);
+  uint64_t hash = 0;
+  std::memcpy(&hash, digest.data(), sizeof hash);
+  return hash;
+}
+
 }  // namespace
 
 Replica::Use::Use(std::shared_ptr<Replica> replica, std::function<void()> abandon, bool counts)
@@ -50,6 +59,7 @@ Replica::Replica(Loop& loop, std::string service, std::string address,
     : loop_(loop),
       service_(std::move(service)),
       address_(std::move(address)),
+      address_hash_(HashOf(address_)),
       channel_(std::move(channel)),
       health_(NowUs()),
       ejected_(metrics::HeldGauge("tollgate_rpc_replica_ejected",

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
@@ -52,6 +53,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   ~Replica();
 
   const std::string& address() const { return address_; }
+  // The same in every process.
+  uint64_t address_hash() const { return address_hash_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   // The client of a service on the channel.
   template <typename Service>
@@ -96,6 +99,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Loop& loop_;
   const std::string service_;
   const std::string address_;
+  const uint64_t address_hash_;
   const std::shared_ptr<grpc::Channel> channel_;
   std::unordered_map<const void*, std::shared_ptr<void>> stubs_;  // and companions
   ReplicaHealth health_;

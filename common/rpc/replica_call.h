@@ -34,15 +34,17 @@ struct UnaryMethod {
 };
 
 // Calls the method: CallAny(loop, replicas, method, request, 2000, Moves::kYes).
+// first: the replica to ask first while it is in use; null: any.
 // kServiceUnavailable: no replica answered within the time. It says nothing about whether the call
 // was applied.
 template <typename Method, typename Request>
 auto CallAny(Loop& loop, std::shared_ptr<Replicas> replicas, Method method, Request request,
-             int64_t timeout_ms, Moves moves)
+             int64_t timeout_ms, Moves moves, std::shared_ptr<Replica> first = nullptr)
     -> decltype(method.Ask(loop, nullptr, std::move(request), timeout_ms, nullptr)) {
   const int64_t deadline_us = SystemClock::Get().MonotonicUs() + timeout_ms * 1000;
   replicas->CountCall();
-  std::shared_ptr<Replica> replica = replicas->Pick();
+  std::shared_ptr<Replica> replica =
+      first && replicas->InUse(*first) ? std::move(first) : replicas->Pick();
   for (int sent = 1;; ++sent) {
     const int64_t left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000;
     const bool last = moves == Moves::kNo || sent == kMaxReplicasOfACall || replicas->size() == 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/mix.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/resolver.h"
 
@@ -15,6 +16,13 @@ constexpr double kRetriesPerCall = 0.1;
 constexpr double kMaxRetries = 100;
 // How often the addresses of names are taken from the resolver.
 constexpr int64_t kLookUpMs = 1'000;
+
+// A replica that is back from an ejection gets one call at a time.
+bool TakesCalls(const Replica& replica) {
+  using State = ReplicaHealth::State;
+  return replica.state() == State::kUp ||
+         (replica.state() == State::kTrial && replica.calls() == 0);
+}
 
 prometheus::Counter& Retries(const std::string& service, const std::string& outcome) {
   return metrics::Counter("tollgate_rpc_retries_total",
@@ -69,11 +77,8 @@ std::shared_ptr<Replica> Replicas::Pick(const Replica* not_this) {
     if (found != nullptr) next_ = at + 1;
     return found;
   };
-  using State = ReplicaHealth::State;
-  Replica* found = best([&](const Replica& replica) {
-    return &replica != not_this && (replica.state() == State::kUp ||
-                                    (replica.state() == State::kTrial && replica.calls() == 0));
-  });
+  Replica* found =
+      best([&](const Replica& replica) { return &replica != not_this && TakesCalls(replica); });
   if (found == nullptr) {
     found =
         best([&](const Replica& replica) { return &replica != not_this && !replica.ejected(); });
@@ -83,6 +88,25 @@ std::shared_ptr<Replica> Replicas::Pick(const Replica* not_this) {
   if (found == nullptr) found = best([&](const Replica& replica) { return &replica != not_this; });
   if (found == nullptr) found = replicas_.front().get();
   return found->shared_from_this();
+}
+
+std::shared_ptr<Replica> Replicas::PickFor(uint64_t subject, const Replica* not_this) {
+  if (replicas_.size() == 1) return replicas_.front();
+  Replica* found = nullptr;
+  uint64_t highest = 0;
+  for (const auto& replica : replicas_) {
+    if (replica.get() == not_this || !TakesCalls(*replica)) continue;
+    const uint64_t rank = MixBits(replica->address_hash() ^ MixBits(subject));
+    if (found != nullptr && rank <= highest) continue;
+    found = replica.get();
+    highest = rank;
+  }
+  return found != nullptr ? found->shared_from_this() : Pick(not_this);
+}
+
+bool Replicas::InUse(const Replica& replica) const {
+  return TakesCalls(replica) && std::any_of(replicas_.begin(), replicas_.end(),
+                                            [&](const auto& one) { return one.get() == &replica; });
 }
 
 void Replicas::CountCall() { retries_ = std::min(retries_ + kRetriesPerCall, kMaxRetries); }

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <thread>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/rpc/replica_call.h"
@@ -132,6 +134,65 @@ TEST_F(ReplicasTest, WhenAllAreGoneCallsFailAndTheFirstThatReturnsIsUsedAtOnce) 
   while (!Call().ok()) std::this_thread::yield();
   EXPECT_LT(SystemClock::Get().MonotonicUs() - begun_us, 1'500'000)
       << "no wait for the end of its ejection";
+}
+
+// Whatever the order in which a client knows the replicas.
+TEST_F(ReplicasTest, EveryClientPicksTheSameReplicaForASubjectAndAllGetTheirShare) {
+  constexpr uint64_t kSubjects = 1024;
+  const auto picks = [this] {
+    std::vector<std::string> picks;
+    loop().RunAndWait([&] {
+      for (uint64_t i = 0; i < kSubjects; ++i) picks.push_back(replicas_->PickFor(i)->address());
+    });
+    return picks;
+  };
+  Use("127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4");
+  const std::vector<std::string> one = picks();
+  Use("127.0.0.1:4,127.0.0.1:2,127.0.0.1:1,127.0.0.1:3");
+  EXPECT_EQ(picks(), one);
+  std::map<std::string, int> share;
+  for (const std::string& address : one) ++share[address];
+  EXPECT_EQ(share.size(), 4u);
+  for (const auto& [address, subjects] : share) {
+    EXPECT_GT(subjects, 256 - 64) << address;
+    EXPECT_LT(subjects, 256 + 64) << address;
+  }
+  Use("127.0.0.1:1,127.0.0.1:2,127.0.0.1:3");
+  const std::vector<std::string> without = picks();
+  for (uint64_t i = 0; i < kSubjects; ++i) {
+    if (one[i] != "127.0.0.1:4") {
+      EXPECT_EQ(without[i], one[i]) << "only those of the lost one move";
+    }
+  }
+}
+
+TEST_F(ReplicasTest, SubjectsOfAReplicaThatIsLostGoToOthersAndComeBack) {
+  AuthServer first(server_loops_);
+  std::optional<AuthServer> second(std::in_place, server_loops_);
+  const std::string lost = second->target();
+  Use(first.target() + "," + lost);
+  const auto of_lost = [&] {
+    int subjects = 0;
+    loop().RunAndWait([&] {
+      for (uint64_t i = 0; i < 64; ++i) {
+        subjects += replicas_->PickFor(i)->address() == lost ? 1 : 0;
+      }
+    });
+    return subjects;
+  };
+  SlowestOf(10);
+  const int before = of_lost();
+  EXPECT_GT(before, 0);
+  EXPECT_LT(before, 64);
+  const auto wait_for = [&](int subjects) {
+    const int64_t end_us = SystemClock::Get().MonotonicUs() + 10'000'000;
+    while (of_lost() != subjects && SystemClock::Get().MonotonicUs() < end_us) SlowestOf(1);
+    EXPECT_EQ(of_lost(), subjects);
+  };
+  second.reset();
+  wait_for(0);
+  second.emplace(server_loops_, lost);
+  wait_for(before);
 }
 
 TEST_F(ReplicasTest, CallsThatAreSentAgainAreBounded) {

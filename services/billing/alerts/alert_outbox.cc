@@ -1,8 +1,8 @@
 // The part of the store that keeps webhooks and the outbox.
 #include "common/base/base64.h"
+#include "common/base/ledger_shard.h"
 #include "common/base/seal.h"
 #include "services/billing/alerts/alert_store.h"
-#include "services/billing/domain/shard.h"
 
 namespace tollgate::billing::alerts {
 namespace {

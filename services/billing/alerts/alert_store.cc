@@ -3,9 +3,9 @@
 #include <charconv>
 
 #include "common/base/clock.h"
+#include "common/base/ledger_shard.h"
 #include "common/money/money.h"
 #include "services/billing/alerts/alert_schema.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/domain/types.h"
 #include "services/billing/payments/payment_types.h"
 

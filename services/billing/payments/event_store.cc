@@ -1,5 +1,5 @@
 // The webhooks' events in the database.
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/payments/payment_rows.h"
 #include "services/billing/payments/payment_store.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/transactions.h"
 

@@ -1,7 +1,7 @@
 #include "services/billing/payments/payment_rows.h"
 
 #include "common/base/crypto.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 
 namespace tollgate::billing::payments {
 

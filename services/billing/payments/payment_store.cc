@@ -1,8 +1,8 @@
 #include "services/billing/payments/payment_store.h"
 
+#include "common/base/ledger_shard.h"
 #include "common/base/text.h"
 #include "common/money/money.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/payments/payment_rows.h"
 #include "services/billing/payments/payment_schema.h"
 

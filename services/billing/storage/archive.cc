@@ -1,7 +1,7 @@
 #include "services/billing/storage/archive.h"
 
 #include "common/base/clock.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/archive_files.h"
 #include "services/billing/storage/rollups.h"
 #include "services/billing/storage/schema.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/testing/ledger_database.h"
 

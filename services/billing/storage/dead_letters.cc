@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/ledger_shard.h"
 #include "common/observability/log.h"
-#include "services/billing/domain/shard.h"
 
 namespace tollgate::billing {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 
 namespace tollgate::billing {
 namespace {

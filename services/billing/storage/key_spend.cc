@@ -4,7 +4,7 @@
 #include <map>
 
 #include "common/base/clock.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/rollup_changes.h"
 
 namespace tollgate::billing {

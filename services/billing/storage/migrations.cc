@@ -1,6 +1,6 @@
 // The ledger's tables, step by step. A step that has been released is never changed.
 #include "common/base/clock.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/archive_tables.h"
 #include "services/billing/storage/candidates.h"
 #include "services/billing/storage/idempotency_table.h"

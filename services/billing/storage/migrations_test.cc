@@ -1,8 +1,8 @@
 // A ledger of the first version keeps its rows and its chain.
 #include <gtest/gtest.h>
 
+#include "common/base/ledger_shard.h"
 #include "services/billing/domain/chain.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/rollups.h"

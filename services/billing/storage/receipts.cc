@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/transactions.h"
 

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "common/base/clock.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/domain/ledger.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {

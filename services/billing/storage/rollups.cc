@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/rollup_changes.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/row_texts.h"

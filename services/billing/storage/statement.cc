@@ -4,9 +4,9 @@
 #include <map>
 
 #include "common/base/clock.h"
+#include "common/base/ledger_shard.h"
 #include "common/base/utc_text.h"
 #include "common/money/money.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/domain/types.h"
 #include "services/billing/storage/rollup_changes.h"
 #include "services/billing/storage/verify_state.h"

@@ -6,7 +6,7 @@
 
 #include "common/audit/log.h"
 #include "common/base/clock.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/row_texts.h"

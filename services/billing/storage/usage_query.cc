@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/id.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/rollup_changes.h"
 #include "services/billing/storage/schema.h"
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verify_entries.h"
 #include "services/billing/storage/verify_progress.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "common/base/ledger_shard.h"
 #include "common/checkpoint/checkpoint_file.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/storage/verify_findings.h"
 
 namespace tollgate::billing {

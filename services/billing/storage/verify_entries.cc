@@ -4,8 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "common/base/ledger_shard.h"
 #include "services/billing/domain/chain.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verify_rules.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verify_wallet.h"
 

@@ -1,8 +1,8 @@
 #include "services/billing/storage/verify_rows.h"
 
 #include "common/base/clock.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/domain/chain.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/base/id.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 
 namespace tollgate::billing {
 

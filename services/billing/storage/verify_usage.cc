@@ -2,7 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {

@@ -1,6 +1,6 @@
 #include "services/billing/storage/verify_wallet.h"
 
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {

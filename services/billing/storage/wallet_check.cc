@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "common/base/ledger_shard.h"
 #include "common/mail/testing/smtp_listener.h"
 #include "services/billing/alerts/alert_admin.h"
 #include "services/billing/alerts/testing/hook_receiver.h"
 #include "services/billing/commit/testing/ledger_world.h"
-#include "services/billing/domain/shard.h"
 #include "services/billing/payments/ledger_port.h"
 #include "services/billing/payments/payment_store.h"
 

@@ -1,11 +1,11 @@
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 
 #include <string>
 
 #include "common/base/crypto.h"
 #include "common/base/memo.h"
 
-namespace tollgate::billing {
+namespace tollgate {
 
 namespace {
 
@@ -24,4 +24,4 @@ int32_t LedgerShard(std::string_view workspace) {
   return shards.Get(workspace, ShardOf);
 }
 
-}  // namespace tollgate::billing
+}  // namespace tollgate

@@ -1,8 +1,8 @@
-#include "services/billing/domain/shard.h"
+#include "common/base/ledger_shard.h"
 
 #include <gtest/gtest.h>
 
-namespace tollgate::billing {
+namespace tollgate {
 namespace {
 
 // Computed with another program: stored rows depend on these values.
@@ -13,4 +13,4 @@ TEST(LedgerShard, IsTheSameForever) {
 }
 
 }  // namespace
-}  // namespace tollgate::billing
+}  // namespace tollgate

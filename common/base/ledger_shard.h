@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tollgate::billing {
+namespace tollgate {
 
 inline constexpr int kLedgerShards = 1024;
 
@@ -13,4 +13,4 @@ inline constexpr int kLedgerShards = 1024;
 // depend on it: it never changes.
 int32_t LedgerShard(std::string_view workspace);
 
-}  // namespace tollgate::billing
+}  // namespace tollgate
