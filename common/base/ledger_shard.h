@@ -1,5 +1,6 @@
 // The ledger shard of a workspace: the first column of every key of the ledger (decision 49), so
-// that the same tables can be distributed over several databases.
+// that the same tables can be distributed over several databases. Clients of billing send the calls
+// of a shard to one replica (docs/adr/0039).
 #pragma once
 
 #include <cstdint>

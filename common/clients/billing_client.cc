@@ -122,8 +122,7 @@ class BillingClientImpl : public BillingClient {
         voids_(std::move(voids)) {}
 
   Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item, int64_t timeout_ms) override {
-    auto batches = authorizes_->For(item);
-    return AuthorizeOnce(std::move(batches), std::move(item), timeout_ms);
+    return AuthorizeOnce(authorizes_, std::move(item), timeout_ms);
   }
   void Void(VoidItem item) override {
     if (*voids_running_ >= kMaxVoids) return voids_dropped_.Increment();
@@ -143,9 +142,10 @@ class BillingClientImpl : public BillingClient {
   }
 
  private:
-  static Task<Result<AuthorizeResult>> AuthorizeOnce(std::shared_ptr<Authorizes::Batches> batches,
+  static Task<Result<AuthorizeResult>> AuthorizeOnce(std::shared_ptr<Authorizes> authorizes,
                                                      AuthorizeItem item, int64_t timeout_ms) {
-    co_return UnlessUnavailable(co_await batches->Call(std::move(item), timeout_ms));
+    const auto place = authorizes->For(item);
+    co_return UnlessUnavailable(co_await place->Call(std::move(item), timeout_ms));
   }
 
   static Task<void> VoidInBackground(Loop& loop, std::shared_ptr<Voids> voids, VoidItem item,
@@ -155,8 +155,7 @@ class BillingClientImpl : public BillingClient {
                           (item.refused() ? kRefusalPatience : kVoidPatience) * 1000;
     Backoff backoff(50, 5'000);
     for (;;) {
-      const auto batches = voids->For(item);
-      auto result = UnlessUnavailable(co_await batches->Call(item, kVoidAttemptTimeout));
+      auto result = UnlessUnavailable(co_await voids->For(item)->Call(item, kVoidAttemptTimeout));
       if (result.ok()) break;
       if (SystemClock::Get().MonotonicUs() > deadline_us) {
         dropped.Increment();
@@ -187,8 +186,8 @@ class MeteringClientImpl : public MeteringClient {
   explicit MeteringClientImpl(std::shared_ptr<Meters> meters) : meters_(std::move(meters)) {}
 
   Task<Result<MeterResult>> Meter(MeterOp op, int64_t timeout_ms) override {
-    const auto batches = meters_->For(op);
-    co_return UnlessUnavailable(co_await batches->Call(std::move(op), timeout_ms));
+    const auto place = meters_->For(op);
+    co_return UnlessUnavailable(co_await place->Call(std::move(op), timeout_ms));
   }
 
  private:

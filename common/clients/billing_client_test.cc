@@ -174,12 +174,11 @@ TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
   });
 }
 
-// Calls of one workspace share the batches of one replica, whoever makes them (ADR 0039).
-TEST(BillingReplicasTest, AWorkspaceHasOneReplicaAndAnotherOneWhenThatIsLost) {
-  constexpr int kWorkspaces = 40;
-  BillingReplica first;
-  auto second = std::make_unique<BillingReplica>();
-  const auto authorize_all = [&](const std::string& targets) {
+// ADR 0039.
+class BillingReplicasTest : public ::testing::Test {
+ protected:
+  // How many calls were granted, so many at once of so many workspaces.
+  static int Authorize(const std::string& targets, int calls, bool at_once) {
     rpc::ChannelSource channels;
     config::v1::TargetsConfig config;
     config.set_billing(targets);
@@ -187,26 +186,48 @@ TEST(BillingReplicasTest, AWorkspaceHasOneReplicaAndAnotherOneWhenThatIsLost) {
     auto factory = MakeClientFactory(config, channels, direct);
     return RunTask([&](Loop& loop) -> Task<int> {
       auto client = factory->Billing(loop);
-      int granted = 0;
-      for (int i = 0; i < 2 * kWorkspaces; ++i) {
-        bv::AuthorizeItem item;
-        item.set_workspace_id("w" + std::to_string(i % kWorkspaces));
-        const auto result = co_await client->Authorize(item, 5'000);
-        granted += result.ok() && result->granted() ? 1 : 0;
+      int granted = 0, ended = 0;
+      for (int i = 0; i < calls; ++i) {
+        loop.Spawn(One(*client, i, granted, ended));
+        while (!at_once && ended <= i) co_await loop.Sleep(1);
       }
+      while (ended < calls) co_await loop.Sleep(1);
       co_return granted;
     });
-  };
-  EXPECT_EQ(authorize_all(first.target() + "," + second->target()), 2 * kWorkspaces);
-  EXPECT_EQ(authorize_all(second->target() + "," + first.target()), 2 * kWorkspaces);
-  const std::set<std::string> of_first = first.billing.workspaces();
-  const std::set<std::string> of_second = second->billing.workspaces();
-  EXPECT_FALSE(of_first.empty());
-  EXPECT_FALSE(of_second.empty());
-  EXPECT_EQ(of_first.size() + of_second.size(), static_cast<size_t>(kWorkspaces));
-  const std::string targets = first.target() + "," + second->target();
-  second.reset();
-  EXPECT_EQ(authorize_all(targets), 2 * kWorkspaces) << "any replica serves any workspace";
+  }
+  static Task<void> One(BillingClient& client, int number, int& granted, int& ended) {
+    bv::AuthorizeItem item;
+    item.set_workspace_id("w" + std::to_string(number % 40));
+    const auto result = co_await client.Authorize(item, 5'000);
+    granted += result.ok() && result->granted() ? 1 : 0;
+    ++ended;
+  }
+  std::string both() const { return first_.target() + "," + second_->target(); }
+
+  BillingReplica first_;
+  std::unique_ptr<BillingReplica> second_ = std::make_unique<BillingReplica>();
+};
+
+TEST_F(BillingReplicasTest, OneThatKeepsUpGetsAllCallsOfEveryClient) {
+  EXPECT_EQ(Authorize(both(), 80, false), 80);
+  EXPECT_EQ(Authorize(second_->target() + "," + first_.target(), 80, false), 80);
+  const size_t of_first = first_.billing.workspaces().size();
+  const size_t of_second = second_->billing.workspaces().size();
+  EXPECT_EQ(of_first + of_second, 40u);
+  EXPECT_TRUE(of_first == 0 || of_second == 0) << of_first << " and " << of_second;
+}
+
+TEST_F(BillingReplicasTest, ManyUnansweredCallsAreSpread) {
+  EXPECT_EQ(Authorize(both(), 400, true), 400);
+  EXPECT_FALSE(first_.billing.workspaces().empty());
+  EXPECT_FALSE(second_->billing.workspaces().empty());
+}
+
+TEST_F(BillingReplicasTest, AnyReplicaServesAnyWorkspace) {
+  const std::string targets = both();
+  second_.reset();
+  EXPECT_EQ(Authorize(targets, 80, false), 80);
+  EXPECT_EQ(first_.billing.workspaces().size(), 40u);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
-// Batches of calls about workspaces to the replicas of billing: the calls of one ledger shard share
-// the batches of one replica, whichever process makes them (docs/adr/0039).
+// Batches of calls about workspaces to the replicas of billing: every client uses as few of them as
+// keep up, in the same order, and the calls of one ledger shard share the batches of one replica
+// (docs/adr/0039).
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,30 +24,41 @@ class LedgerBatcher {
   using SendTo = std::function<Task<Result<std::vector<Reply>>>(
       std::shared_ptr<rpc::Replicas> replicas, std::shared_ptr<rpc::Replica> first,
       std::vector<Item> items, int64_t timeout_ms)>;
-  // So many calls that no batch has taken yet are too many for one replica: further ones go to the
-  // shard's next one.
-  static constexpr size_t kMaxWaiting = Batches::kMaxItems;
+  // How many unanswered calls of a client one replica gets, before further shards go to another
+  // one.
+  static constexpr size_t kOfOneReplica = 64;
 
   LedgerBatcher(Loop& loop, std::shared_ptr<rpc::Replicas> replicas, SendTo send)
       : loop_(loop), replicas_(std::move(replicas)), send_(std::move(send)) {}
   // Of the process itself.
-  explicit LedgerBatcher(Loop& loop, std::shared_ptr<Batches> own)
-      : loop_(loop), own_(std::move(own)) {}
+  LedgerBatcher(Loop& loop, std::shared_ptr<Batches> own) : loop_(loop), own_(std::move(own)) {}
 
-  // The batches that take this item.
-  std::shared_ptr<Batches> For(const Item& item) const {
-    if (own_) return own_;
-    if (replicas_->size() == 1) return Of(replicas_->PickFor(0));
-    const auto shard = static_cast<uint64_t>(LedgerShard(item.workspace_id()));
-    const std::shared_ptr<rpc::Replica> first = replicas_->PickFor(shard);
-    std::shared_ptr<Batches> batches = Of(first);
-    if (batches->waiting() < kMaxWaiting) return batches;
-    return Of(replicas_->PickFor(shard, first.get()));
+  // Where an item goes. It is kept until the item is answered.
+  class Place {
+   public:
+    Place(std::shared_ptr<Batches> batches, std::shared_ptr<size_t> unanswered)
+        : batches_(std::move(batches)), unanswered_(std::move(unanswered)) {
+      ++*unanswered_;
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() { --*unanswered_; }
+    Batches* operator->() const { return batches_.get(); }
+
+   private:
+    const std::shared_ptr<Batches> batches_;
+    const std::shared_ptr<size_t> unanswered_;
+  };
+  Place For(const Item& item) const {
+    return Place(own_ ? own_ : OfShard(item.workspace_id()), unanswered_);
   }
 
  private:
-  // Kept by the replica, which the clients of the loop share; so they hold it weakly.
-  std::shared_ptr<Batches> Of(const std::shared_ptr<rpc::Replica>& replica) const {
+  std::shared_ptr<Batches> OfShard(const std::string& workspace) const {
+    const size_t in_use = 1 + *unanswered_ / kOfOneReplica;
+    const auto shard = static_cast<size_t>(LedgerShard(workspace));
+    const auto replica = replicas_->PickInOrder(in_use == 1 ? 0 : shard % in_use);
+    // Kept by the replica, which the clients of the loop share; so they hold it weakly.
     return replica->template Companion<Batches>([&] {
       return std::make_shared<Batches>(
           loop_, [send = send_, replicas = std::weak_ptr(replicas_),
@@ -65,6 +78,8 @@ class LedgerBatcher {
   const std::shared_ptr<Batches> own_;
   const std::shared_ptr<rpc::Replicas> replicas_;
   const SendTo send_;
+  // Shared by the places, which may outlive the client.
+  const std::shared_ptr<size_t> unanswered_ = std::make_shared<size_t>(0);
 };
 
 }  // namespace tollgate

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "common/base/mix.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/resolver.h"
 
@@ -90,18 +90,18 @@ std::shared_ptr<Replica> Replicas::Pick(const Replica* not_this) {
   return found->shared_from_this();
 }
 
-std::shared_ptr<Replica> Replicas::PickFor(uint64_t subject, const Replica* not_this) {
+std::shared_ptr<Replica> Replicas::PickInOrder(size_t place) {
   if (replicas_.size() == 1) return replicas_.front();
-  Replica* found = nullptr;
-  uint64_t highest = 0;
+  std::vector<Replica*> in_use;
   for (const auto& replica : replicas_) {
-    if (replica.get() == not_this || !TakesCalls(*replica)) continue;
-    const uint64_t rank = MixBits(replica->address_hash() ^ MixBits(subject));
-    if (found != nullptr && rank <= highest) continue;
-    found = replica.get();
-    highest = rank;
+    if (TakesCalls(*replica)) in_use.push_back(replica.get());
   }
-  return found != nullptr ? found->shared_from_this() : Pick(not_this);
+  if (in_use.empty()) return Pick();
+  const auto at = in_use.begin() + static_cast<ptrdiff_t>(place % in_use.size());
+  std::nth_element(in_use.begin(), at, in_use.end(), [](const Replica* one, const Replica* other) {
+    return one->address_hash() < other->address_hash();
+  });
+  return (*at)->shared_from_this();
 }
 
 bool Replicas::InUse(const Replica& replica) const {

@@ -35,11 +35,10 @@ class Replicas : public std::enable_shared_from_this<Replicas> {
   // use, all are: an outage of all is no reason to ask none. `not_this` only when there is no
   // other.
   std::shared_ptr<Replica> Pick(const Replica* not_this = nullptr);
-  // The replica for calls about one subject, for example a shard of the ledger: every client picks
-  // the same one while it is in use, else the subject's next one (rendezvous hashing: the others
-  // keep theirs). When none is in use, as Pick.
-  std::shared_ptr<Replica> PickFor(uint64_t subject, const Replica* not_this = nullptr);
-  // Whether PickFor and Pick may return it although another one is there.
+  // The replica at this place among those in use, by an order that is the same for every client
+  // (of the hashes of their addresses), counted in turn. When none is in use, as Pick.
+  std::shared_ptr<Replica> PickInOrder(size_t place);
+  // Whether PickInOrder and Pick may return it although another one is there.
   bool InUse(const Replica& replica) const;
 
   // All of them, for calls to each: in the order of the targets, of a name in that of its

@@ -12,6 +12,7 @@
 // --engine-concurrency sets the max_concurrency of the engines;
 // --workspaces adds workspaces with credit, and --keys that many keys each, of other systems:
 // "scale-<workspace>-<number>-0123456789", counted from 0. --redis-url: limiters share that Redis.
+// --billings: with --postgres.
 // --certificates: a folder for mutual TLS (cluster.h). --prometheus writes targets for Prometheus's
 // file_sd into that file.
 #include <algorithm>
@@ -40,7 +41,8 @@ constexpr char kUsage[] =
     "[--keep-requests] [--threads N] "
     "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... "
     "[--auth YAML]... [--billing YAML]... [--ratelimit YAML]... [--host YAML]... [--gateways N] "
-    "[--routers N] [--ratelimits N] [--redis-url URL] [--certificates FOLDER] [--prometheus FILE] "
+    "[--routers N] [--ratelimits N] [--billings N] [--redis-url URL] [--certificates FOLDER] "
+    "[--prometheus FILE] "
     "[--dashboard YAML]... [--admin-sockets] "
     "[--billing-sql URL] [--models N] [--workspaces N] [--keys N] [-- WRAPPER...]\n";
 
@@ -123,6 +125,8 @@ Flags Read(int argc, char** argv) {
       flags.options.ratelimits = std::atoi(value);
     else if (flag == "--routers")
       flags.options.routers = std::atoi(value);
+    else if (flag == "--billings")
+      flags.options.billings = std::atoi(value);
     else if (flag == "--redis-url")
       flags.options.ratelimit_settings.push_back("redis_url: " + std::string(value));
     else if (flag == "--certificates")
