@@ -19,17 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string FindBin() {
-  if (const char* given = std::getenv("TOLLGATE_PG_BIN")) return given;
-  std::string best;
-  std::error_code error;
-  for (const auto& version : fs::directory_iterator("/usr/lib/postgresql", error)) {
-    const fs::path bin = version.path() / "bin";
-    if (fs::exists(bin / "initdb", error) && bin.string() > best) best = bin.string();
-  }
-  return best;
-}
-
 // PostgreSQL refuses to run as root: then it runs as user nobody.
 std::vector<std::string> Unprivileged(std::vector<std::string> command) {
   std::vector<std::string> full = {"/usr/bin/setpriv", "--pdeathsig", "QUIT"};
@@ -94,11 +83,22 @@ bool WaitForSuccess(pid_t pid) {
 
 }  // namespace
 
+std::string PostgresBin() {
+  if (const char* given = std::getenv("TOLLGATE_PG_BIN")) return given;
+  std::string best;
+  std::error_code error;
+  for (const auto& version : fs::directory_iterator("/usr/lib/postgresql", error)) {
+    const fs::path bin = version.path() / "bin";
+    if (fs::exists(bin / "initdb", error) && bin.string() > best) best = bin.string();
+  }
+  return best;
+}
+
 bool TestPostgres::Required() { return std::getenv("TOLLGATE_REQUIRE_POSTGRES") != nullptr; }
 
 std::unique_ptr<TestPostgres> TestPostgres::Make() {
   std::unique_ptr<TestPostgres> server(new TestPostgres);
-  server->bin_ = FindBin();
+  server->bin_ = PostgresBin();
   if (server->bin_.empty()) return nullptr;
   std::string root = (fs::temp_directory_path() / "tollgate-pg-XXXXXX").string();
   if (mkdtemp(root.data()) == nullptr) return nullptr;

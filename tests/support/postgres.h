@@ -10,6 +10,10 @@
 
 namespace tollgate::testing {
 
+// The folder of the newest PostgreSQL's programs (TOLLGATE_PG_BIN when set); empty: none is
+// installed.
+std::string PostgresBin();
+
 class TestPostgres {
  public:
   // Null when PostgreSQL is not installed; then tests skip, unless TOLLGATE_REQUIRE_POSTGRES is
