@@ -166,11 +166,14 @@ class Structure(Case):
                   "properties": {"kind": {"enum": ["cat", "dog"]}, "sure": {"type": "boolean"}}}
         for stream in (False, True):
             form = {"type": "json_schema", "json_schema": {"name": "animal", "strict": True, "schema": schema}}
+            more = {"response_format": form, "max_tokens": 1000, "logit_bias": {}, "temperature": 0}
             if stream:
-                events = self.streamed(messages=HELLO, response_format=form, max_tokens=1000, logit_bias={})
+                events = self.streamed(messages=HELLO, **more)
                 text = "".join(event["choices"][0]["delta"].get("content") or "" for event in events[:-1])
             else:
-                text = self.chat(response_format=form, max_tokens=1000, logit_bias={})["choices"][0]["message"]["content"]
+                events = self.chat(**more)
+                text = events["choices"][0]["message"]["content"]
+            self.assertTrue(text.startswith("{"), events)
             read = json.loads(text)
             self.assertEqual(set(read), {"kind", "sure"})
             self.assertIn(read["kind"], ("cat", "dog"))
