@@ -235,6 +235,13 @@ TEST(Resolver, FindsTheAddressesOfANameInTheBackground) {
   EXPECT_EQ(found, std::vector<std::string>{"127.0.0.1:7001"});
 }
 
+TEST(Resolver, FindsAddressesOfIpv6WhereThereIsNoOther) {
+  EXPECT_EQ(LookUpAddresses("localhost:7001"), std::vector<std::string>{"127.0.0.1:7001"});
+  const std::vector<std::string> found = LookUpAddresses("ip6-loopback:7001");
+  if (found.empty()) GTEST_SKIP() << "this machine does not know ip6-loopback";
+  EXPECT_EQ(found, std::vector<std::string>{"[::1]:7001"});
+}
+
 TEST(Resolver, OnlyNamesAreLookedUp) {
   EXPECT_TRUE(IsName("auth:7001"));
   EXPECT_TRUE(IsName("auth.example.test:7001"));

@@ -26,18 +26,26 @@ std::vector<std::string> LookUpAddresses(const std::string& part) {
   const std::string host = part.substr(0, colon);
   const std::string port = part.substr(colon + 1);
   addrinfo hints{};
-  hints.ai_family = AF_INET;
+  hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return {};
-  std::vector<std::string> addresses;
+  std::vector<std::string> v4, v6;
   for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    char text[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(at->ai_addr)->sin_addr, text, sizeof text);
-    addresses.push_back(std::string(text) + ":" + port);
+    char text[INET6_ADDRSTRLEN];
+    if (at->ai_family == AF_INET) {
+      const auto* address = reinterpret_cast<sockaddr_in*>(at->ai_addr);
+      inet_ntop(AF_INET, &address->sin_addr, text, sizeof text);
+      v4.push_back(std::string(text) + ":" + port);
+    } else if (at->ai_family == AF_INET6) {
+      const auto* address = reinterpret_cast<sockaddr_in6*>(at->ai_addr);
+      inet_ntop(AF_INET6, &address->sin6_addr, text, sizeof text);
+      v6.push_back("[" + std::string(text) + "]:" + port);
+    }
   }
   freeaddrinfo(found);
-  return addresses;
+  // A machine with both is there once.
+  return v4.empty() ? v6 : v4;
 }
 
 std::vector<std::string> SplitTargets(const std::string& target) {

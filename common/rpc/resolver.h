@@ -12,8 +12,8 @@ namespace tollgate::rpc {
 std::vector<std::string> SplitTargets(const std::string& target);
 // Whether this element is "name:port", neither an address nor a target within the machine.
 bool IsName(const std::string& part);
-// The IPv4 addresses of "name:port", each with the port; empty if there is none. Waits for as long
-// as the system's resolver takes.
+// The addresses of "name:port", each with the port; empty if there is none: those of IPv4, or if
+// it has none, of IPv6 ("[fd00::1]:7001"). Waits for as long as the system's resolver takes.
 std::vector<std::string> LookUpAddresses(const std::string& part);
 
 // Thread-safe. Does not wait for a look-up that still runs when it is destroyed.
@@ -25,7 +25,7 @@ class Resolver {
   explicit Resolver(LookUp look_up = LookUpAddresses);
   ~Resolver();
 
-  // "10.0.0.1:7001" and so on for each IPv4 address of "name:port", as of the last look-up, of
+  // "10.0.0.1:7001" and so on for each address of "name:port" (LookUpAddresses), as of the last look-up, of
   // three seconds ago at most unless look-ups fail or take longer. Empty: not known yet. Never
   // waits.
   std::vector<std::string> AddressesOf(const std::string& part);

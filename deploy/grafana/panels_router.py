@@ -37,6 +37,8 @@ ROUTER = (
         graph("Output by engine", "short", "Tokens per second of answers that ended.", (rate("tollgate_router_engine_output_tokens_total", "engine"), "{{engine}}"), stacked=True),
         graph("Retries and whole answers", "reqps", "Requests tried on a second engine, and those that were not since the pool had too many; answers that were not streamed by the engine.",
               (rate("tollgate_router_retries_total"), "retries"), (rate("tollgate_router_retries_refused_total"), "retries not made"), (rate("tollgate_router_whole_answers_total"), "whole")),
+        graph("Asked of a second engine", "reqps", "Requests whose first engine was silent for too long, by how that ended: the second engine won or lost, both failed, no other had a place, or the pool's budget was used up.",
+              (rate("tollgate_router_hedges_total", "result"), "{{result}}")),
         graph("Bounds", "ops", "Answers that were ended at a bound.", (rate("tollgate_router_answer_limits_total", "limit"), "{{limit}}")),
         times("First token at the router", "All models.", "tollgate_router_time_to_first_token_seconds"),
         graph("Tokens settled", "short", "Per second.", (rate("tollgate_router_tokens_total", "kind"), "{{kind}}"), stacked=True),

@@ -61,6 +61,12 @@ PriorityClass ClassOf(catalog::v1::Priority priority) {
   }
 }
 
+// "10.0.0.1" of "10.0.0.1:8000", "fd00::1" of "[fd00::1]:8000".
+std::string WithoutPort(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+}
+
 }  // namespace
 
 RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous,
@@ -140,7 +146,7 @@ void RoutingTable::AddEngine(const std::string& pool, const catalog::v1::Engine&
   for (const std::string& address : addresses) {
     catalog::v1::Engine one = engine;
     http::BaseUrl there = *base;
-    there.origin.address = address.substr(0, address.rfind(':'));
+    there.origin.address = WithoutPort(address);
     one.set_id(engine.id() + "@" + there.origin.address);
     add(one, std::move(there));
   }

@@ -95,6 +95,12 @@ TEST_F(EachAddress, IsAnEngineThatComesAndGoes) {
   EXPECT_EQ(next.engines()[1]->Share(others.now_us), 100) << "starts slowly";
 }
 
+TEST_F(EachAddress, MayBeOfIpv6) {
+  const RoutingTable table(snapshot_, nullptr, Options({"[fd00::1]:8000", "[fd00::2]:8000"}));
+  EXPECT_EQ(Ids(table), (std::vector<std::string>{"a@fd00::1", "a@fd00::2", "b"}));
+  EXPECT_EQ(table.engines()[0]->base().origin.address, "fd00::1");
+}
+
 TEST_F(EachAddress, OnlyWhereTheCatalogSaysSo) {
   snapshot_.mutable_pools(0)->mutable_engines(0)->set_each_address(false);
   const RoutingOptions options = Options({"10.0.0.1:8000"});
