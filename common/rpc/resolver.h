@@ -25,9 +25,9 @@ class Resolver {
   explicit Resolver(LookUp look_up = LookUpAddresses);
   ~Resolver();
 
-  // "10.0.0.1:7001" and so on for each address of "name:port" (LookUpAddresses), as of the last look-up, of
-  // three seconds ago at most unless look-ups fail or take longer. Empty: not known yet. Never
-  // waits.
+  // "10.0.0.1:7001" and so on for each address of "name:port" (LookUpAddresses), as of the last
+  // look-up, of three seconds ago at most unless look-ups fail or take longer. Empty: not known
+  // yet. Never waits.
   std::vector<std::string> AddressesOf(const std::string& part);
   // The addresses of all elements of a target, each once and in order. Names without an address as
   // yet are left as they are, for gRPC to look up.

@@ -1,5 +1,5 @@
 // 64 gateways, 32 routers and 16 ledger nodes in virtual time: crashes, fail-overs, slow disks and
-// cut networks break no invariant of the books. TOLLGATE_SIM_SEED runs that seed alone,
+// cut networks break no invariant of the ledger. TOLLGATE_SIM_SEED runs that seed alone,
 // TOLLGATE_SIM_CLUSTERS so many (20 when not set), from TOLLGATE_SIM_FIRST on (1).
 #include "tests/simulation/cluster_simulation.h"
 
@@ -16,7 +16,7 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
 }
 
-TEST(ClusterSimulation, KeepsTheBooks) {
+TEST(ClusterSimulation, KeepsTheInvariants) {
   const uint64_t only = FromEnvironment("TOLLGATE_SIM_SEED", 0);
   const uint64_t first = only != 0 ? only : FromEnvironment("TOLLGATE_SIM_FIRST", 1);
   const uint64_t runs = only != 0 ? 1 : FromEnvironment("TOLLGATE_SIM_CLUSTERS", 20);
