@@ -39,9 +39,10 @@ class FailoverTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(engine_.Start());
-    std::string why;
+    std::string why = TestPatroni::WhyNot();
+    if (!why.empty()) GTEST_SKIP() << why;
     patroni_ = TestPatroni::Start(why);
-    if (!patroni_) GTEST_SKIP() << why;
+    ASSERT_TRUE(patroni_) << why;
     ClusterOptions options;
     options.all_in_one = false;
     options.catalog = DefaultCatalog({engine_.base_url()}, Load::kInputPrice, Load::kOutputPrice);

@@ -22,17 +22,16 @@ std::string NameOf(int node) { return "node" + std::to_string(node + 1); }
 
 }  // namespace
 
+std::string TestPatroni::WhyNot() {
+  if (testing::PostgresBin().empty() || !fs::exists(kPatroni) || !fs::exists(kEtcd)) {
+    return "PostgreSQL, Patroni or etcd is not installed";
+  }
+  return geteuid() == 0 ? "" : "only root can give a node a process namespace of its own";
+}
+
 std::unique_ptr<TestPatroni> TestPatroni::Start(std::string& why) {
   std::unique_ptr<TestPatroni> patroni(new TestPatroni);
   patroni->bin_ = testing::PostgresBin();
-  if (patroni->bin_.empty() || !fs::exists(kPatroni) || !fs::exists(kEtcd)) {
-    why = "PostgreSQL, Patroni or etcd is not installed";
-    return nullptr;
-  }
-  if (geteuid() != 0) {
-    why = "only root can give a node a process namespace of its own";
-    return nullptr;
-  }
   fs::permissions(patroni->dir_.path(), fs::perms::all);
   if (!patroni->StartEtcd()) {
     why = "etcd does not start:\n" + patroni->Logs();

@@ -19,8 +19,11 @@ class TestPatroni {
   // How long etcd lets a primary lead that does not report.
   static constexpr int kTtlSeconds = 20;
 
-  // Null where Patroni or etcd is not installed, or without the rights to make namespaces (root);
-  // then why is set. Waits until both nodes run and the standby is synchronous.
+  // Why there can be none: Patroni or etcd is not installed, or no right to make namespaces (root).
+  // Empty: there can.
+  static std::string WhyNot();
+  // Waits until both nodes run and the standby is synchronous. Null when they do not; then why is
+  // set.
   static std::unique_ptr<TestPatroni> Start(std::string& why);
   ~TestPatroni();
   TestPatroni(const TestPatroni&) = delete;
