@@ -1,6 +1,6 @@
 // The ledger shard of a workspace: the first column of every key of the ledger (decision 49), so
-// that the same tables can be distributed over several databases. Clients of billing send the calls
-// of a shard to one replica (docs/adr/0039).
+// that the same tables can be distributed over several databases. Clients that use several replicas
+// of billing send the calls of a shard to one of them (docs/adr/0039).
 #pragma once
 
 #include <cstdint>

@@ -54,9 +54,6 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
         when_(when),
         max_in_flight_(kMaxInFlightDirect) {}
 
-  // Calls that are not sent yet.
-  size_t waiting() const { return waiting_.size(); }
-
   // How late a timed out call may be found, in milliseconds.
   static constexpr int64_t kSweepMs = 20;
 

@@ -56,8 +56,8 @@ class LedgerBatcher {
  private:
   std::shared_ptr<Batches> OfShard(const std::string& workspace) const {
     const size_t in_use = 1 + *unanswered_ / kOfOneReplica;
-    const auto shard = static_cast<size_t>(LedgerShard(workspace));
-    const auto replica = replicas_->PickInOrder(in_use == 1 ? 0 : shard % in_use);
+    const size_t place = in_use == 1 ? 0 : static_cast<size_t>(LedgerShard(workspace)) % in_use;
+    const auto replica = replicas_->PickInOrder(place);
     // Kept by the replica, which the clients of the loop share; so they hold it weakly.
     return replica->template Companion<Batches>([&] {
       return std::make_shared<Batches>(
