@@ -18,6 +18,7 @@ struct CloseConn {
 };
 constexpr int kCancelCheckMs = 20;
 constexpr std::string_view kQueryCancelled = "57014";
+constexpr std::string_view kNotSupported = "0A000";
 // How long the end of a cancelled statement is waited for.
 constexpr std::chrono::seconds kCancelWait(1);
 // The server ends a statement after statement_timeout_ms. An answer that comes so much later still
@@ -33,6 +34,7 @@ class PostgresConnection : public Connection {
       : url_(std::move(url)), options_(options) {}
 
   Dialect dialect() const override { return Dialect::kPostgres; }
+  bool distributed() const override { return distributed_; }
   bool healthy() const override {
     return connection_ && PQstatus(connection_.get()) == CONNECTION_OK;
   }
@@ -42,7 +44,7 @@ class PostgresConnection : public Connection {
     types_.clear();
     pending_.clear();
     pipeline_ = false;
-    unlimited_ = unlimited_transaction_ = false;
+    unlimited_ = unlimited_transaction_ = distributed_ = false;
     connection_.reset();
     connection_.reset(OpenPostgres(url_, options_));
     if (!healthy()) {
@@ -51,7 +53,7 @@ class PostgresConnection : public Connection {
       return Fail{std::move(error)};
     }
     PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
-    return {};
+    return FindCitus();
   }
 
   SqlResult<void> Query(std::string_view sql, std::span<const Param> params,
@@ -77,6 +79,8 @@ class PostgresConnection : public Connection {
     }
     const std::string table(head.substr(kInsert.size(), list - kInsert.size()));
     const std::string_view names = head.substr(list + 2, head.size() - kValues.size() - list - 2);
+    // Citus would send rows from a function to the coordinator first.
+    if (distributed_) return Connection::ExecuteRows(head, columns, cells, tail);
     auto type = RowTypeOf(table);
     if (!type.ok()) return Fail{std::move(type).error()};
     const std::vector<int> places = PlacesOf(**type, names);
@@ -95,15 +99,10 @@ class PostgresConnection : public Connection {
     if (keys.size() <= columns.size()) {
       return Connection::QueryKeys(head, columns, keys, tail, row);
     }
+    if (distributed_ && columns.size() > 1) return QueryByShard(head, columns, keys, tail, row);
     std::vector<Param::Kind> kinds;
     std::string text(head);
-    text += " (";
-    for (const KeyColumn& column : columns) {
-      if (!kinds.empty()) text += ", ";
-      text += column.name;
-      kinds.push_back(column.kind);
-    }
-    text += ") IN (SELECT * FROM unnest(" + ArrayPlaceholders(kinds) + ")) ";
+    AppendKeysInArrays(text, columns, kinds, 1);
     text += tail;
     params_.SetArrays(kinds, keys);
     return RunForRows(text, row);
@@ -158,7 +157,12 @@ class PostgresConnection : public Connection {
   SqlResult<void> Begin(TxMode mode) override {
     const char* text =
         mode == TxMode::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-    return pipeline_ ? SendPlain(text) : ExecuteScript(text);
+    auto begun = pipeline_ ? SendPlain(text) : ExecuteScript(text);
+    if (!begun.ok() || !distributed_ || options_.lock_timeout_ms == 0) return begun;
+    // The coordinator tells the other nodes, where the rows are locked.
+    const std::string limit =
+        "SET LOCAL lock_timeout = " + std::to_string(options_.lock_timeout_ms);
+    return pipeline_ ? SendPlain(limit.c_str()) : ExecuteScript(limit);
   }
   SqlResult<void> Commit() override {
     if (!healthy()) return Fail{Lost()};
@@ -174,8 +178,10 @@ class PostgresConnection : public Connection {
       return Fail{
           SqlError{ErrorKind::kOther, "postgresql: a statement of the transaction had failed"}};
     }
-    // COMMIT may have been sent, and the connection was lost before the response.
-    if (done.error().kind == ErrorKind::kConnection) {
+    // COMMIT may have been sent, and the connection was lost before the response; or a node was
+    // lost, which may have committed.
+    if (done.error().kind == ErrorKind::kConnection || done.error().kind == ErrorKind::kNodeLost) {
+      Rollback();
       return Fail{SqlError{ErrorKind::kCommitUnknown, done.error().message}};
     }
     Rollback();
@@ -216,9 +222,70 @@ class PostgresConnection : public Connection {
     error.message = "postgresql: " + std::string(what) + ": ";
     error.message = primary ? error.message + primary : Trimmed(error.message);
     if (state) error.message += " (" + std::string(state) + ")";
+    // The error of another server, which the coordinator hands on: its own connection is as it was.
+    if (distributed_ && healthy() && state != nullptr && IsOfAnotherNode(result, state)) {
+      error.kind = ErrorKind::kNodeLost;
+    }
+    // A table has been distributed meanwhile, or a plan is of the time before: a new connection
+    // knows.
+    if (state != nullptr && std::string_view(state) == kNotSupported &&
+        error.message.find("distributed") != std::string::npos) {
+      error.kind = ErrorKind::kRetry;
+      connection_.reset();
+    }
     // The connection to a server that shuts down or became a standby does not recover.
     if (error.kind == ErrorKind::kConnection) connection_.reset();
     return Fail{std::move(error)};
+  }
+
+  // Statements of a distributed table need values in their plan, so that they go to one server.
+  SqlResult<void> FindCitus() {
+    auto found =
+        Finish(PQsendQuery(connection_.get(), "SELECT FROM pg_extension WHERE extname = 'citus'"),
+               "connect");
+    if (!found.ok()) return Fail{std::move(found).error()};
+    distributed_ = PQntuples(found->get()) > 0;
+    if (!distributed_) return {};
+    auto set =
+        ExecuteScript("SET plan_cache_mode = auto; SET citus.node_connection_timeout = 2000");
+    if (!set.ok() || options_.lock_timeout_ms == 0) return set;
+    return ExecuteScript("SET citus.propagate_set_commands = 'local'");
+  }
+
+  // One statement for all keys whose first column is the same, with an equality on it: it goes to
+  // one server, and may lock rows there.
+  SqlResult<void> QueryByShard(std::string_view head, std::span<const KeyColumn> columns,
+                               std::span<const Param> keys, std::string_view tail,
+                               const RowFn& row) {
+    const size_t width = columns.size();
+    std::vector<Param::Kind> kinds;
+    std::string text(head);
+    text.append(" ").append(columns.front().name).append(" = $1 AND");
+    AppendKeysInArrays(text, columns.subspan(1), kinds, 2);
+    text += tail;
+    std::vector<Param> rest;
+    while (!keys.empty()) {
+      const Param shard = keys.front();
+      rest.clear();
+      for (; !keys.empty() && keys.front().int_value() == shard.int_value();
+           keys = keys.subspan(width)) {
+        rest.insert(rest.end(), keys.begin() + 1, keys.begin() + static_cast<int64_t>(width));
+      }
+      params_.SetValueAndArrays(shard, kinds, rest);
+      if (auto done = RunForRows(text, row); !done.ok()) return done;
+    }
+    return {};
+  }
+  // " (a, b) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) ", from this placeholder on.
+  static void AppendKeysInArrays(std::string& text, std::span<const KeyColumn> columns,
+                                 std::vector<Param::Kind>& kinds, int first) {
+    text += " (";
+    for (const KeyColumn& column : columns) {
+      if (!kinds.empty()) text += ", ";
+      text += column.name;
+      kinds.push_back(column.kind);
+    }
+    text += ") IN (SELECT * FROM unnest(" + ArrayPlaceholders(kinds, first) + ")) ";
   }
 
   SteadyClock::time_point AnswerBy() const {
@@ -393,6 +460,7 @@ class PostgresConnection : public Connection {
   // Scripts have lifted the limit of statements, for the session or until the transaction ends.
   bool unlimited_ = false;
   bool unlimited_transaction_ = false;
+  bool distributed_ = false;
   std::unique_ptr<PGconn, CloseConn> connection_;
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> statements_;
   std::unordered_map<std::string, PostgresRowType> types_;  // by table

@@ -4,11 +4,11 @@
 
 namespace tollgate::sql {
 
-std::string ArrayPlaceholders(std::span<const Param::Kind> kinds) {
+std::string ArrayPlaceholders(std::span<const Param::Kind> kinds, int first) {
   std::string text;
   for (size_t i = 0; i < kinds.size(); ++i) {
     if (i > 0) text += ", ";
-    text += '$' + std::to_string(i + 1);
+    text += '$' + std::to_string(i + static_cast<size_t>(first));
     text += kinds[i] == Param::Kind::kInt    ? "::bigint[]"
             : kinds[i] == Param::Kind::kBlob ? "::bytea[]"
                                              : "::text[]";
@@ -69,21 +69,37 @@ void PostgresParams::SetValues(std::span<const Param> params) {
 }
 
 void PostgresParams::SetArrays(std::span<const Param::Kind> kinds, std::span<const Param> cells) {
+  Resize(kinds.size());
+  AppendArrays(kinds, cells, 0);
+}
+
+void PostgresParams::SetValueAndArrays(const Param& value, std::span<const Param::Kind> kinds,
+                                       std::span<const Param> cells) {
+  Resize(kinds.size() + 1);
+  offsets_[0] = buffer_.size();
+  AppendInt(value.int_value(), 8);
+  lengths_[0] = 8;
+  AppendArrays(kinds, cells, 1);
+  values_[0] = buffer_.data() + offsets_[0];
+}
+
+void PostgresParams::AppendArrays(std::span<const Param::Kind> kinds, std::span<const Param> cells,
+                                  size_t first) {
   const size_t width = kinds.size();
-  Resize(width);
   for (size_t column = 0; column < width; ++column) {
     const bool is_int = kinds[column] == Param::Kind::kInt;
-    offsets_[column] = AppendArrayHead(is_int                                ? kInt8Oid
-                                       : kinds[column] == Param::Kind::kBlob ? kByteaOid
-                                                                             : kTextOid,
-                                       cells.size() / width);
+    const size_t at_param = first + column;
+    offsets_[at_param] = AppendArrayHead(is_int                                ? kInt8Oid
+                                         : kinds[column] == Param::Kind::kBlob ? kByteaOid
+                                                                               : kTextOid,
+                                         cells.size() / width);
     for (size_t at = column; at < cells.size(); at += width) {
-      if (cells[at].kind() == Param::Kind::kNull) buffer_[offsets_[column] + 7] = 1;
+      if (cells[at].kind() == Param::Kind::kNull) buffer_[offsets_[at_param] + 7] = 1;
       AppendCell(cells[at], is_int);
     }
-    lengths_[column] = static_cast<int>(buffer_.size() - offsets_[column]);
+    lengths_[at_param] = static_cast<int>(buffer_.size() - offsets_[at_param]);
   }
-  for (size_t i = 0; i < width; ++i) values_[i] = buffer_.data() + offsets_[i];
+  for (size_t i = first; i < first + width; ++i) values_[i] = buffer_.data() + offsets_[i];
 }
 
 void PostgresParams::SetRows(const PostgresRowType& type, std::span<const int> places,

@@ -29,8 +29,8 @@ struct PostgresRowType {
 // For each column of the table where it stands in "a, b, c"; -1: not there. Empty when a column has
 // a type that is not one of {int}, {text} and {blob}.
 std::vector<int> PlacesOf(const PostgresRowType& type, std::string_view names);
-// "$1::bigint[], $2::text[]"
-std::string ArrayPlaceholders(std::span<const Param::Kind> kinds);
+// "$1::bigint[], $2::text[]", from this placeholder on.
+std::string ArrayPlaceholders(std::span<const Param::Kind> kinds, int first);
 
 class PostgresParams {
  public:
@@ -38,6 +38,9 @@ class PostgresParams {
   void SetValues(std::span<const Param> params);
   // One array per column of the cells, which come row by row.
   void SetArrays(std::span<const Param::Kind> kinds, std::span<const Param> cells);
+  // The same behind an integer.
+  void SetValueAndArrays(const Param& value, std::span<const Param::Kind> kinds,
+                         std::span<const Param> cells);
   // One array of rows of a table. places: for each column of the table where its cell stands in a
   // row of the cells; -1: null.
   void SetRows(const PostgresRowType& type, std::span<const int> places,
@@ -52,6 +55,8 @@ class PostgresParams {
   void AppendInt(int64_t value, int bytes);
   // Returns where it begins.
   size_t AppendArrayHead(uint32_t element_oid, size_t count);
+  // The parameters from this one on.
+  void AppendArrays(std::span<const Param::Kind> kinds, std::span<const Param> cells, size_t first);
   void AppendCell(const Param& cell, bool is_int);
   void Resize(size_t count);
 

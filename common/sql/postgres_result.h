@@ -32,6 +32,20 @@ inline ErrorKind KindOfSqlState(std::string_view state) {
   return ErrorKind::kOther;
 }
 
+// Whether the coordinator of a distributed database (Citus) tells of another node that it cannot
+// reach, or that ends its sessions. By then the node may have committed or not.
+inline bool IsOfAnotherNode(const PGresult* result, std::string_view state) {
+  const char* const text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const std::string_view message = text == nullptr ? "" : text;
+  if (state.starts_with("08") || message.starts_with("could not commit transaction") ||
+      message.starts_with("failure on connection marked as essential")) {
+    return true;
+  }
+  const char* const context = PQresultErrorField(result, PG_DIAG_CONTEXT);
+  return state.starts_with("57P") && context != nullptr &&
+         std::string_view(context).find("while executing command on ") != std::string_view::npos;
+}
+
 // Results are in binary format: integers are big-endian, in the width of their type.
 class PostgresRow : public Row {
  public:

@@ -33,6 +33,7 @@ enum class ErrorKind : uint8_t {
   kCommitUnknown,  // the connection was lost during COMMIT, which may have succeeded
   kOther,          // anything else, such as invalid SQL: a retry does not help
   kLocked,         // another transaction kept a row locked for longer than lock_timeout_ms
+  kNodeLost,       // a node of a distributed database is unreachable, the others are not
 };
 
 struct SqlError {
@@ -42,7 +43,8 @@ struct SqlError {
   // must be able to detect that its first attempt was committed.
   bool retryable() const {
     return kind == ErrorKind::kRetry || kind == ErrorKind::kConnection ||
-           kind == ErrorKind::kCommitUnknown || kind == ErrorKind::kLocked;
+           kind == ErrorKind::kCommitUnknown || kind == ErrorKind::kLocked ||
+           kind == ErrorKind::kNodeLost;
   }
 };
 
@@ -109,6 +111,9 @@ class Connection {
   virtual ~Connection() = default;
 
   virtual Dialect dialect() const = 0;
+  // PostgreSQL with the extension Citus: tables may be distributed over servers by a column
+  // (docs/adr/0040).
+  virtual bool distributed() const { return false; }
   // False once the connection is known to be lost, until Reconnect succeeds.
   virtual bool healthy() const = 0;
   virtual SqlResult<void> Reconnect() = 0;
@@ -151,7 +156,8 @@ class Connection {
   SqlResult<void> QueryIn(std::string_view head, std::span<const Param> keys, std::string_view tail,
                           const RowFn& row);
   // The same by keys of several columns: head "SELECT a, b FROM t WHERE", the key's columns with
-  // their types, cells key by key. The order is that of `tail` within each chunk of keys.
+  // their types, cells key by key. The order is that of `tail` within each chunk of keys; on a
+  // distributed database keys with the same first column, one after the other, are a chunk.
   struct KeyColumn {
     std::string_view name;
     Param::Kind kind = Param::Kind::kInt;

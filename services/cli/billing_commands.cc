@@ -217,6 +217,26 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
   });
 }
 
+void AddDistribute(CLI::App& group, Invocation& invocation) {
+  CLI::App& command = *group.add_subcommand(
+      "distribute",
+      "Distribute the ledger over the servers of Citus; without --apply: say what it would do");
+  auto words = std::make_shared<std::vector<std::string>>();
+  for (const auto& [name, what] :
+       {std::pair("--database", "postgresql://… of the coordinator"),
+        std::pair("--config", "Instead: the configuration file of billing"),
+        std::pair("--shards", "Pieces of each table, which move between servers; default 32")}) {
+    command.add_option_function<std::string>(
+        name,
+        [words, name](const std::string& value) { words->insert(words->end(), {name, value}); },
+        what);
+  }
+  command.add_flag_callback(
+      "--apply", [words] { words->push_back("--apply"); },
+      "Do it. Requests get 503 until the rows are copied");
+  command.callback([&invocation, words] { RunBillingBinary(invocation, "distribute", *words); });
+}
+
 void AddLedger(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("ledger", "The ledger's database");
   group.require_subcommand(1);
@@ -237,6 +257,7 @@ void AddLedger(CLI::App& app, Invocation& invocation) {
     words->insert(words->end(), {"--actor", OperatorName()});
     RunBillingBinary(invocation, "archive", *words);
   });
+  AddDistribute(group, invocation);
 }
 
 struct StatementWords {

@@ -14,6 +14,8 @@
 #include "services/billing/payments/payment_store.h"
 #include "services/billing/payments/testing/scripted_stripe.h"
 #include "services/billing/storage/reports.h"
+#include "services/billing/storage/store.h"
+#include "services/billing/storage/testing/distribute_for_tests.h"
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
@@ -49,7 +51,8 @@ class PaymentsKillTest : public ::testing::Test {
     url_ = server->MakeDatabase("payments_kill");
     database_ = *sql::Database::Open({.url = url_});
     store_ = std::make_unique<PaymentStore>(*database_);
-    ASSERT_TRUE(store_->Migrate().ok());
+    ASSERT_TRUE(store_->Migrate().ok() && MigrateLedger(*database_).ok());
+    DistributeForTests(*database_);
     stripe_.SetNow(SystemClock::Get().WallUs() / 1'000'000);
     std::ofstream(folder_.path() + "/key") << "sk_test_scripted\n";
     for (int i = 0; i < 2; ++i) StartProcess(i);

@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/store.h"
+#include "services/billing/storage/testing/distribute_for_tests.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"
@@ -60,6 +61,7 @@ class LedgerRacesTest : public ::testing::Test {
     url_ = server->MakeDatabase("ledger_races");
     database_ = *sql::Database::Open({.url = url_});
     ASSERT_TRUE(MigrateLedger(*database_).ok());
+    DistributeForTests(*database_);
     for (int i = 0; i < kReplicas; ++i) StartReplica(i);
   }
 

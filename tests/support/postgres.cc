@@ -108,9 +108,12 @@ std::unique_ptr<TestPostgres> TestPostgres::Make() {
   return server;
 }
 
-std::unique_ptr<TestPostgres> TestPostgres::Start() {
+std::unique_ptr<TestPostgres> TestPostgres::Start() { return Start(std::vector<std::string>()); }
+
+std::unique_ptr<TestPostgres> TestPostgres::Start(const std::vector<std::string>& settings) {
   auto server = Make();
   if (!server) return nullptr;
+  server->settings_ = settings;
   const std::string& root = server->root_;
   const std::string log = root + "/log";
   if (!WaitForSuccess(Spawn(Unprivileged({server->bin_ + "/initdb", "-D", root + "/data", "-U",
@@ -121,6 +124,42 @@ std::unique_ptr<TestPostgres> TestPostgres::Start() {
     return nullptr;
   }
   return server;
+}
+
+bool TestPostgres::CitusInstalled() {
+  const std::string bin = PostgresBin();
+  if (bin.empty()) return false;
+  const std::string version = fs::path(bin).parent_path().filename();
+  return fs::exists("/usr/share/postgresql/" + version + "/extension/citus.control");
+}
+
+std::unique_ptr<TestPostgres> TestPostgres::StartCitus(int workers) {
+  if (!CitusInstalled()) return nullptr;
+  // Nodes reach each other by unix sockets, which have no TLS; nobody waits long for one that is
+  // away.
+  const std::vector<std::string> settings = {"shared_preload_libraries=citus", "wal_level=logical",
+                                             "max_prepared_transactions=200",
+                                             "citus.node_conninfo=sslmode=disable"};
+  auto coordinator = Start(settings);
+  if (!coordinator) return nullptr;
+  for (int i = 0; i < workers; ++i) {
+    auto worker = Start(settings);
+    if (!worker) return nullptr;
+    coordinator->workers_.push_back(std::move(worker));
+  }
+  return coordinator;
+}
+
+TestPostgres* TestPostgres::AddWorker(const std::string& database) {
+  auto worker = Start(settings_);
+  if (!worker) return nullptr;
+  worker->CreateDatabase(database);
+  if (!worker->Execute("CREATE EXTENSION citus", database) ||
+      !Execute("SELECT citus_add_node(" + worker->Node() + ")", database)) {
+    return nullptr;
+  }
+  workers_.push_back(std::move(worker));
+  return workers_.back().get();
 }
 
 std::unique_ptr<TestPostgres> TestPostgres::StartStandby() {
@@ -145,8 +184,8 @@ std::unique_ptr<TestPostgres> TestPostgres::StartStandby() {
 
 bool TestPostgres::Promote() { return Execute("SELECT pg_promote(true, 60)"); }
 
-bool TestPostgres::Execute(const std::string& sql) const {
-  PGconn* connection = PQconnectdb(Url("postgres").c_str());
+bool TestPostgres::Execute(const std::string& sql, const std::string& database) const {
+  PGconn* connection = PQconnectdb(Url(database).c_str());
   PGresult* result = PQexec(connection, sql.c_str());
   const ExecStatusType status = PQresultStatus(result);
   PQclear(result);
@@ -155,7 +194,8 @@ bool TestPostgres::Execute(const std::string& sql) const {
 }
 
 TestPostgres* TestPostgres::Shared() {
-  static const std::unique_ptr<TestPostgres> server = Start();
+  static const std::unique_ptr<TestPostgres> server =
+      std::getenv("TOLLGATE_TEST_CITUS") == nullptr ? Start() : StartCitus(2);
   return server.get();
 }
 
@@ -176,19 +216,40 @@ std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
   return "postgresql:///" + database + "?user=tollgate&host=" + hosts;
 }
 
-std::string TestPostgres::MakeDatabase(const std::string& name) {
+void TestPostgres::CreateDatabase(const std::string& name) const {
   PGconn* connection = PQconnectdb(Url("postgres").c_str());
   PQclear(PQexec(connection, ("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)").c_str()));
   PQclear(PQexec(connection, ("CREATE DATABASE " + name).c_str()));
   PQfinish(connection);
-  return Url(name);
+}
+
+std::string TestPostgres::MakeDatabase(const std::string& name) {
+  CreateDatabase(name);
+  if (workers_.empty()) return Url(name);
+  bool made = Execute("CREATE EXTENSION citus", name) &&
+              Execute("SELECT citus_set_coordinator_host(" + Node() + ")", name);
+  for (const auto& worker : workers_) {
+    worker->CreateDatabase(name);
+    made = made && worker->Execute("CREATE EXTENSION citus", name) &&
+           Execute("SELECT citus_add_node(" + worker->Node() + ")", name);
+  }
+  return made ? Url(name) : "";
 }
 
 bool TestPostgres::Run() {
-  pid_ = Spawn(
-      Unprivileged({bin_ + "/postgres", "-D", root_ + "/data", "-k", root_, "-c",
-                    "listen_addresses=", "-c", "max_connections=50", "-c", "shared_buffers=64MB"}),
-      root_ + "/log");
+  std::vector<std::string> command = {bin_ + "/postgres",
+                                      "-D",
+                                      root_ + "/data",
+                                      "-k",
+                                      root_,
+                                      "-c",
+                                      "listen_addresses=",
+                                      "-c",
+                                      "max_connections=50",
+                                      "-c",
+                                      "shared_buffers=64MB"};
+  for (const std::string& setting : settings_) command.insert(command.end(), {"-c", setting});
+  pid_ = Spawn(Unprivileged(command), root_ + "/log");
   return WaitReady();
 }
 

@@ -66,6 +66,11 @@ void GroupCommit::Stop() {
   for (const QueuedOperation& queued : left) Finish(*queued.call, Unavailable("billing: stopping"));
 }
 
+void GroupCommit::SetOneShard(bool one_shard) {
+  const std::lock_guard lock(mutex_);
+  queue_.SetOneShard(one_shard);
+}
+
 bool GroupCommit::available() const {
   const std::lock_guard lock(mutex_);
   return running_ && available_;
@@ -165,6 +170,7 @@ void GroupCommit::Execute(size_t index, PendingBatch& batch) {
     }
     // Calls that have timed out are retried by their callers, with the same ids.
     if (Stopping() || !HasPendingCall(batch)) return FailBatch(batch, sql::ToError(error));
+    if (error.kind == Kind::kNodeLost) return SetNodeAside(batch);
     if (error.kind == Kind::kLocked) {
       std::set<std::string> locked = LockedOf(index, batch);
       // It is no wallet that is locked, or not any more: perhaps a table was, for a moment.

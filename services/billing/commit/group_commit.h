@@ -89,6 +89,9 @@ class GroupCommit {
   void Stop();
   // Never blocks. Thread-safe.
   void Submit(std::vector<Operation> operations, Done done);
+  // Whether a batch is of one ledger shard: for a distributed database, where one that changes
+  // several servers is committed in two phases (docs/adr/0040).
+  void SetOneShard(bool one_shard);
   // Whether the last batch reached the database.
   bool available() const;
   // Monotonic time since when the database has been available without interruption.
@@ -116,6 +119,8 @@ class GroupCommit {
   void SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
                       std::set<std::string> locked);
   void FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error);
+  // The node of a distributed database that has the workspaces of the batch is unreachable.
+  void SetNodeAside(PendingBatch& batch);
   void Isolate(const std::string& workspace, const sql::SqlError& error);
   void ReplyUnavailable(PendingBatch& batch);
 

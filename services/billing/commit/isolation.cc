@@ -62,6 +62,18 @@ void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::S
   if (!rest.sources.empty()) Execute(index, rest);
 }
 
+// They are asked again, in batches of their own until the first success: the others go on.
+void GroupCommit::SetNodeAside(PendingBatch& batch) {
+  {
+    const std::lock_guard lock(mutex_);
+    const int64_t now_us = clock_.MonotonicUs();
+    for (const std::string& workspace : batch.workspaces) {
+      queue_.Isolate(workspace, now_us, now_us + options_.isolated_retry_ms * 1000, 0);
+    }
+  }
+  ReplyUnavailable(batch);
+}
+
 // All operations are of one workspace: those that can be written are written, and the workspace
 // disturbs nobody any more.
 void GroupCommit::FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error) {

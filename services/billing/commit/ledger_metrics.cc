@@ -36,8 +36,9 @@ constexpr std::array<const char*, 23> kResults = {"ok",
                                                   "idempotency_running",
                                                   "idempotency_done"};
 // By sql::ErrorKind.
-constexpr std::array<const char*, 7> kErrors = {
-    "unique", "constraint", "retry", "connection", "commit_unknown", "other", "locked"};
+constexpr std::array<const char*, 8> kErrors = {"unique",     "constraint",     "retry",
+                                                "connection", "commit_unknown", "other",
+                                                "locked",     "node_lost"};
 constexpr std::array<const char*, 2> kClocks = {"process", "database"};
 // A clock that is so far from the ledger's time has jumped.
 constexpr int64_t kClockStepUs = 1'000'000;

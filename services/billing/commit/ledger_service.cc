@@ -6,6 +6,7 @@
 
 #include "common/observability/log.h"
 #include "services/billing/storage/dead_letters.h"
+#include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/schema.h"
@@ -129,6 +130,7 @@ Result<void> LedgerService::Open() {
   }
   // Before the first batch.
   if (auto read = ReadClocks(); !read.ok()) return Fail{sql::ToError(read.error())};
+  if (auto read = ReadDistribution(); !read.ok()) return Fail{sql::ToError(read.error())};
   MakePartitions();
   group_commit_->Start();
   open_ = true;
@@ -284,13 +286,27 @@ sql::SqlResult<void> LedgerService::ReadClocks() {
   return {};
 }
 
+sql::SqlResult<void> LedgerService::ReadDistribution() {
+  auto connection = database_->Borrow();
+  if (!connection.ok()) return Fail{std::move(connection).error()};
+  auto distributed = IsDistributed(**connection);
+  if (!distributed.ok()) return Fail{std::move(distributed).error()};
+  group_commit_->SetOneShard(*distributed);
+  return {};
+}
+
 bool LedgerService::Probe() {
   const bool has_time = ReadClocks().ok();  // without an answer the clock runs on
+  const bool has_distribution = ReadDistribution().ok();
   auto letters = CountOpenDeadLetters(*database_);
   if (letters.ok()) metrics_.SetOpenDeadLetters(*letters);
   auto frozen = CountFrozenByCheck(*database_);
   if (frozen.ok()) metrics_.SetFrozenByCheck(*frozen);
-  return has_time && letters.ok() && frozen.ok();
+  // The other nodes serve on.
+  const auto answered = [](const auto& result) {
+    return result.ok() || result.error().kind == sql::ErrorKind::kNodeLost;
+  };
+  return has_time && has_distribution && answered(letters) && answered(frozen);
 }
 
 void LedgerService::ExpireHolds() {

@@ -73,6 +73,8 @@ class LedgerService {
   void ReaderMain();
   // Compares the clocks.
   sql::SqlResult<void> ReadClocks();
+  // Whether batches are to be of one ledger shard.
+  sql::SqlResult<void> ReadDistribution();
   // What each round of the maintenance reads. False: the database did not answer.
   bool Probe();
   void ExpireHolds();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/ledger_shard.h"
+
 namespace tollgate::billing {
 namespace {
 
@@ -12,15 +14,32 @@ constexpr size_t kTurn = 32;
 constexpr size_t kMaxIsolated = 256;
 // Isolated workspaces without operations that are remembered.
 constexpr size_t kMaxRemembered = 1024;
-constexpr int64_t kIsolatedAtLeastUs = 5'000'000;
 constexpr int64_t kFailingForUs = 300'000'000;
 
 }  // namespace
 
 OperationQueue::Lane& OperationQueue::LaneOf(const std::string& workspace) {
   const auto [at, is_new] = lanes_.try_emplace(workspace);
-  if (is_new) at->second.workspace = &at->first;
+  if (is_new) {
+    at->second.workspace = &at->first;
+    at->second.shard = ShardOf(workspace);
+  }
   return at->second;
+}
+
+int32_t OperationQueue::ShardOf(const std::string& workspace) const {
+  return one_shard_ ? LedgerShard(workspace) : 0;
+}
+
+void OperationQueue::SetOneShard(bool one_shard) {
+  if (std::exchange(one_shard_, one_shard) == one_shard) return;
+  rows_ = std::vector<Row>(one_shard ? kLedgerShards : 1);
+  turns_.clear();
+  for (auto& [workspace, lane] : lanes_) {
+    lane.shard = ShardOf(workspace);
+    lane.listed_urgent = lane.listed_normal = false;
+    if (lane.batch == 0) List(lane);
+  }
 }
 
 bool OperationQueue::Push(QueuedOperation queued) {
@@ -40,12 +59,15 @@ void OperationQueue::List(Lane& lane) {
     }
     return;
   }
+  if (lane.empty()) return;
+  Row& row = rows_[static_cast<size_t>(lane.shard)];
   if (!lane.urgent.empty() && !std::exchange(lane.listed_urgent, true)) {
-    urgent_lanes_.push_back(&lane);
+    row.urgent.push_back(&lane);
   }
   if (!lane.normal.empty() && !std::exchange(lane.listed_normal, true)) {
-    normal_lanes_.push_back(&lane);
+    row.normal.push_back(&lane);
   }
+  if (!row.empty() && !std::exchange(row.in_turn, true)) turns_.push_back(lane.shard);
 }
 
 void OperationQueue::EraseIfIdle(Lane& lane) {
@@ -100,6 +122,7 @@ void OperationQueue::TakeList(std::deque<Lane*>& list, bool urgent, size_t limit
 }
 
 void OperationQueue::TakeIsolated(size_t limit, int64_t now_us, Batch& batch) {
+  int32_t shard = 0;
   // Each is looked at once; they are few.
   for (size_t left = isolated_lanes_.size(); left > 0 && batch.sources.size() < limit; --left) {
     ++steps_;
@@ -107,7 +130,9 @@ void OperationQueue::TakeIsolated(size_t limit, int64_t now_us, Batch& batch) {
     isolated_lanes_.pop_front();
     lane.listed_isolated = false;
     if (lane.batch != 0) continue;
-    if (lane.isolated && lane.retry_us <= now_us) {
+    const bool same_shard = batch.sources.empty() || lane.shard == shard;
+    if (lane.isolated && lane.retry_us <= now_us && same_shard) {
+      shard = lane.shard;
       TakeFrom(lane, lane.urgent, limit, batch);
       TakeFrom(lane, lane.normal, limit, batch);
     }
@@ -126,8 +151,16 @@ bool OperationQueue::Take(size_t limit, int64_t now_us, Batch& batch) {
       return true;
     }
   }
-  TakeList(urgent_lanes_, true, limit, batch);
-  TakeList(normal_lanes_, false, limit, batch);
+  // Each row at most once: the lanes of one may all be in other batches.
+  for (size_t left = turns_.size(); left > 0 && batch.sources.empty(); --left) {
+    const int32_t shard = turns_.front();
+    turns_.pop_front();
+    Row& row = rows_[static_cast<size_t>(shard)];
+    TakeList(row.urgent, true, limit, batch);
+    TakeList(row.normal, false, limit, batch);
+    row.in_turn = !row.empty();
+    if (row.in_turn) turns_.push_back(shard);
+  }
   return !batch.sources.empty();
 }
 
@@ -156,9 +189,11 @@ void OperationQueue::PutBack(std::vector<QueuedOperation>& sources,
   operations.clear();
 }
 
-bool OperationQueue::Isolate(const std::string& workspace, int64_t now_us, int64_t retry_us) {
+bool OperationQueue::Isolate(const std::string& workspace, int64_t now_us, int64_t retry_us,
+                             int64_t at_least_us) {
   Lane& lane = LaneOf(workspace);
   lane.failed_us = now_us;
+  lane.heal_us = now_us + at_least_us;
   lane.retry_us = retry_us;
   if (std::exchange(lane.isolated, true)) return false;
   isolated_.insert(&lane);
@@ -167,8 +202,7 @@ bool OperationQueue::Isolate(const std::string& workspace, int64_t now_us, int64
 
 bool OperationQueue::Heal(const std::string& workspace, int64_t now_us) {
   const auto found = lanes_.find(workspace);
-  if (found == lanes_.end() || !found->second.isolated ||
-      now_us - found->second.failed_us < kIsolatedAtLeastUs) {
+  if (found == lanes_.end() || !found->second.isolated || now_us < found->second.heal_us) {
     return false;
   }
   found->second.isolated = false;

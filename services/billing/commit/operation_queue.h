@@ -1,7 +1,8 @@
 // Where operations wait for a batch: one lane per workspace, so that the work of a batch grows with
 // what it takes and not with what waits. No two batches share a workspace. A workspace whose
-// batches fail is isolated: it gets batches of its own, a few in a second, and disturbs nobody. Not
-// thread-safe.
+// batches fail is isolated: it gets batches of its own, a few in a second, and disturbs nobody. On
+// a distributed database a batch is of one ledger shard (docs/adr/0040): lanes wait in a row per
+// shard, else all in one. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,8 @@ namespace tollgate::billing {
 
 class OperationQueue {
  public:
+  static constexpr int64_t kIsolatedAtLeastUs = 5'000'000;
+
   struct Batch {
     std::vector<QueuedOperation> sources;  // of the operations, in the same order
     std::vector<Operation> operations;
@@ -33,14 +36,17 @@ class OperationQueue {
   // follow a running request first, then authorizes whose call still waits. In turns, so that a
   // workspace with thousands of them takes no more than its part. False when there are none.
   bool Take(size_t limit, int64_t now_us, Batch& batch);
+  // Whether a batch takes workspaces of one ledger shard only. Not by default.
+  void SetOneShard(bool one_shard);
   // Ends the batch: its workspaces may be taken again.
   void Release(const Batch& batch);
   // Puts operations back to the front, in their order. Their workspaces are in a batch.
   void PutBack(std::vector<QueuedOperation>& sources, std::vector<Operation>& operations);
 
   // The workspace's next try is at retry_us. True when it was not isolated before.
-  bool Isolate(const std::string& workspace, int64_t now_us, int64_t retry_us);
-  // After a success. True when this ends the isolation, which lasts some seconds at least.
+  bool Isolate(const std::string& workspace, int64_t now_us, int64_t retry_us,
+               int64_t at_least_us = kIsolatedAtLeastUs);
+  // After a success. True when this ends the isolation, which has lasted for at_least_us by then.
   bool Heal(const std::string& workspace, int64_t now_us);
 
   size_t size() const { return urgent_ + normal_; }
@@ -66,9 +72,20 @@ class OperationQueue {
     bool isolated = false;
     int64_t failed_us = 0;
     int64_t retry_us = 0;
+    int64_t heal_us = 0;  // when a success may end its isolation
+    int32_t shard = 0;    // of its row
     bool empty() const { return urgent.empty() && normal.empty(); }
   };
 
+  // The lanes that wait of one ledger shard.
+  struct Row {
+    std::deque<Lane*> urgent;
+    std::deque<Lane*> normal;
+    bool in_turn = false;
+    bool empty() const { return urgent.empty() && normal.empty(); }
+  };
+
+  int32_t ShardOf(const std::string& workspace) const;
   Lane& LaneOf(const std::string& workspace);
   // Puts the lane into the lists that it belongs to.
   void List(Lane& lane);
@@ -80,8 +97,9 @@ class OperationQueue {
   void TakeIsolated(size_t limit, int64_t now_us, Batch& batch);
 
   std::unordered_map<std::string, Lane> lanes_;  // those with operations, in a batch, or isolated
-  std::deque<Lane*> urgent_lanes_;
-  std::deque<Lane*> normal_lanes_;
+  bool one_shard_ = false;
+  std::vector<Row> rows_ = std::vector<Row>(1);  // by ledger shard; one row when batches take all
+  std::deque<int32_t> turns_;                    // rows with lanes, each once
   std::deque<Lane*> isolated_lanes_;
   size_t urgent_ = 0;
   size_t normal_ = 0;

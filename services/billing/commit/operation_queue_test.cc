@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/ledger_shard.h"
 #include "services/billing/domain/testing/ledger_world.h"
 
 namespace tollgate::billing {
@@ -92,6 +93,58 @@ TEST_F(OperationQueueTest, NoTwoBatchesShareAWorkspace) {
   EXPECT_EQ(Show(Take()), "");
   queue.Release(first);
   EXPECT_EQ(Show(Take()), "a2 ");
+}
+
+// On a distributed database (docs/adr/0040). The ledger shards of these differ.
+TEST_F(OperationQueueTest, ABatchOfOneShardTakesTurnsWithTheOthers) {
+  ASSERT_NE(LedgerShard("a"), LedgerShard("b"));
+  Push("a", 1, false);
+  Push("b", 2);
+  queue.SetOneShard(true);
+  Push("a", 3);
+  Push("b", 4);
+  const OperationQueue::Batch first = Take();
+  const OperationQueue::Batch second = Take();
+  const std::string taken = Show(first) + "| " + Show(second);
+  EXPECT_TRUE(taken == "a3 a1 | b2 b4 " || taken == "b2 b4 | a3 a1 ") << taken;
+  EXPECT_EQ(Show(Take()), "");
+  Push("a", 5);
+  EXPECT_EQ(Show(Take()), "") << "the workspace is in a batch";
+  queue.Release(first);
+  queue.Release(second);
+  EXPECT_EQ(Show(Take()), "a5 ");
+  EXPECT_EQ(queue.size(), 0U);
+}
+
+TEST_F(OperationQueueTest, AShardWithThousandsDoesNotHoldUpOthers) {
+  queue.SetOneShard(true);
+  for (int i = 0; i < 1000; ++i) Push("a", i);
+  Push("b", 1, false);
+  const OperationQueue::Batch first = Take(100);
+  EXPECT_EQ(first.operations.size(), 100U);
+  EXPECT_EQ(Show(Take(100)), "b1 ");
+}
+
+TEST_F(OperationQueueTest, IsolatedWorkspacesOfOneShardShareABatch) {
+  queue.SetOneShard(true);
+  for (const char* workspace : {"a", "b"}) {
+    queue.Isolate(workspace, 0, 0, 0);
+    Push(workspace, 1);
+  }
+  const OperationQueue::Batch first = Take();
+  EXPECT_EQ(Show(first), "a1 ");
+  EXPECT_EQ(Show(Take()), "") << "one isolated batch at a time";
+  queue.Release(first);
+  EXPECT_EQ(Show(Take()), "b1 ");
+  EXPECT_TRUE(queue.Heal("a", 1)) << "at once when that was asked for";
+}
+
+TEST_F(OperationQueueTest, BackFromOneShardABatchTakesAll) {
+  queue.SetOneShard(true);
+  Push("a", 1);
+  Push("b", 2);
+  queue.SetOneShard(false);
+  EXPECT_EQ(Take().operations.size(), 2U);
 }
 
 TEST_F(OperationQueueTest, AnAuthorizeWhoseCallIsOverIsDropped) {

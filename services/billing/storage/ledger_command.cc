@@ -15,6 +15,7 @@
 #include "common/json/json.h"
 #include "common/sql/beside.h"
 #include "services/billing/storage/archive.h"
+#include "services/billing/storage/distribute.h"
 #include "services/billing/storage/statement.h"
 #include "services/billing/storage/verify.h"
 #include "services/billing/storage/verify_archive.h"
@@ -238,6 +239,72 @@ void AddArchive(CLI::App& app, int& exit_code) {
   });
 }
 
+void PrintPlan(const Distribution& plan, int shards) {
+  if (plan.distributed_tables > 0) {
+    std::printf("%lld tables are distributed already.\n",
+                static_cast<long long>(plan.distributed_tables));
+  }
+  int64_t bytes = 0;
+  for (const Distribution::Table& table : plan.tables) {
+    bytes += table.bytes;
+    const std::string where = !table.by_shard ? "as a whole to one server"
+                              : plan.distributed_tables == 0
+                                  ? "by shard into " + std::to_string(shards) + " pieces"
+                                  : "by shard, beside the others";
+    std::printf("%-24s %12lld rows %12lld bytes, %s\n", table.name.c_str(),
+                static_cast<long long>(table.rows), static_cast<long long>(table.bytes),
+                where.c_str());
+  }
+  if (plan.tables.empty()) {
+    std::printf("There is nothing to distribute.\n");
+  } else {
+    std::printf("%zu tables, %lld MiB, over %lld servers\n", plan.tables.size(),
+                static_cast<long long>(bytes >> 20), static_cast<long long>(plan.servers));
+  }
+}
+
+void AddDistribute(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand(
+      "distribute",
+      "Distribute the ledger over the servers of Citus (docs/operations/citus.md). Without "
+      "--apply: say what it would do");
+  struct Words {
+    Place place;
+    int shards = 32;
+    bool apply = false;
+  };
+  auto words = std::make_shared<Words>();
+  AddPlace(command, words->place);
+  command
+      .add_option("--shards", words->shards,
+                  "Pieces of each table, which are what moves between servers; default 32")
+      ->check(CLI::Range(1, 1024));
+  command.add_flag("--apply", words->apply,
+                   "Do it. The ledger waits meanwhile: requests get 503 until its rows are copied");
+  command.callback([words, &exit_code] {
+    const auto connection = Connect(words->place, /*read_only=*/false, &exit_code);
+    if (connection == nullptr) return;
+    auto plan = PlanDistribution(*connection);
+    if (!plan.ok()) {
+      exit_code = Failed(plan.error().message);
+      return;
+    }
+    PrintPlan(*plan, words->shards);
+    if (plan->tables.empty()) return;
+    if (!words->apply) {
+      std::printf("Nothing was changed; --apply does it.\n");
+      return;
+    }
+    std::fflush(stdout);
+    auto done = DistributeLedger(*connection, *plan, words->shards);
+    if (!done.ok()) {
+      exit_code = Failed(done.error().message);
+      return;
+    }
+    std::printf("The ledger is distributed. Running billings notice within seconds.\n");
+  });
+}
+
 void AddStatement(CLI::App& app, int& exit_code) {
   CLI::App& command =
       *app.add_subcommand("statement", "Write the statement of a workspace and month");
@@ -288,6 +355,7 @@ std::optional<int> RunLedgerCommand(int argc, char** argv) {
   app.require_subcommand(1);
   AddVerify(app, exit_code);
   AddArchive(app, exit_code);
+  AddDistribute(app, exit_code);
   AddStatement(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -1,5 +1,5 @@
 // The commands of tollgate-billing that work on the ledger's database beside the serving process:
-// verify, archive and statement.
+// verify, archive, distribute and statement.
 #pragma once
 
 #include <optional>

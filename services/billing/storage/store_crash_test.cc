@@ -12,6 +12,7 @@
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/store.h"
+#include "services/billing/storage/testing/distribute_for_tests.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 
@@ -75,6 +76,7 @@ class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
     options.url = url_;
     database_ = std::move(*sql::Database::Open(options));
     ASSERT_TRUE(MigrateLedger(*database_).ok());
+    DistributeForTests(*database_);
     const std::vector<Operation> credit = {MakeAddCredit("c", 1'000'000'000'000)};
     ASSERT_TRUE(RunBatch(*Connect(url_), credit, kNowUs, Policy()).ok());
   }

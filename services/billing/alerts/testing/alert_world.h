@@ -42,6 +42,7 @@ class AlertTest : public LedgerWorld {
     if (!Runs()) return;
     ASSERT_TRUE(payments::PaymentStore(*database_).Migrate().ok());
     ASSERT_TRUE(AlertStore(*database_).Migrate().ok());
+    DistributeForTests(*database_);
   }
 
   std::unique_ptr<Replica> Make() {

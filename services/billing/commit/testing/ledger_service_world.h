@@ -15,6 +15,8 @@
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/storage/reports.h"
+#include "services/billing/storage/store.h"
+#include "services/billing/storage/testing/distribute_for_tests.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 
@@ -76,6 +78,9 @@ class LedgerServiceTest : public ::testing::TestWithParam<sql::Dialect> {
         GTEST_SKIP() << "PostgreSQL is not installed";
       }
       options_.sql.url = server->MakeDatabase("service");
+      const auto database = *sql::Database::Open({.url = options_.sql.url});
+      ASSERT_TRUE(MigrateLedger(*database).ok());
+      DistributeForTests(*database);
     }
     options_.expiry_interval_ms = 5;
   }

@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "services/billing/commit/ledger_service.h"
+#include "services/billing/storage/store.h"
+#include "services/billing/storage/testing/distribute_for_tests.h"
 #include "tests/support/postgres.h"
 
 namespace tollgate::billing {
@@ -35,6 +37,9 @@ class LedgerWorld : public ::testing::TestWithParam<sql::Dialect> {
         GTEST_SKIP() << "PostgreSQL is not installed";
       }
       url_ = server->MakeDatabase(name_);
+      const auto database = *sql::Database::Open({.url = url_});
+      ASSERT_TRUE(MigrateLedger(*database).ok());
+      DistributeForTests(*database);
     }
     LedgerService::Options options;
     options.sql.url = url_;

@@ -50,6 +50,7 @@ class PaymentTest : public LedgerWorld {
     if (!Runs()) return;
     stripe_.SetNow(clock_.WallUs() / 1'000'000);
     ASSERT_TRUE(PaymentStore(*database_).Migrate().ok());
+    DistributeForTests(*database_);
   }
 
   std::unique_ptr<Replica> Make(PaymentEngine::Options options = {}) {

@@ -11,6 +11,7 @@
 
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/storage/store.h"
+#include "services/billing/storage/testing/distribute_for_tests.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 
@@ -37,6 +38,7 @@ class LedgerDatabaseTest : public ::testing::TestWithParam<sql::Dialect> {
     database_ = std::move(*sql::Database::Open(options));
     auto migrated = MigrateLedger(*database_);
     ASSERT_TRUE(migrated.ok()) << migrated.error().message;
+    DistributeForTests(*database_);
     connection_ = std::move(*database_->Connect());
   }
   void TearDown() override {

@@ -1,0 +1,131 @@
+#include "services/billing/storage/distribute.h"
+
+#include <algorithm>
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Connection;
+using sql::Row;
+using sql::SqlResult;
+
+// The others are colocated with these.
+constexpr std::string_view kFirstByShard = "wallet";
+constexpr std::string_view kFirstWhole = "audit_head";
+
+Fail<sql::SqlError> Refuse(std::string why) {
+  return Fail{sql::SqlError{sql::ErrorKind::kOther, std::move(why)}};
+}
+
+SqlResult<int64_t> Number(Connection& db, std::string_view text) {
+  int64_t number = 0;
+  auto read = db.Query(text, {}, [&](const Row& row) { number = row.Int(0); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return number;
+}
+
+// Empty when there is none.
+SqlResult<std::string> ComponentOfOthers(Connection& db) {
+  std::string other;
+  auto read = db.Query(
+      "SELECT component FROM schema_migration WHERE component <> 'audit'"
+      " AND component NOT LIKE 'billing%' ORDER BY component LIMIT 1",
+      {}, [&](const Row& row) { other = row.Text(0); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return other;
+}
+
+std::string Call(const Distribution::Table& table, bool is_first, int shards) {
+  const std::string_view first = table.by_shard ? kFirstByShard : kFirstWhole;
+  std::string text = "SELECT create_distributed_table('" + table.name + "', ";
+  text += table.by_shard ? "'shard'" : "NULL";
+  text += ", colocate_with => '" + (is_first ? "none" : std::string(first)) + "'";
+  if (is_first && table.by_shard) text += ", shard_count => " + std::to_string(shards);
+  return text + ");";
+}
+
+}  // namespace
+
+SqlResult<bool> IsDistributed(Connection& db) {
+  if (!db.distributed()) return false;
+  auto found = Number(
+      db, "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('wallet')");
+  if (!found.ok()) return Fail{std::move(found).error()};
+  return *found > 0;
+}
+
+SqlResult<Distribution> PlanDistribution(Connection& db) {
+  if (!db.distributed()) {
+    return Refuse("this is no coordinator of Citus: the database lacks the extension citus");
+  }
+  auto migrated = Number(
+      db,
+      "SELECT count(*) FROM (VALUES ('wallet'), ('audit_head'), ('schema_migration')) t(name)"
+      " WHERE to_regclass(name) IS NOT NULL");
+  if (!migrated.ok()) return Fail{std::move(migrated).error()};
+  if (*migrated < 3) {
+    return Refuse("there is no ledger in this database: start billing on it once, which makes it");
+  }
+  auto other = ComponentOfOthers(db);
+  if (!other.ok()) return Fail{std::move(other).error()};
+  if (!other->empty()) {
+    return Refuse("the database also has tables of \"" + *other +
+                  "\": a ledger that is distributed has a database of its own");
+  }
+  Distribution plan;
+  auto servers = Number(db,
+                        "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND"
+                        " isactive AND shouldhaveshards");
+  if (!servers.ok()) return Fail{std::move(servers).error()};
+  plan.servers = *servers;
+  if (plan.servers == 0) {
+    return Refuse("no server may have shards: add workers with citus_add_node");
+  }
+  auto read = db.Query(
+      "SELECT c.relname, EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid"
+      " AND a.attname = 'shard' AND NOT a.attisdropped),"
+      " CAST((SELECT coalesce(sum(greatest(p.reltuples, 0)), 0) FROM pg_class p WHERE p.oid = c.oid"
+      " OR p.oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = c.oid)) AS BIGINT),"
+      " CAST((SELECT sum(pg_total_relation_size(p.oid)) FROM pg_class p WHERE p.oid = c.oid"
+      " OR p.oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = c.oid)) AS BIGINT),"
+      " EXISTS (SELECT 1 FROM pg_dist_partition d WHERE d.logicalrelid = c.oid)"
+      " FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace"
+      " AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> 'schema_migration'"
+      " AND NOT EXISTS (SELECT 1 FROM pg_depend x WHERE x.objid = c.oid AND x.deptype = 'e')"
+      // Those first that the others are colocated with.
+      " ORDER BY c.relname <> 'wallet', c.relname <> 'audit_head', c.relname",
+      {}, [&](const Row& row) {
+        if (row.Int(4) != 0) {
+          ++plan.distributed_tables;
+        } else {
+          plan.tables.push_back({row.Text(0), row.Int(2), row.Int(3), row.Int(1) != 0});
+        }
+      });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return plan;
+}
+
+SqlResult<void> DistributeLedger(Connection& db, const Distribution& plan, int shards) {
+  auto tx = sql::Transaction::Begin(db);
+  if (!tx.ok()) return Fail{std::move(tx).error()};
+  auto done = db.ExecuteScript(
+      "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
+      " SET LOCAL idle_in_transaction_session_timeout = 0");
+  for (const Distribution::Table& table : plan.tables) {
+    if (!done.ok()) return done;
+    const bool is_first = table.name == (table.by_shard ? kFirstByShard : kFirstWhole);
+    done = db.ExecuteScript(Call(table, is_first, shards));
+  }
+  if (done.ok()) done = tx->Commit();
+  // The rows that were copied still lie in the tables of before.
+  for (const Distribution::Table& table : plan.tables) {
+    if (!done.ok()) return done;
+    done = db.ExecuteScript(
+        "SET statement_timeout = 0; SELECT"
+        " truncate_local_data_after_distributing_table('" +
+        table.name + "')");
+  }
+  return done;
+}
+
+}  // namespace tollgate::billing

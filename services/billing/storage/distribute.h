@@ -1,0 +1,37 @@
+// The ledger's tables on Citus, which spreads them over several PostgreSQL servers by ledger shard
+// (docs/adr/0040).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/sql/sql.h"
+
+namespace tollgate::billing {
+
+struct Distribution {
+  struct Table {
+    std::string name;
+    int64_t rows = 0;       // estimated by the server
+    int64_t bytes = 0;      // with its indexes
+    bool by_shard = false;  // else as a whole on one server
+  };
+  std::vector<Table> tables;       // still to be distributed
+  int64_t distributed_tables = 0;  // before
+  int64_t servers = 0;             // that may have shards
+};
+
+// What DistributeLedger would do. kOther when it would refuse: the database is no Citus
+// coordinator, is not migrated, has no server for shards, or also has tables of another service.
+sql::SqlResult<Distribution> PlanDistribution(sql::Connection& connection);
+
+// Distributes these tables, in one transaction that locks them until it has copied their rows.
+// Tables with a ledger shard are cut into so many pieces, all together; the others go as they are
+// to one server. shards is ignored when the ledger is distributed already and only has new tables.
+sql::SqlResult<void> DistributeLedger(sql::Connection& connection, const Distribution& plan,
+                                      int shards);
+
+// Whether the ledger is distributed.
+sql::SqlResult<bool> IsDistributed(sql::Connection& connection);
+
+}  // namespace tollgate::billing

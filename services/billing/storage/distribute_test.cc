@@ -1,0 +1,164 @@
+// A ledger is distributed over the servers of Citus as it is (docs/adr/0040). Where Citus is not
+// installed, only what is refused is tested.
+#include "services/billing/storage/distribute.h"
+
+#include <algorithm>
+
+#include "common/audit/log.h"
+#include "services/billing/storage/reports.h"
+#include "services/billing/storage/testing/ledger_database.h"
+
+namespace tollgate::billing {
+namespace {
+
+constexpr int64_t kNowUs = 1'763'700'000'000'000;
+
+TEST(DistributeTest, IsRefusedOnAServerWithoutCitus) {
+  auto* server = testing::TestPostgres::Shared();
+  if (!server) {
+    ASSERT_FALSE(testing::TestPostgres::Required());
+    GTEST_SKIP() << "PostgreSQL is not installed";
+  }
+  if (server->workers() > 0) GTEST_SKIP() << "the server has Citus";
+  const auto database = *sql::Database::Open({.url = server->MakeDatabase("plain")});
+  const auto connection = *database->Connect();
+  EXPECT_FALSE(*IsDistributed(*connection));
+  const auto plan = PlanDistribution(*connection);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("lacks the extension citus"), std::string::npos);
+}
+
+class DistributeOnCitusTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = testing::TestPostgres::StartCitus(2).release(); }
+  static void TearDownTestSuite() { delete server_; }
+  void SetUp() override {
+    if (server_ == nullptr) GTEST_SKIP() << "Citus is not installed";
+    database_ = *sql::Database::Open({.url = server_->MakeDatabase("ledger")});
+    connection_ = *database_->Connect();
+  }
+  std::string Refusal() {
+    const auto plan = PlanDistribution(*connection_);
+    return plan.ok() ? "" : plan.error().message;
+  }
+  Applied Run(const std::vector<Operation>& operations) {
+    auto applied = RunBatch(*connection_, operations, kNowUs, Policy());
+    EXPECT_TRUE(applied.ok()) << applied.error().message;
+    return applied.ok() ? std::move(*applied) : Applied();
+  }
+  int64_t Number(const std::string& text) {
+    int64_t number = -1;
+    auto read = connection_->Query(text, {}, [&](const sql::Row& row) { number = row.Int(0); });
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return number;
+  }
+  static AddCredit Credit(const std::string& workspace, const std::string& id) {
+    AddCredit credit;
+    credit.workspace = workspace;
+    credit.command_id = id;
+    credit.amount_nano_usd = 1'000'000;
+    credit.actor = "user:ann";
+    return credit;
+  }
+
+  static testing::TestPostgres* server_;
+  std::unique_ptr<sql::Database> database_;
+  std::unique_ptr<sql::Connection> connection_;
+};
+testing::TestPostgres* DistributeOnCitusTest::server_ = nullptr;
+
+TEST_F(DistributeOnCitusTest, IsRefusedWithoutALedgerAndBesideTablesOfOthers) {
+  EXPECT_NE(Refusal().find("there is no ledger in this database"), std::string::npos);
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  EXPECT_EQ(Refusal(), "");
+  ASSERT_TRUE(connection_
+                  ->ExecuteScript("INSERT INTO schema_migration (component, version, name, "
+                                  "applied_us) VALUES ('auth', 1, 'keys', 1)")
+                  .ok());
+  EXPECT_NE(Refusal().find("also has tables of \"auth\""), std::string::npos);
+}
+
+TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  std::vector<Operation> credits;
+  for (int i = 0; i < 20; ++i) {
+    credits.emplace_back(OpenWallet{"ws" + std::to_string(i)});
+    credits.emplace_back(Credit("ws" + std::to_string(i), "before"));
+  }
+  Run(credits);
+  const auto plan = PlanDistribution(*connection_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan->servers, 2);
+  EXPECT_EQ(plan->tables.front().name, "wallet");
+  EXPECT_TRUE(plan->tables.front().by_shard);
+  const auto audit = std::ranges::find(plan->tables, "audit_entry", &Distribution::Table::name);
+  ASSERT_NE(audit, plan->tables.end());
+  EXPECT_FALSE(audit->by_shard);
+  EXPECT_FALSE(*IsDistributed(*connection_));
+
+  const auto done = DistributeLedger(*connection_, *plan, 6);
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_TRUE(*IsDistributed(*connection_));
+  EXPECT_EQ(Number("SELECT count(*) FROM citus_shards WHERE table_name = 'wallet'::regclass"), 6);
+  EXPECT_EQ(Number("SELECT count(DISTINCT colocation_id) FROM citus_tables"), 2)
+      << "all tables by shard together, and all others";
+  EXPECT_EQ(Number("SELECT count(DISTINCT nodename) FROM citus_shards"), 2);
+  EXPECT_EQ(Number("SELECT count(*) FROM ONLY wallet"), 20) << "nothing is left beside";
+
+  // A command in the ledger and its audit entry are on two servers, and are committed together.
+  for (int i = 0; i < 20; ++i) Run({Credit("ws" + std::to_string(i), "after")});
+  EXPECT_GT(Number("SELECT count(*) FROM pg_dist_transaction"), 0) << "in two phases";
+  Run(credits);  // are known
+  for (int i = 0; i < 20; ++i) {
+    const auto balance = ReadBalance(*database_, "ws" + std::to_string(i), kNowUs);
+    ASSERT_TRUE(balance.ok()) << balance.error().message;
+    EXPECT_EQ(balance->paid_nano_usd, 2'000'000);
+  }
+  auto page = audit::ReadPage(*connection_, audit::kEntries, 0, 1000);
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  EXPECT_EQ(page->records.size(), 60U);
+  const auto report = VerifyLedger(*database_);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(report->ok()) << report->violations.front();
+  EXPECT_EQ(report->workspaces, 20);
+
+  // Once more, with a table of a later version.
+  ASSERT_TRUE(connection_->ExecuteScript("CREATE TABLE later (shard BIGINT PRIMARY KEY)").ok());
+  const auto rest = PlanDistribution(*connection_);
+  ASSERT_TRUE(rest.ok()) << rest.error().message;
+  ASSERT_EQ(rest->tables.size(), 1U);
+  EXPECT_EQ(rest->distributed_tables, static_cast<int64_t>(plan->tables.size()));
+  const auto again = DistributeLedger(*connection_, *rest, 32);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(Number("SELECT count(*) FROM citus_shards WHERE table_name = 'later'::regclass"), 6);
+}
+
+// What a lost server has is refused, what others have is not (docs/adr/0040).
+TEST_F(DistributeOnCitusTest, AWorkerThatIsLostConcernsItsShardsOnly) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());
+  std::vector<Operation> wallets;
+  for (int i = 0; i < 20; ++i) wallets.emplace_back(OpenWallet{"ws" + std::to_string(i)});
+  Run(wallets);
+  server_->worker(1).Kill();
+  int served = 0, lost = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto balance = ReadBalance(*database_, "ws" + std::to_string(i), kNowUs);
+    if (balance.ok()) {
+      ++served;
+    } else {
+      EXPECT_EQ(balance.error().kind, sql::ErrorKind::kNodeLost) << balance.error().message;
+      ++lost;
+    }
+  }
+  EXPECT_GT(served, 0);
+  EXPECT_GT(lost, 0);
+  EXPECT_TRUE(connection_->healthy());
+  ASSERT_TRUE(server_->worker(1).Run());
+  const auto report = VerifyLedger(*database_);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(report->ok());
+}
+
+}  // namespace
+}  // namespace tollgate::billing
