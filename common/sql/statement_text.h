@@ -3,6 +3,8 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/sql/sql.h"
 
@@ -12,5 +14,8 @@ namespace tollgate::sql {
 void AppendTuples(std::string& text, int rows, int columns);
 // Appends " a = $1 AND b = $2".
 void AppendEquals(std::string& text, std::span<const Connection::KeyColumn> columns);
+
+// The statements of a script, which ends each with a semicolon; without comments behind them.
+std::vector<std::string> SplitScript(std::string_view script);
 
 }  // namespace tollgate::sql

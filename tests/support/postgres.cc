@@ -193,9 +193,12 @@ bool TestPostgres::Execute(const std::string& sql, const std::string& database) 
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
+std::unique_ptr<TestPostgres> TestPostgres::StartStore() {
+  return std::getenv("TOLLGATE_TEST_CITUS") == nullptr ? Start() : StartCitus(2);
+}
+
 TestPostgres* TestPostgres::Shared() {
-  static const std::unique_ptr<TestPostgres> server =
-      std::getenv("TOLLGATE_TEST_CITUS") == nullptr ? Start() : StartCitus(2);
+  static const std::unique_ptr<TestPostgres> server = StartStore();
   return server.get();
 }
 

@@ -29,8 +29,10 @@ class TestPostgres {
   std::unique_ptr<TestPostgres> StartStandby();
   // Makes a standby the primary.
   bool Promote();
-  // One for the whole test binary, started on first use and stopped at exit. May be null. With
-  // TOLLGATE_TEST_CITUS in the environment it is a coordinator of Citus with two workers.
+  // What tests of the ledger run on: as Start, or with TOLLGATE_TEST_CITUS in the environment as
+  // StartCitus with two workers.
+  static std::unique_ptr<TestPostgres> StartStore();
+  // One of these for the whole test binary, started on first use and stopped at exit. May be null.
   static TestPostgres* Shared();
   // Whether a missing server must fail the test instead of skipping it.
   static bool Required();

@@ -65,12 +65,12 @@ class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
       Remove();
       url_ = "sqlite:" + file_;
     } else {
-      server_ = testing::TestPostgres::Start();
+      server_ = testing::TestPostgres::StartStore();
       if (!server_) {
         ASSERT_FALSE(testing::TestPostgres::Required());
         GTEST_SKIP() << "PostgreSQL is not installed";
       }
-      url_ = server_->Url("postgres");
+      url_ = server_->MakeDatabase("crash");
     }
     sql::Database::Options options;
     options.url = url_;
@@ -89,7 +89,7 @@ class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
 
   // Runs batches in a child process for this long, then kills it or its database. Returns the last
   // acknowledged batch.
-  int RunAndKill(int round, int64_t work_us, bool kill_database) {
+  int RunAndKill(int round, int64_t work_us, testing::TestPostgres* kill_database) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
     const pid_t child = fork();
@@ -105,8 +105,8 @@ class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
     if (reading) last = batch;
     std::thread killer([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(work_us));
-      if (kill_database) {
-        server_->Kill();
+      if (kill_database != nullptr) {
+        kill_database->Kill();
       } else {
         kill(child, SIGKILL);
       }
@@ -115,7 +115,7 @@ class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
     killer.join();
     close(ends[0]);
     waitpid(child, nullptr, 0);
-    if (kill_database) EXPECT_TRUE(server_->Run());
+    if (kill_database != nullptr) EXPECT_TRUE(kill_database->Run());
     return last;
   }
 
@@ -150,7 +150,11 @@ TEST_P(StoreCrashTest, NoAcknowledgedBatchIsLost) {
   int total = 0;
   for (int round = 1; round <= rounds; ++round) {
     const int64_t work_us = 1000 + static_cast<int64_t>(random() % 80'000);
-    const int last = RunAndKill(round, work_us, postgres && round % 4 == 0);
+    testing::TestPostgres* kill_database = postgres && round % 4 == 0 ? server_.get() : nullptr;
+    // On Citus: the coordinator and each worker in turn.
+    const int killed = round / 4 % (kill_database == nullptr ? 1 : server_->workers() + 1);
+    if (killed > 0) kill_database = &server_->worker(killed - 1);
+    const int last = RunAndKill(round, work_us, kill_database);
     ASSERT_GE(last, 0) << "the child acknowledged no batch";
     ExpectKept(round, last);
     if (HasFatalFailure()) return;
