@@ -48,9 +48,8 @@ SqlResult<void> PostgresConnection::Check(const PGresult* result, std::string_vi
   if (distributed_ && healthy() && state != nullptr && IsOfAnotherNode(result, state)) {
     error.kind = ErrorKind::kNodeLost;
   }
-  // A table has been distributed meanwhile, or a plan is of the time before: a new connection
-  // knows.
-  if (state != nullptr && std::string_view(state) == kNotSupported &&
+  // The extension came after this connection: a new one knows.
+  if (!distributed_ && state != nullptr && std::string_view(state) == kNotSupported &&
       error.message.find("distributed") != std::string::npos) {
     error.kind = ErrorKind::kRetry;
     connection_.reset();

@@ -252,6 +252,8 @@ bool TestPostgres::Run() {
                                       "-c",
                                       "shared_buffers=64MB"};
   for (const std::string& setting : settings_) command.insert(command.end(), {"-c", setting});
+  // Where Citus finds the server itself.
+  if (!settings_.empty()) command.insert(command.end(), {"-c", "citus.local_hostname=" + root_});
   pid_ = Spawn(Unprivileged(command), root_ + "/log");
   return WaitReady();
 }

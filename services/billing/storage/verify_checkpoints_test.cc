@@ -150,7 +150,8 @@ TEST_P(VerifyCheckpointsTest, AStandbyThatLostEntriesIsFound) {
       "DELETE FROM entry WHERE workspace = 'ws' AND sequence = 2;"
       "DELETE FROM command WHERE workspace = 'ws' AND id = 'd';"
       "UPDATE wallet SET paid = 100000, sequence = 1,"
-      " head = (SELECT hash FROM entry WHERE workspace = 'ws' AND sequence = 1)"
+      " head = (SELECT hash FROM entry WHERE entry.shard = wallet.shard AND"
+      " entry.workspace = wallet.workspace AND sequence = 1)"
       " WHERE workspace = 'ws'");
   ExpectVerified();
   ExpectNamed("workspace ws: entries were removed: the last one is 1, checkpoint 2 has entry 2");

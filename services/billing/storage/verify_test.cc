@@ -44,7 +44,9 @@ constexpr Tampering kTampering[] = {
     {"UPDATE wallet SET cap = NULL", "the cap is -1"},
     {"UPDATE wallet SET frozen = 0", "the freeze is 0"},
     {"UPDATE wallet SET clock_us = clock_us + 1", "the clock is"},
-    {"UPDATE wallet SET head = (SELECT hash FROM entry WHERE sequence = 1)", "head of the chain"},
+    {"UPDATE wallet SET head = (SELECT hash FROM entry WHERE sequence = 1 AND entry.shard ="
+     " wallet.shard AND entry.workspace = wallet.workspace)",
+     "head of the chain"},
     {"DELETE FROM wallet", "rows of entry have no wallet"},
     {"INSERT INTO wallet SELECT shard, 'other', paid, granted, 0, 0, 0, cap, frozen, sequence,"
      " head, clock_us FROM wallet",
