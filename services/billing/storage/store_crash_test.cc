@@ -107,6 +107,8 @@ class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
       std::this_thread::sleep_for(std::chrono::microseconds(work_us));
       if (kill_database != nullptr) {
         kill_database->Kill();
+        // A worker that does not have the workspace ends nothing.
+        if (kill_database != server_.get()) kill(child, SIGKILL);
       } else {
         kill(child, SIGKILL);
       }
