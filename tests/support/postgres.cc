@@ -141,18 +141,25 @@ std::unique_ptr<TestPostgres> TestPostgres::StartCitus(int workers) {
                                              "max_prepared_transactions=200",
                                              "citus.node_conninfo=sslmode=disable"};
   auto coordinator = Start(settings);
-  if (!coordinator) return nullptr;
-  for (int i = 0; i < workers; ++i) {
+  for (int i = 0; coordinator && i < workers; ++i) {
     auto worker = Start(settings);
     if (!worker) return nullptr;
+    worker->AllowCitusToCopy();
     coordinator->workers_.push_back(std::move(worker));
   }
   return coordinator;
 }
 
+void TestPostgres::AllowCitusToCopy() {
+  // A setting that versions before 15.20 neither have nor need.
+  (void)(Execute("ALTER SYSTEM SET output_plugin_libraries = pgoutput, citus") &&
+         Execute("SELECT pg_reload_conf()"));
+}
+
 TestPostgres* TestPostgres::AddWorker(const std::string& database) {
   auto worker = Start(settings_);
   if (!worker) return nullptr;
+  worker->AllowCitusToCopy();
   worker->CreateDatabase(database);
   if (!worker->Execute("CREATE EXTENSION citus", database) ||
       !Execute("SELECT citus_add_node(" + worker->Node() + ")", database)) {

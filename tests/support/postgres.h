@@ -86,6 +86,8 @@ class TestPostgres {
   // With an empty folder of its own; null when PostgreSQL is not installed.
   static std::unique_ptr<TestPostgres> Make();
   static std::unique_ptr<TestPostgres> Start(const std::vector<std::string>& settings);
+  // For pieces that move while they are used.
+  void AllowCitusToCopy();
   // An empty database of that name.
   void CreateDatabase(const std::string& name) const;
   // For the host and port of this server in statements of Citus.
