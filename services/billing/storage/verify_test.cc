@@ -206,6 +206,11 @@ TEST_P(VerifyTest, FindsAndNamesEveryKindOfTampering) {
   ASSERT_NO_FATAL_FAILURE(ExpectVerified());
   for (const Tampering& tampering : kTampering) {
     auto changed = connection_->Execute(Fill(tampering.change));
+    // Citus refuses to move a row to another shard.
+    if (connection_->distributed() && !changed.ok() &&
+        changed.error().message.find("partition value") != std::string::npos) {
+      continue;
+    }
     EXPECT_TRUE(changed.ok()) << tampering.change << ": " << changed.error().message;
     if (!changed.ok()) continue;
     EXPECT_GT(*changed, 0) << tampering.change;
