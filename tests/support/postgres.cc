@@ -135,11 +135,10 @@ bool TestPostgres::CitusInstalled() {
 
 std::unique_ptr<TestPostgres> TestPostgres::StartCitus(int workers) {
   if (!CitusInstalled()) return nullptr;
-  // Nodes reach each other by unix sockets, which have no TLS; nobody waits long for one that is
-  // away.
-  const std::vector<std::string> settings = {"shared_preload_libraries=citus", "wal_level=logical",
-                                             "max_prepared_transactions=200",
-                                             "citus.node_conninfo=sslmode=disable"};
+  // Nodes reach each other by unix sockets, which have no TLS.
+  const std::vector<std::string> settings = {
+      "shared_preload_libraries=citus", "wal_level=logical", "max_prepared_transactions=200",
+      "citus.recover_2pc_interval=1s", "citus.node_conninfo=sslmode=disable"};
   auto coordinator = Start(settings);
   for (int i = 0; coordinator && i < workers; ++i) {
     auto worker = Start(settings);
