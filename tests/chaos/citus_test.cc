@@ -161,7 +161,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     if (round > 0) continue;
     During(load, {.name = "hot workspace isolated"}, [&] {
       Ask("SELECT isolate_tenant_to_new_shard('wallet', " + shard +
-          "::bigint, 'CASCADE', shard_transfer_mode => 'force_logical')::text");
+          "::bigint, 'CASCADE', shard_transfer_mode => 'block_writes')::text");
     });
     During(load, {.name = "worker added, pieces rebalanced"}, [&] {
       const TestPostgres* added = coordinator_->AddWorker("billing");

@@ -54,6 +54,14 @@ SqlResult<bool> IsDistributed(Connection& db) {
   return *found > 0;
 }
 
+SqlResult<void> KeepInPlace(Connection& db, int32_t shard) {
+  if (!db.distributed()) return {};
+  // No workspace has this name.
+  auto done = db.Execute("DELETE FROM wallet WHERE shard = $1 AND workspace = ''", {shard});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return {};
+}
+
 SqlResult<Distribution> PlanDistribution(Connection& db) {
   if (!db.distributed()) {
     return Refuse("this is no coordinator of Citus: the database lacks the extension citus");

@@ -2,6 +2,7 @@
 // (docs/adr/0040).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,10 @@ sql::SqlResult<void> DistributeLedger(sql::Connection& connection, const Distrib
 
 // Whether the ledger is distributed.
 sql::SqlResult<bool> IsDistributed(sql::Connection& connection);
+
+// First in a transaction that locks wallets: keeps their ledger shard on its server until the
+// transaction ends. The lock of a row ends when Citus moves it to another server, and a statement
+// that writes keeps it from that. Does nothing elsewhere.
+sql::SqlResult<void> KeepInPlace(sql::Connection& connection, int32_t shard);
 
 }  // namespace tollgate::billing

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/dead_letters.h"
+#include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
@@ -40,7 +41,12 @@ SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> oper
   }
   SortUnique(names);
   std::vector<Param> keys;
-  for (const auto& [shard, name] : names) keys.insert(keys.end(), {shard, name});
+  int32_t kept = -1;
+  for (const auto& [shard, name] : names) {
+    keys.insert(keys.end(), {shard, name});
+    if (std::exchange(kept, shard) == shard) continue;
+    if (auto done = KeepInPlace(db, shard); !done.ok()) return done;
+  }
   static const std::string kHead = Select(kWalletColumns, "wallet");
   static constexpr KeyColumn kKey[] = {kShard, kWorkspace};
   return db.QueryKeys(kHead, kKey, keys, "ORDER BY shard, workspace FOR UPDATE",

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/ledger_shard.h"
+#include "services/billing/storage/distribute.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -143,6 +144,9 @@ SqlResult<std::string> FreezeBrokenWallet(sql::Connection& connection,
   const int32_t shard = LedgerShard(workspace);
   auto tx = sql::Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
+  if (auto kept = KeepInPlace(connection, shard); !kept.ok()) {
+    return Fail{std::move(kept).error()};
+  }
   Wallet wallet;
   auto done = connection.Query(kWallet, {shard, workspace},
                                [&](const Row& row) { wallet = ReadWallet(row); });
