@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "common/base/ledger_shard.h"
 #include "common/sql/sql.h"
 #include "tests/chaos/comparison.h"
+#include "tests/chaos/distribute.h"
 #include "tests/chaos/load.h"
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
@@ -66,15 +66,7 @@ class CitusTest : public ::testing::Test {
     if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
   }
 
-  // What the command prints.
-  std::string Distribute(const std::string& arguments) {
-    const TempDir folder;
-    const std::string out = folder.path() + "/out";
-    const std::string command = BinaryPath("tollgate") + " ledger distribute --database '" + url_ +
-                                "' " + arguments + " >" + out + " 2>&1";
-    EXPECT_EQ(std::system(command.c_str()), 0) << ReadFile(out);  // NOLINT: as its users do
-    return ReadFile(out);
-  }
+  std::string Distribute(const std::string& arguments) { return DistributeLedger(url_, arguments); }
   // The first column of the first row, as text.
   std::string Ask(const std::string& text) {
     auto database = sql::Database::Open({.url = url_, .statement_timeout_ms = 60'000});

@@ -1,6 +1,6 @@
-// Kills (SIGKILL) and stops (SIGSTOP) under load, on SQLite and PostgreSQL, with one and with two
-// replicas of billing. Afterwards what every caller was told must be what the ledger and the engine
-// say (comparison.h). See docs/design/ledger.md 5 and 6.
+// Kills (SIGKILL) and stops (SIGSTOP) under load, on SQLite, PostgreSQL and Citus (where it is
+// installed), with one and with two replicas of billing. Afterwards what every caller was told must
+// be what the ledger and the engine say (comparison.h). See docs/design/ledger.md 5 and 6.
 //
 // TOLLGATE_CHAOS_KILLS sets the number of faults of all parts together (a few of each when not
 // set), TOLLGATE_CHAOS_SEED the seed.
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tests/chaos/comparison.h"
+#include "tests/chaos/distribute.h"
 #include "tests/chaos/load.h"
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
@@ -35,8 +36,10 @@ constexpr int64_t kServesAgainMs = 10'000;
 // Below and above the length of a stop.
 constexpr int kHoldTtlSeconds[] = {6, 20};
 
-// Beside processes of the cluster: the whole server, its parent process, one of its sessions.
+// Beside processes of the cluster: the whole server, its parent process, one of its sessions, a
+// worker of Citus.
 constexpr const char* kServer = "postgres";
+constexpr const char* kWorkers[] = {"postgres worker 1", "postgres worker 2"};
 constexpr const char* kParent = "postgres parent";
 constexpr const char* kSession = "postgres session";
 
@@ -46,6 +49,7 @@ struct Part {
   int64_t small;  // how many when no number is set
   bool stops = false;
   bool postgres = false;
+  bool citus = false;
   int billings = 1;
   // Each once in random order, then again.
   std::vector<std::string> victims;
@@ -80,6 +84,15 @@ const Part kParts[] = {
      .billings = 2,
      .victims = {"billing", "billing", "billing-2", "billing-2", "inference-router",
                  "inference-router-2", "gateway", kServer, kParent, kSession}},
+    {.name = "citus",
+     .share = 300,
+     .small = 2,
+     .postgres = true,
+     .citus = true,
+     .billings = 2,
+     .victims = {kWorkers[0], kWorkers[0], kWorkers[1], kWorkers[1], kServer, kServer, kSession,
+                 "billing", "billing", "billing-2", "billing-2", "inference-router",
+                 "inference-router-2", "gateway", "gateway"}},
 };
 
 void PrintTo(const Part& part, std::ostream* out) { *out << part.name; }
@@ -99,6 +112,8 @@ class KillsTest : public ::testing::TestWithParam<Part> {
   // One process is stopped; if there are two, another one while the first is.
   void Stops(int64_t count);
   std::vector<pid_t> PidsOf(const std::string& name);
+  // Of a name that IsPostgres.
+  TestPostgres& ServerOf(const std::string& name);
   void Kill(const std::string& name, const std::vector<pid_t>& pids);
   // Restarts what was killed. Then the cluster must serve again within 10 s, start-up of its
   // processes included, and PostgreSQL's own recovery excluded.
@@ -140,6 +155,7 @@ void KillsTest::Start(uint32_t seed, int64_t round) {
   }
   cluster_ = std::make_unique<Cluster>(options);
   ASSERT_EQ(cluster_->Start(), "");
+  if (GetParam().citus) DistributeLedger(options.billing_sql, "--shards 8 --apply");
   load_ = std::make_unique<Load>(*cluster_, round_);
   ASSERT_TRUE(load_->Probe());
   load_->Start();
@@ -168,7 +184,14 @@ void KillsTest::UnderLoad() {
   SleepMs(static_cast<int64_t>(random_() % 1'000));
 }
 
+TestPostgres& KillsTest::ServerOf(const std::string& name) {
+  const auto* const worker = std::ranges::find(kWorkers, name);
+  return worker == std::end(kWorkers) ? *postgres_
+                                      : postgres_->worker(static_cast<int>(worker - kWorkers));
+}
+
 std::vector<pid_t> KillsTest::PidsOf(const std::string& name) {
+  if (std::ranges::find(kWorkers, name) != std::end(kWorkers)) return {};  // Kill finds them
   if (name == kServer) return postgres_->Pids(TestPostgres::Part::kAll);
   if (name == kParent) return postgres_->Pids(TestPostgres::Part::kParent);
   if (name != kSession) return {cluster_->process(name).pid()};
@@ -181,7 +204,7 @@ void KillsTest::Kill(const std::string& name, const std::vector<pid_t>& pids) {
   if (name == kSession) {
     for (const pid_t pid : pids) postgres_->KillSession(pid);
   } else if (IsPostgres(name)) {
-    postgres_->Kill();
+    ServerOf(name).Kill();
   } else {
     cluster_->process(name).Kill();
   }
@@ -193,7 +216,7 @@ void KillsTest::Recover(const std::vector<std::string>& killed, const std::strin
     if (!IsPostgres(name)) {
       processes.push_back(name);
     } else {
-      ASSERT_TRUE(name == kSession ? postgres_->WaitReady() : postgres_->Run());
+      ASSERT_TRUE(name == kSession ? postgres_->WaitReady() : ServerOf(name).Run());
     }
   }
   const int64_t begun_us = MonotonicUs();
@@ -306,7 +329,10 @@ void KillsTest::Report(uint32_t seed) const {
 
 TEST_P(KillsTest, CallersAreToldWhatTheLedgerSays) {
   if (GetParam().postgres) {
-    postgres_ = TestPostgres::Start();
+    if (GetParam().citus && !TestPostgres::CitusInstalled()) {
+      GTEST_SKIP() << "Citus is not installed";
+    }
+    postgres_ = GetParam().citus ? TestPostgres::StartCitus(2) : TestPostgres::Start();
     if (!postgres_) {
       ASSERT_FALSE(TestPostgres::Required());
       GTEST_SKIP() << "PostgreSQL is not installed";

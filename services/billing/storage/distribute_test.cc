@@ -3,8 +3,13 @@
 #include "services/billing/storage/distribute.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <thread>
 
 #include "common/audit/log.h"
+#include "common/base/ledger_shard.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
@@ -131,6 +136,50 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   const auto again = DistributeLedger(*connection_, *rest, 32);
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(Number("SELECT count(*) FROM citus_shards WHERE table_name = 'later'::regclass"), 6);
+}
+
+// The lock of a row does not go with it. Without KeepInPlace two batches write the same entry.
+TEST_F(DistributeOnCitusTest, APieceThatMovesUnderBatchesBreaksNoLedger) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 2).ok());
+  AddCredit credit = Credit("ws", "credit");
+  credit.amount_nano_usd = 1'000'000'000'000;
+  Run({OpenWallet{"ws"}, credit});
+  std::atomic<bool> stop = false;
+  std::atomic<int64_t> settled = 0;
+  std::vector<std::thread> replicas;
+  for (int replica = 0; replica < 4; ++replica) {
+    replicas.emplace_back([&, replica] {
+      const auto connection = *database_->Connect();
+      for (int i = 0; !stop; ++i) {
+        const Id id = TestId(replica * 1'000'000 + i, kNowUs);
+        const std::vector<Operation> batch = {MakeAuthorize(id, 100, 50), MakeSettle(id, 100, 50)};
+        auto done = RunBatch(*connection, batch, kNowUs + i, Policy());
+        // A piece that moves is locked for a moment.
+        if (done.ok()) ++settled;
+        EXPECT_TRUE(done.ok() || done.error().retryable()) << done.error().message;
+      }
+    });
+  }
+  for (int move = 0; move < 4; ++move) {
+    const int64_t before = settled;
+    while (settled < before + 20) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    Number(
+        "SELECT count(citus_move_shard_placement(s.shardid, s.nodename, 5432, n.nodename, 5432,"
+        " 'force_logical')) FROM citus_shards s JOIN pg_dist_node n ON n.nodename <> s.nodename"
+        " AND n.shouldhaveshards WHERE s.table_name = 'wallet'::regclass AND s.shardid ="
+        " get_shard_id_for_distribution_column('wallet', " +
+        std::to_string(LedgerShard("ws")) + "::bigint)");
+  }
+  stop = true;
+  for (std::thread& replica : replicas) replica.join();
+  const auto report = VerifyLedger(*database_);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(report->ok()) << report->violations.front();
+  const auto balance = ReadBalance(*database_, "ws", kNowUs);
+  ASSERT_TRUE(balance.ok());
+  EXPECT_EQ(balance->held_nano_usd, 0);
+  std::printf("%lld requests settled\n", static_cast<long long>(settled));
 }
 
 // What a lost server has is refused, what others have is not (docs/adr/0040).
