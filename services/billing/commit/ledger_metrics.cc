@@ -86,6 +86,10 @@ struct LedgerMetrics::Metrics {
   prometheus::Gauge& frozen_now =
       metrics::Gauge("tollgate_billing_workspaces_frozen_by_check",
                      "Workspaces that are frozen because their books contradict each other.");
+  prometheus::Gauge& in_doubt = metrics::Gauge(
+      "tollgate_billing_transactions_in_doubt",
+      "Of a ledger on Citus: transactions over several servers that have been prepared for more "
+      "than 10 s. Their rows are locked until Citus ends them.");
   std::array<prometheus::Gauge*, kClocks.size()> clock_ahead{};
   std::array<prometheus::Counter*, kClocks.size()> clock_steps{};
   std::array<bool, kClocks.size()> clock_stepped{};
@@ -259,6 +263,16 @@ void LedgerMetrics::SetOpenDeadLetters(int64_t count) {
 
 void LedgerMetrics::SetFrozenByCheck(int64_t count) {
   metrics_->frozen_now.Set(static_cast<double>(count));
+}
+
+void LedgerMetrics::SetInDoubt(int64_t count) {
+  if (count > 0 && metrics_->in_doubt.Value() == 0) {
+    log::Warn(
+        "transactions over several servers of the ledger are in doubt; Citus ends them after "
+        "citus.recover_2pc_interval, recover_prepared_transactions() at once",
+        {{"transactions", count}});
+  }
+  metrics_->in_doubt.Set(static_cast<double>(count));
 }
 
 void LedgerMetrics::SetOpenHolds(int64_t count) {

@@ -34,6 +34,7 @@ class LedgerMetrics : public GroupCommitObserver {
   void SetClocks(const LedgerClock::Ahead& ahead);
   void SetOpenDeadLetters(int64_t count);
   void SetFrozenByCheck(int64_t count);
+  void SetInDoubt(int64_t count);
 
  private:
   struct Metrics;

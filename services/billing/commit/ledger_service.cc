@@ -42,6 +42,8 @@ constexpr std::chrono::seconds kStepLimit(2);
 // Between makings of partitions, and deletions of old idempotency keys.
 constexpr int64_t kHourlyUs = 3600LL * 1'000'000;
 constexpr int kDeleteBatch = 500;
+// Between looks at transactions in doubt, and how old they are by then.
+constexpr int64_t kDoubtsUs = 10'000'000;
 
 class SqlRunner : public BatchRunner {
  public:
@@ -292,6 +294,11 @@ sql::SqlResult<void> LedgerService::ReadDistribution() {
   auto distributed = IsDistributed(**connection);
   if (!distributed.ok()) return Fail{std::move(distributed).error()};
   group_commit_->SetOneShard(*distributed);
+  if (!*distributed || clock_.MonotonicUs() - looked_for_doubts_us_ < kDoubtsUs) return {};
+  looked_for_doubts_us_ = clock_.MonotonicUs();
+  auto in_doubt = CountInDoubt(**connection, kDoubtsUs / 1'000'000);
+  if (!in_doubt.ok()) return Fail{std::move(in_doubt).error()};
+  metrics_.SetInDoubt(*in_doubt);
   return {};
 }
 

@@ -73,7 +73,7 @@ class LedgerService {
   void ReaderMain();
   // Compares the clocks.
   sql::SqlResult<void> ReadClocks();
-  // Whether batches are to be of one ledger shard.
+  // Whether batches are to be of one ledger shard, and what is in doubt there.
   sql::SqlResult<void> ReadDistribution();
   // What each round of the maintenance reads. False: the database did not answer.
   bool Probe();
@@ -123,6 +123,7 @@ class LedgerService {
   // When the database was last found not to answer, or the process not to run: heartbeats may have
   // been lost before.
   int64_t interrupted_us_ = 0;
+  int64_t looked_for_doubts_us_ = 0;
   std::vector<std::thread> threads_;
 };
 

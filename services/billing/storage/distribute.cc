@@ -54,6 +54,14 @@ SqlResult<bool> IsDistributed(Connection& db) {
   return *found > 0;
 }
 
+SqlResult<int64_t> CountInDoubt(Connection& db, int64_t for_seconds) {
+  return Number(db,
+                "SELECT CAST(coalesce(sum(result::bigint), 0) AS BIGINT) FROM"
+                " run_command_on_workers($$SELECT count(*) FROM pg_prepared_xacts WHERE database ="
+                " current_database() AND prepared <= now() - interval '" +
+                    std::to_string(for_seconds) + " seconds'$$) WHERE success");
+}
+
 SqlResult<void> KeepInPlace(Connection& db, int32_t shard) {
   if (!db.distributed()) return {};
   // No workspace has this name.

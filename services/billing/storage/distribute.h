@@ -35,6 +35,11 @@ sql::SqlResult<void> DistributeLedger(sql::Connection& connection, const Distrib
 // Whether the ledger is distributed.
 sql::SqlResult<bool> IsDistributed(sql::Connection& connection);
 
+// How many transactions over several servers are prepared for longer than this and neither
+// committed nor rolled back, as a crash leaves them until Citus ends them; their rows are locked.
+// Of the workers that answer. The ledger is distributed.
+sql::SqlResult<int64_t> CountInDoubt(sql::Connection& connection, int64_t for_seconds);
+
 // First in a transaction that locks wallets: keeps their ledger shard on its server until the
 // transaction ends. The lock of a row ends when Citus moves it to another server, and a statement
 // that writes keeps it from that. Does nothing elsewhere.

@@ -138,6 +138,19 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   EXPECT_EQ(Number("SELECT count(*) FROM citus_shards WHERE table_name = 'later'::regclass"), 6);
 }
 
+TEST_F(DistributeOnCitusTest, TransactionsInDoubtAreCounted) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 2).ok());
+  EXPECT_EQ(*CountInDoubt(*connection_, 0), 0);
+  // Not of this name's: those Citus ends by itself.
+  ASSERT_TRUE(server_->worker(0).Execute(
+      "BEGIN; CREATE TABLE left_behind (a INT); PREPARE TRANSACTION 'left-behind'", "ledger"));
+  EXPECT_EQ(*CountInDoubt(*connection_, 0), 1);
+  EXPECT_EQ(*CountInDoubt(*connection_, 60), 0);
+  EXPECT_TRUE(server_->worker(0).Execute("ROLLBACK PREPARED 'left-behind'", "ledger"));
+  EXPECT_EQ(*CountInDoubt(*connection_, 0), 0);
+}
+
 // The lock of a row does not go with it. Without KeepInPlace two batches write the same entry.
 TEST_F(DistributeOnCitusTest, APieceThatMovesUnderBatchesBreaksNoLedger) {
   ASSERT_TRUE(MigrateLedger(*database_).ok());
