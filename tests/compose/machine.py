@@ -153,7 +153,7 @@ class Container:
         for folder in READ_ONLY:
             lines.append(f"mkdir -p {folder}; if [ -d /{folder} ]; then mount --bind -o ro /{folder} {folder}; fi")
         lines += ["ln -s usr/bin bin; ln -s usr/sbin sbin; ln -s usr/lib lib; ln -s usr/lib64 lib64", "cp /etc/ld.so.cache /etc/nsswitch.conf etc/",
-                  "mount --bind /dev dev", "mount -t proc proc proc",
+                  "mount --bind /dev dev", "mount -t tmpfs -o mode=1777,size=64m shm dev/shm", "mount -t proc proc proc",
                   f"echo 'nameserver {self.machine.gate(next(iter(self.addresses)))}' > etc/resolv.conf", "echo '127.0.0.1 localhost' > etc/hosts",
                   f"printf '%s\\n' 'root:x:0:0::/:/bin/sh' 'tollgate:x:{self.uid()}:{self.uid()}::/:/bin/sh' > etc/passwd"]
         for text in self.service.get("tmpfs", []):
@@ -250,6 +250,12 @@ class Machine:
             if service["image"].split(":")[0] not in absent:
                 self.containers[name] = Container(self, name, service)
         self.names = [Names(self, self.gate(name)) for name in project["networks"]]
+
+    def another(self, name, its_name, command):
+        """A container of the same service, with another command."""
+        one = Container(self, its_name, {**self.project["services"][name], "command": command})
+        self.containers[its_name] = one
+        return one
 
     def gate(self, network):
         return self.subnets[network].replace(".0/24", ".1")

@@ -27,8 +27,8 @@ CALLS = 2 * CALLERS
 CLUSTERS = []
 
 
-def start(change=lambda project: [], before_up=lambda machine: None):
-    CLUSTERS.append(Cluster(*sys.argv[1:4], change, before_up))
+def start(change=lambda project: [], before_up=lambda machine: None, profile="full"):
+    CLUSTERS.append(Cluster(*sys.argv[1:4], change, before_up, profile))
     return CLUSTERS[-1]
 
 
