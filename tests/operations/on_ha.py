@@ -1,5 +1,5 @@
 """What the scripts about the profile "ha" share: its cluster without what they do not need, and questions to its databases."""
-from operation import check, secret, start
+from operation import check, environment, secret, start  # noqa: F401
 
 NODES = ("postgres-1", "postgres-2")
 REDIS = ("redis-1", "redis-2")

@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "compose"))
 
 from cluster import NAME, Cluster, Load  # noqa: E402, F401
+from engine import environment  # noqa: E402, F401
 from machine import run  # noqa: E402
 
 FULL = os.environ.get("TOLLGATE_OPERATIONS") == "full"
