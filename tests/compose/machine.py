@@ -254,7 +254,8 @@ class Machine:
     def another(self, name, its_name, command):
         """A container of the same service, with another command."""
         one = Container(self, its_name, {**self.project["services"][name], "command": command})
-        self.containers[its_name] = one
+        # A new one: name servers are looking through the old one.
+        self.containers = {**self.containers, its_name: one}
         return one
 
     def gate(self, network):

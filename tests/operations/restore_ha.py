@@ -1,8 +1,9 @@
 """The databases of the profile "ha" are restored to a point in time on all nodes, under load, by deploy/restore-database from a full and an
-incremental backup of pgBackRest and the archived WAL. Callers get errors only while there is no primary; afterwards the cluster works without
+incremental backup of pgBackRest and the archived WAL; in full, then once more after both nodes have lost their disks. Callers get errors only while there is no primary; afterwards the cluster works without
 a restart, both nodes have one new timeline and the same rows, the ledger verifies, and what was charged until that time is there."""
 import json
 import os
+import shutil
 import subprocess
 import time
 
@@ -31,6 +32,19 @@ def paid(usd):
 def archived():
     return databases.sql(databases.leader(), "select last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 16777216) "
                          "from pg_stat_archiver") == "t"
+
+
+def lose_both_disks():
+    """What was charged before is there, from the archive alone."""
+    databases.sql(databases.leader(), "select pg_switch_wal()")
+    cluster.wait("the WAL is archived", archived, 60)
+    known = cluster.requests()
+    for node in NODES:
+        databases.there[node].kill()
+        shutil.rmtree(f"{cluster.folder}/volumes/{node}")
+    ended, _ = restore("latest")
+    check(ended == 0, f"deploy/restore-database ended with {ended} after both disks were lost")
+    check(cluster.requests() >= known, f"{known} requests were charged, {cluster.requests()} after both disks were lost")
 
 
 databases = Databases()
@@ -98,4 +112,6 @@ for database in ("auth", "billing"):
     check(names and names == databases.sql(NODES[1], tables, database), f"the nodes have different tables of {database}")
 check(databases.there[NODES[0]].execute("sh", "-c", "ls -d /var/lib/postgresql/before-*/PG_VERSION").returncode == 0,
       "what was on the node is gone")
+if FULL:
+    lose_both_disks()
 record("restore_ha", calls, script_s=round(took), refused_for_s=round(out), timeline=timelines[0])
