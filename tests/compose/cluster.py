@@ -60,10 +60,10 @@ class Load:
 
 
 class Cluster:
-    """The profile "full". change(project) may change what the file says before it runs; it returns the names of services that
-    are not started yet. before_up(machine) may change the containers."""
+    """The profile "full", or another. change(project) may change what the file says before it runs; it returns the names of services
+    that are not started yet. before_up(machine) may change the containers."""
 
-    def __init__(self, programs, web, packages, change=lambda project: [], before_up=lambda machine: None):
+    def __init__(self, programs, web, packages, change=lambda project: [], before_up=lambda machine: None, profile="full"):
         self.packages = packages
         self.folder = tempfile.mkdtemp(prefix="tollgate-compose-")
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
@@ -72,7 +72,7 @@ class Cluster:
         self.environment = {"TOLLGATE_SECRETS": self.secrets, "TOLLGATE_EDGE_NAMES": f"DNS:{NAME}"}
         self.make_secrets()
         os.chmod(self.secrets, 0o755)  # a container engine mounts without a look at the folders above
-        project = compose.load("full", self.environment)
+        project = compose.load(profile, self.environment)
         project["services"]["operator"] = compose.load("operator", self.environment)["services"]["operator"]
         absent = ["grafana/grafana"] + ([] if os.path.exists(COLLECTOR) else ["otel/opentelemetry-collector-contrib"])
         for image in absent:

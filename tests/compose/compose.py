@@ -1,4 +1,5 @@
-"""docker-compose.yml as docker compose reads it: variables filled in, services of a profile."""
+"""docker-compose.yml as docker compose reads it, for the profile "ha" with docker-compose.ha.yml: variables filled in, services of
+a profile."""
 import os
 import re
 
@@ -6,6 +7,23 @@ import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILE = f"{ROOT}/docker-compose.yml"
+HA_FILE = f"{ROOT}/docker-compose.ha.yml"
+
+
+class Override(dict):
+    """!override: in place of what the file before says."""
+
+
+class Loader(yaml.SafeLoader):
+    pass
+
+
+Loader.add_constructor("!override", lambda loader, node: Override(loader.construct_mapping(node, deep=True)))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return yaml.load(file, Loader)  # a safe loader
 
 
 def fill(text, environment):
@@ -38,10 +56,21 @@ def filled(value, environment):
     return value
 
 
+def merged(base, over):
+    """Two files as one. Lists of both, which docker compose joins, are not understood."""
+    if not isinstance(over, dict) or isinstance(over, Override) or not isinstance(base, dict):
+        if isinstance(base, list):
+            raise ValueError(f"not understood: {base} and {over}")
+        return over
+    return {**base, **{key: merged(base[key], one) if key in base else one for key, one in over.items()}}
+
+
 def load(profile=None, environment=None):
     """The file; with a profile, only its services."""
-    with open(FILE, encoding="utf-8") as file:
-        project = filled(yaml.safe_load(file), environment or {})
+    project = read(FILE)
+    if profile == "ha":
+        project = merged(project, read(HA_FILE))
+    project = filled(project, environment or {})
     if profile:
         project["services"] = {name: one for name, one in project["services"].items() if profile in one["profiles"]}
     return project
@@ -57,7 +86,7 @@ def networks(service):
 def component(name):
     """auth-2 → auth, as in the table of callers."""
     base = re.sub(r"-\d+$", "", name)
-    return {"router": "inference-router", "postgres": "postgresql", "prometheus-minimal": "prometheus"}.get(base, base)
+    return {"router": "inference-router", "postgres": "postgresql", "sentinel": "redis", "prometheus-minimal": "prometheus"}.get(base, base)
 
 
 def seconds(text):

@@ -1,4 +1,4 @@
-"""What docker-compose.yml promises, read from it: hardened containers, pinned images, networks that let through what the table
+"""What docker-compose.yml and docker-compose.ha.yml promise, read from them: hardened containers, pinned images, networks that let through what the table
 of callers needs, and configurations that the programs themselves accept."""
 import os
 import re
@@ -30,8 +30,8 @@ def read(path):
 
 class FactsTest(unittest.TestCase):
     def setUp(self):
-        self.full, self.minimal = compose.load("full"), compose.load("minimal")
-        self.all = compose.load()["services"]
+        self.full, self.minimal, self.ha = (compose.load(profile) for profile in ("full", "minimal", "ha"))
+        self.all = {**compose.load()["services"], **self.ha["services"]}
 
     def sharing(self, project, one, other):
         there = compose.networks(project["services"][one])
@@ -75,10 +75,10 @@ class FactsTest(unittest.TestCase):
                 self.assertEqual(stages[service["build"]["target"]], "10001:10001", service["image"])
 
     def test_every_image_and_the_base_of_ours_can_be_one_with_a_digest(self):
-        variables = set(re.findall(r"TOLLGATE_IMAGE_[A-Z_]+(?=:-)", read("docker-compose.yml")))
+        variables = set(re.findall(r"TOLLGATE_IMAGE_[A-Z_]+(?=:-)", read("docker-compose.yml") + read("docker-compose.ha.yml")))
         digests = {name: f"r.example/{name.lower()}@sha256:{number:064x}" for number, name in enumerate(sorted(variables))}
         taken = set()
-        for name, service in compose.load(environment=digests)["services"].items():
+        for name, service in {**compose.load(environment=digests)["services"], **compose.load("ha", digests)["services"]}.items():
             self.assertRegex(service["image"], r"^r\.example/\w+@sha256:[0-9a-f]{64}$", name)
             taken.add(service["image"])
             if "build" in service:
@@ -101,13 +101,40 @@ class FactsTest(unittest.TestCase):
         self.assertEqual({name for name, number in count.items() if number == 1}, SINGLE)
         self.assertEqual({number for name, number in count.items() if name not in SINGLE}, {2})
         # All that it needs is in the profile.
-        for project in (self.full, self.minimal):
+        for project in (self.full, self.minimal, self.ha):
             for name, service in project["services"].items():
                 self.assertLessEqual(set(service.get("depends_on", {})), set(project["services"]), name)
 
+    def test_the_profile_ha_is_the_full_one_with_databases_that_fail_over(self):
+        own = {name: one for name, one in self.ha["services"].items() if name not in self.full["services"]}
+        self.assertEqual(set(self.full["services"]) - set(self.ha["services"]), {"postgres", "redis"})
+        self.assertEqual(set(own), {f"{name}-{number}" for name, most in (("etcd", 3), ("postgres", 2), ("redis", 2), ("sentinel", 3))
+                                    for number in range(1, most + 1)})
+        for name, service in self.ha["services"].items():
+            # The others' are as they were.
+            if name in self.full["services"] and compose.component(name) not in ("auth", "billing", "ratelimit"):
+                self.assertEqual(service, self.full["services"][name], name)
+        # Members differ by their names and volumes, and no two have one volume but that of the backups.
+        mounted = [mount.split(":")[0] for one in own.values() for mount in one["volumes"] if not mount.startswith((".", "/"))]
+        self.assertEqual({name for name in mounted if mounted.count(name) > 1}, {"backup"})
+        for name, service in own.items():
+            for same in ("ETCD_INITIAL_CLUSTER", "ETCDCTL_ENDPOINTS"):
+                service.get("environment", {}).pop(same, None)
+            self.assertEqual(str(service).replace(name, "X"), str(own[name[:-1] + "1"]).replace(name[:-1] + "1", "X"))
+            self.assertLessEqual({mount.split(":")[0] for mount in service["volumes"] if not mount.startswith((".", "/"))},
+                                 set(self.ha["volumes"]))
+        # etcd is reached by nodes of the database and by nobody else.
+        reach = {compose.component(one) for one in self.ha["services"] if self.sharing(self.ha, one, "etcd-1")}
+        self.assertEqual(reach, {"etcd", "postgresql"})
+        # What auth, billing and the limiters are told are the names of members.
+        for name in ("auth-1", "auth-2", "billing-1", "billing-2"):
+            self.assertEqual(self.ha["services"][name]["environment"]["TOLLGATE_DATABASE_HOSTS"], "postgres-1:5432,postgres-2:5432")
+        self.assertEqual(set(re.findall(r"sentinel-\d", self.ha["services"]["ratelimit-2"]["environment"]["TOLLGATE_REDIS_URL"])),
+                         {name for name in own if name.startswith("sentinel")})
+
     def test_networks_let_through_what_the_table_of_callers_has(self):
         table = yaml.safe_load(read("deploy/helm/tollgate/files/callers.yaml"))
-        for project in (self.full, self.minimal):
+        for project in (self.full, self.minimal, self.ha):
             by = {}
             for name in [*project["services"], "operator"]:
                 by.setdefault(compose.component(name), []).append(name)
@@ -119,12 +146,13 @@ class FactsTest(unittest.TestCase):
             # The databases are reached by those that the table names.
             for data in ("postgresql", "redis"):
                 callers = {one["from"] for one in table["calls"] if one["to"] == data} - {"migrate"}
-                reach = {compose.component(name) for name in project["services"] if self.sharing(project, name, by[data][0])}
+                reach = {compose.component(name) for name in project["services"]
+                         if any(self.sharing(project, name, one) for one in by[data])}
                 self.assertLessEqual(callers, reach)
-                self.assertEqual(reach - {"postgresql", "redis"}, {"auth", "billing", "ratelimit"})
+                self.assertEqual(reach - {"postgresql", "redis", "etcd"}, {"auth", "billing", "ratelimit"})
 
     def test_engines_reach_inference_routers_and_nothing_else(self):
-        for project in (self.full, self.minimal):
+        for project in (self.full, self.minimal, self.ha):
             engines = [name for name in project["services"] if name.startswith("engine-")]
             self.assertTrue(engines)
             for engine in engines:
@@ -154,11 +182,11 @@ class FactsTest(unittest.TestCase):
                 self.assertEqual(named, set(service.get("secrets", [])), name)
 
     def test_prometheus_asks_every_process_of_its_profile(self):
-        for project, name in ((self.full, "full/prometheus.yml"), (self.minimal, "prometheus.yml")):
+        for project, name in ((self.full, "full/prometheus.yml"), (self.minimal, "prometheus.yml"), (self.ha, "full/prometheus.yml")):
             scraped = {target for job in yaml.safe_load(read(f"deploy/prometheus/{name}"))["scrape_configs"]
                        for static in job["static_configs"] for target in static["targets"]}
             ours = {f"{one}:9464" for one, service in project["services"].items()
-                    if service["image"].startswith("tollgate/") and not one.startswith("engine-")}
+                    if service["image"].startswith("tollgate/") and not one.startswith(("engine-", "etcd-", "postgres-"))}
             self.assertEqual({one for one in scraped if one.endswith(":9464")}, ours)
             prometheus = next(one for one in project["services"] if compose.component(one) == "prometheus")
             for target in scraped:
@@ -186,13 +214,15 @@ class ProgramsTest(unittest.TestCase):
         if not os.path.exists(COMPOSE):
             self.skipTest("no docker compose: ./dev parts docker-compose")
         environment = {**os.environ, "TOLLGATE_SECRETS": "/secrets", "TOLLGATE_LISTEN": "0.0.0.0"}
-        for profile in ("minimal", "full", "operator"):
-            shown = yaml.safe_load(self.check(COMPOSE, "-f", compose.FILE, "--profile", profile, "config", env=environment))
+        for profile in ("minimal", "full", "ha", "operator"):
+            files = ["-f", compose.FILE] + (["-f", compose.HA_FILE] if profile == "ha" else [])
+            shown = yaml.safe_load(self.check(COMPOSE, *files, "--profile", profile, "config", env=environment))
             ours = compose.load(profile, environment)["services"]
             self.assertEqual(set(shown["services"]), set(ours))
             for name, service in ours.items():
                 theirs = shown["services"][name]
                 self.assertEqual(theirs["image"], service["image"])
+                self.assertEqual(set(theirs.get("depends_on", {})), set(service.get("depends_on", {})), name)
                 self.assertEqual({network: (one or {}).get("aliases", []) for network, one in theirs["networks"].items()},
                                  compose.networks(service))
                 self.assertEqual(set(theirs.get("environment", {}).items()),

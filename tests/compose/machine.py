@@ -1,5 +1,6 @@
 """Runs the services of docker-compose.yml as a container engine would, with the programs of this build: each has the files
-of its image, its mounts, its user without a privilege, a read-only root, and only its networks."""
+of its image, its mounts, its user without a privilege, a read-only root, only its networks, and processes of its own, which all end
+with the first one."""
 import contextlib
 import os
 import re
@@ -34,6 +35,8 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
 fi
 exec postgres -c listen_addresses='*' -c fsync=off "$@"
 """
+# Images of Debian's programs alone, and the files of ours in them.
+DEBIANS = {"patroni": {"deploy/postgres/database": "tollgate-database"}, "etcd": {"deploy/docker/health": "tollgate-health"}}
 READ_ONLY = ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "usr/share/zoneinfo", "usr/share/postgresql", "usr/share/prometheus", "etc/ssl"]
 
 
@@ -130,8 +133,10 @@ class Container:
             yield os.path.normpath(os.path.join(self.root, source)), place.lstrip("/"), "ro" in options
         for secret in self.service.get("secrets", []):
             yield os.path.join(ROOT, self.machine.project["secrets"][secret]["file"]), f"run/secrets/{secret}", True
-        if self.image.startswith("tollgate/"):
-            kind = self.image.removeprefix("tollgate/")
+        kind = self.image.removeprefix("tollgate/")
+        for source, place in DEBIANS.get(kind, {}).items():
+            yield f"{ROOT}/{source}", f"usr/local/bin/{place}", True
+        if self.image != kind and kind not in DEBIANS:
             program = "tollgate" if kind == "operator" else f"tollgate-{kind}"
             yield f"{self.programs}/{program}", f"usr/local/bin/{program}", True
             yield f"{ROOT}/deploy/docker/health", "usr/local/bin/tollgate-health", True
@@ -148,9 +153,9 @@ class Container:
         for folder in READ_ONLY:
             lines.append(f"mkdir -p {folder}; if [ -d /{folder} ]; then mount --bind -o ro /{folder} {folder}; fi")
         lines += ["ln -s usr/bin bin; ln -s usr/sbin sbin; ln -s usr/lib lib; ln -s usr/lib64 lib64", "cp /etc/ld.so.cache /etc/nsswitch.conf etc/",
-                  "mount --bind /dev dev", "mount -t proc proc proc",
+                  "mount --bind /dev dev", "mount -t tmpfs -o mode=1777,size=64m shm dev/shm", "mount -t proc proc proc",
                   f"echo 'nameserver {self.machine.gate(next(iter(self.addresses)))}' > etc/resolv.conf", "echo '127.0.0.1 localhost' > etc/hosts",
-                  f"printf '%s\\n' 'root:x:0:0::/:/bin/sh' 'user:x:{self.uid()}:{self.uid()}::/:/bin/sh' > etc/passwd"]
+                  f"printf '%s\\n' 'root:x:0:0::/:/bin/sh' 'tollgate:x:{self.uid()}:{self.uid()}::/:/bin/sh' > etc/passwd"]
         for text in self.service.get("tmpfs", []):
             place, _, options = text.partition(":")
             lines.append(f"mkdir -p .{place}; mount -t tmpfs -o {options or 'mode=1777'} tmpfs .{place}")
@@ -162,18 +167,27 @@ class Container:
         lines.append(f"exec chroot . {shlex.join(self.dress(self.command()))}")
         return "\n".join(lines)
 
-    def start(self):
+    def start(self, output=None):
         os.makedirs(f"{self.folder}/root", exist_ok=True)
         with open(f"{self.folder}/log", "ab") as log:
-            self.process = subprocess.Popen(["ip", "netns", "exec", self.name, "unshare", "-m", "sh", "-c", self.script()],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                ["ip", "netns", "exec", self.name, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", self.script()],
+                stdin=subprocess.DEVNULL, stdout=output or log, stderr=output or log, start_new_session=True)
 
     def runs(self):
         return self.process is not None and self.process.poll() is None
 
+    def first(self):
+        """The id of the container's first process, the child of unshare; 0: it has none yet, or no more."""
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="utf-8") as file:
+                found = file.read().split()
+                return int(found[0]) if found else 0
+        return 0
+
     def execute(self, *command, timeout=60):
         """docker compose exec."""
-        return subprocess.run(["nsenter", "-t", str(self.process.pid), "-n", "-m", "-r", "-w", *self.dress(list(command))],
+        return subprocess.run(["nsenter", "-t", str(self.first()), "-n", "-m", "-r", "-w", *self.dress(list(command))],
                               capture_output=True, text=True, errors="replace", timeout=timeout, check=False)
 
     def healthy(self):
@@ -187,14 +201,20 @@ class Container:
         except subprocess.TimeoutExpired:
             return False
 
-    def kill(self):
+    def signal(self, number):
+        """docker compose kill -s."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            os.kill(self.first() or self.process.pid, number)
+
+    def kill(self):
+        """All of its processes, at once."""
+        if self.runs():
+            self.signal(signal.SIGKILL)
         self.process.wait()
 
     def stop(self):
         """docker compose stop; (exit code, whether it ended in its time)."""
-        self.process.send_signal(getattr(signal, self.service.get("stop_signal", "SIGTERM")))
+        self.signal(getattr(signal, self.service.get("stop_signal", "SIGTERM")))
         try:
             return self.process.wait(compose.seconds(self.service.get("stop_grace_period", "10s"))), True
         except subprocess.TimeoutExpired:
@@ -230,6 +250,13 @@ class Machine:
             if service["image"].split(":")[0] not in absent:
                 self.containers[name] = Container(self, name, service)
         self.names = [Names(self, self.gate(name)) for name in project["networks"]]
+
+    def another(self, name, its_name, command):
+        """A container of the same service, with another command."""
+        one = Container(self, its_name, {**self.project["services"][name], "command": command})
+        # A new one: name servers are looking through the old one.
+        self.containers = {**self.containers, its_name: one}
+        return one
 
     def gate(self, network):
         return self.subnets[network].replace(".0/24", ".1")

@@ -28,8 +28,8 @@ for _ in range(ROUNDS):
     # What docs/operations/compose.md says.
     done = there["postgres"].execute("install", "-m", "600", "/run/tls/private_key.pem", "/tmp/server.key")
     check(done.returncode == 0, done.stderr)
-    there["postgres"].process.send_signal(signal.SIGHUP)
-    there["load-balancer"].process.send_signal(signal.SIGUSR2)
+    there["postgres"].signal(signal.SIGHUP)
+    there["load-balancer"].signal(signal.SIGUSR2)
     cluster.restart("redis")
     for server in SERVERS:
         cluster.wait(f"{server[1]} shows its new certificate", lambda: serial(*server) != old[server], 30)

@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "compose"))
 
 from cluster import NAME, Cluster, Load  # noqa: E402, F401
+from engine import environment  # noqa: E402, F401
 from machine import run  # noqa: E402
 
 FULL = os.environ.get("TOLLGATE_OPERATIONS") == "full"
@@ -27,8 +28,8 @@ CALLS = 2 * CALLERS
 CLUSTERS = []
 
 
-def start(change=lambda project: [], before_up=lambda machine: None):
-    CLUSTERS.append(Cluster(*sys.argv[1:4], change, before_up))
+def start(change=lambda project: [], before_up=lambda machine: None, profile="full"):
+    CLUSTERS.append(Cluster(*sys.argv[1:4], change, before_up, profile))
     return CLUSTERS[-1]
 
 

@@ -1,0 +1,62 @@
+"""What the scripts about the profile "ha" share: its cluster without what they do not need, and questions to its databases."""
+from operation import check, environment, secret, start  # noqa: F401
+
+NODES = ("postgres-1", "postgres-2")
+REDIS = ("redis-1", "redis-2")
+UNUSED = ("dashboard-1", "dashboard-2", "catalog-2", "prometheus", "alertmanager", "otel-collector", "grafana")
+
+
+def lean(project):
+    """31 services are many for a small machine."""
+    for name in UNUSED:
+        project["services"].pop(name, None)
+    for service in project["services"].values():
+        service["depends_on"] = {name: one for name, one in service.get("depends_on", {}).items() if name not in UNUSED}
+    return []
+
+
+class Databases:
+    def __init__(self):
+        self.cluster = start(lean, profile="ha")
+        self.there = self.cluster.machine.containers
+        self.wait_both()
+
+    def sql(self, node, text, database="postgres"):
+        done = self.there[node].execute("psql", "-XAtq", "-U", "postgres", "-d", database, "-c", text)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    def leader(self):
+        """The node that takes writes; "": none."""
+        return next((node for node in NODES if self.there[node].runs() and self.sql(node, "select pg_is_in_recovery()") == "f"), "")
+
+    def standby(self):
+        return next(node for node in NODES if node != self.leader())
+
+    def both(self):
+        """Whether one leads and the other has all that it has acknowledged."""
+        leader = self.leader()
+        return leader and self.sql(leader, "select count(*) from pg_stat_replication where sync_state = 'sync'") == "1"
+
+    def wait_both(self):
+        self.cluster.wait("a primary and its synchronous standby", self.both, 120)
+
+    def timeline(self, node):
+        return int(self.sql(node, "select timeline_id from pg_control_checkpoint()"))
+
+    def switch_over(self):
+        old, new = self.leader(), self.standby()
+        done = self.there[old].execute("patronictl", "-c", "/tmp/patroni.yml", "switchover", "--force", "--master", old, "--candidate", new)
+        check(done.returncode == 0, done.stdout + done.stderr)
+        self.cluster.wait(f"{new} leads", lambda: self.leader() == new, 60)
+        self.wait_both()
+
+    def redis(self, member, *command):
+        done = self.there[member].execute("env", f"REDISCLI_AUTH={secret(self.cluster, 'redis_password')}", "redis-cli", "--tls", "--cacert",
+                                          "/run/tls/authority.pem", *command)
+        return done.stdout
+
+    def redis_leader(self):
+        """What a Sentinel says to those who have no password."""
+        done = self.there["sentinel-3"].execute("redis-cli", "--tls", "--cacert", "/run/tls/authority.pem", "-p", "26379", "sentinel",
+                                                "get-master-addr-by-name", "limits")
+        return done.stdout.split("\n")[0]
