@@ -203,7 +203,10 @@ void LedgerService::ReaderMain() {
   }
 }
 
-void LedgerService::NextStep() { step_begun_ = std::chrono::steady_clock::now(); }
+void LedgerService::NextStep(Asks asks) {
+  // On a distributed ledger it may wait for a node that is lost, while the others serve on.
+  step_begun_ = asks == Asks::kAllNodes && distributed_ ? kIdle : std::chrono::steady_clock::now();
+}
 
 bool LedgerService::Sleep(int64_t ms) {
   step_begun_ = kIdle;
@@ -230,7 +233,7 @@ void LedgerService::MaintenanceMain() {
   for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
        begun = std::chrono::steady_clock::now()) {
     const auto woken = std::chrono::steady_clock::now();
-    NextStep();
+    NextStep(Asks::kCoordinator);
     reached_ = Probe();
     const auto answered = std::chrono::steady_clock::now();
     if (!reached_ || woken - begun > expected + kStopped || answered - woken > late) {
@@ -245,7 +248,7 @@ void LedgerService::MaintenanceMain() {
 }
 
 void LedgerService::MakePartitions() {
-  NextStep();
+  NextStep(Asks::kAllNodes);
   auto made = database_->Transact(sql::TxMode::kWrite, [this](sql::Connection& connection) {
     return EnsurePartitions(connection, clock_.WallUs());
   });
@@ -258,7 +261,7 @@ void LedgerService::MakePartitions() {
 
 void LedgerService::DeleteIdempotencyKeys() {
   while (true) {
-    NextStep();
+    NextStep(Asks::kAllNodes);
     auto deleted = billing::DeleteIdempotencyKeys(
         *database_, group_commit_->NowUs() - options_.policy.idempotency_us, kDeleteBatch);
     if (!deleted.ok()) {
@@ -293,18 +296,25 @@ sql::SqlResult<void> LedgerService::ReadDistribution() {
   if (!connection.ok()) return Fail{std::move(connection).error()};
   auto distributed = IsDistributed(**connection);
   if (!distributed.ok()) return Fail{std::move(distributed).error()};
-  group_commit_->SetOneShard(*distributed);
-  if (!*distributed || clock_.MonotonicUs() - looked_for_doubts_us_ < kDoubtsUs) return {};
-  looked_for_doubts_us_ = clock_.MonotonicUs();
-  auto in_doubt = CountInDoubt(**connection, kDoubtsUs / 1'000'000);
-  if (!in_doubt.ok()) return Fail{std::move(in_doubt).error()};
-  metrics_.SetInDoubt(*in_doubt);
+  distributed_ = *distributed;
+  group_commit_->SetOneShard(distributed_);
   return {};
+}
+
+void LedgerService::LookForDoubts() {
+  if (!distributed_ || clock_.MonotonicUs() - looked_for_doubts_us_ < kDoubtsUs) return;
+  looked_for_doubts_us_ = clock_.MonotonicUs();
+  auto connection = database_->Borrow();
+  if (!connection.ok()) return;
+  auto in_doubt = CountInDoubt(**connection, kDoubtsUs / 1'000'000);
+  if (in_doubt.ok()) metrics_.SetInDoubt(*in_doubt);
 }
 
 bool LedgerService::Probe() {
   const bool has_time = ReadClocks().ok();  // without an answer the clock runs on
   const bool has_distribution = ReadDistribution().ok();
+  NextStep(Asks::kAllNodes);
+  LookForDoubts();
   auto letters = CountOpenDeadLetters(*database_);
   if (letters.ok()) metrics_.SetOpenDeadLetters(*letters);
   auto frozen = CountFrozenByCheck(*database_);
@@ -328,7 +338,7 @@ void LedgerService::ExpireHolds() {
   int64_t closed = 0;
   ExpiredHold last;
   while (true) {
-    NextStep();
+    NextStep(Asks::kAllNodes);
     auto expired = ReadExpiredHolds(*database_, group_commit_->NowUs(), kExpiryBatch, last);
     if (!expired.ok() || expired->empty()) break;
     const bool is_last = expired->size() < kExpiryBatch;

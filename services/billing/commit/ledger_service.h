@@ -73,8 +73,9 @@ class LedgerService {
   void ReaderMain();
   // Compares the clocks.
   sql::SqlResult<void> ReadClocks();
-  // Whether batches are to be of one ledger shard, and what is in doubt there.
+  // Whether batches are to be of one ledger shard.
   sql::SqlResult<void> ReadDistribution();
+  void LookForDoubts();
   // What each round of the maintenance reads. False: the database did not answer.
   bool Probe();
   void ExpireHolds();
@@ -86,7 +87,8 @@ class LedgerService {
   // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
   // Before each statement of the maintenance that may hang with the database.
-  void NextStep();
+  enum class Asks : uint8_t { kCoordinator, kAllNodes };
+  void NextStep(Asks asks);
 
   struct Observer : LedgerMetrics {
     void OnBatch(std::span<const Operation> operations, const Applied& applied,
@@ -124,6 +126,7 @@ class LedgerService {
   // been lost before.
   int64_t interrupted_us_ = 0;
   int64_t looked_for_doubts_us_ = 0;
+  bool distributed_ = false;
   std::vector<std::thread> threads_;
 };
 
