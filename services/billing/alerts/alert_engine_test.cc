@@ -221,9 +221,9 @@ TEST_P(AlertEngineTest, SecretsOfWebhooksAreSealedAndOpenOnlyWithTheirKeyAndInTh
                   ->Transact(sql::TxMode::kWrite,
                              [](sql::Connection& db) {
                                return db.ExecuteScript(
-                                   "UPDATE alert_webhook SET secret = (SELECT secret FROM "
-                                   "alert_webhook WHERE id = 'one')"
-                                   " WHERE id = 'two'");
+                                   "UPDATE alert_webhook SET secret = (SELECT one.secret FROM "
+                                   "alert_webhook one WHERE one.id = 'one' AND"
+                                   " one.shard = alert_webhook.shard) WHERE id = 'two'");
                              })
                   .ok());
   EXPECT_EQ((*sealing.FindWebhook("acme", "two"))->secret, "");
