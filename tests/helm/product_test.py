@@ -91,7 +91,7 @@ class Configuration(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
 
     def test_what_it_reads_is_mounted_and_what_is_mounted_is_read(self):
-        made = set(re.findall(r"\w+", re.search(r"for name in (pepper[\w ]+); do", read("dev"))[1])) | {"audit_checkpoint_key"}
+        made = set(re.findall(r"\w+", re.search(r"for name in (pepper[\w\s\\]+); do", read("dev"))[1])) | {"audit_checkpoint_key"}
         for values, objects in chart.rendered():
             for service, (owner, spec) in pods(objects).items():
                 if service not in chart.SERVICES:
