@@ -179,7 +179,7 @@ TEST_P(LedgerFaultsTest, EveryWalletIsCheckedBeforeItsFirstUse) {
   }
   Tamper(
       "UPDATE wallet SET head = (SELECT hash FROM entry e WHERE e.sequence = 1"
-      " AND e.workspace = wallet.workspace) WHERE workspace <> 'ws7'");
+      " AND e.shard = wallet.shard AND e.workspace = wallet.workspace) WHERE workspace <> 'ws7'");
   LedgerService ledger(options_, SystemClock::Get());
   Open(ledger);
   const auto replies = Do(ledger, credits("e"));
