@@ -34,9 +34,7 @@ find_package(Boost 1.81 REQUIRED)
 
 find_program(TOLLGATE_CCACHE ccache)
 if(TOLLGATE_CCACHE)
-  # ccache requires this setting for precompiled headers.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-                                  ${TOLLGATE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile" "${PROJECT_SOURCE_DIR}" "${TOLLGATE_CCACHE}")
 endif()
 
 # Asio and Beast are compiled once, in common/runtime/asio_impl.cc. All targets have the same definitions,
