@@ -194,9 +194,11 @@ bool TestPostgres::Execute(const std::string& sql, const std::string& database) 
   PGconn* connection = PQconnectdb(Url(database).c_str());
   PGresult* result = PQexec(connection, sql.c_str());
   const ExecStatusType status = PQresultStatus(result);
+  const bool done = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+  if (!done) std::fprintf(stderr, "%s: %s", sql.c_str(), PQerrorMessage(connection));
   PQclear(result);
   PQfinish(connection);
-  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+  return done;
 }
 
 std::unique_ptr<TestPostgres> TestPostgres::StartStore() {
@@ -226,10 +228,13 @@ std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
 }
 
 void TestPostgres::CreateDatabase(const std::string& name) const {
-  PGconn* connection = PQconnectdb(Url("postgres").c_str());
-  PQclear(PQexec(connection, ("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)").c_str()));
-  PQclear(PQexec(connection, ("CREATE DATABASE " + name).c_str()));
-  PQfinish(connection);
+  // Refused while a transaction of Citus is prepared in the old one.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!Execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") ||
+         !Execute("CREATE DATABASE " + name + " TEMPLATE template0")) {
+    if (std::chrono::steady_clock::now() > deadline) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 std::string TestPostgres::MakeDatabase(const std::string& name) {
