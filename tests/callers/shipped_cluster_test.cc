@@ -88,7 +88,8 @@ class ShippedClusterTest : public ::testing::Test {
     for (const char* database : {"auth", "billing"}) {
       const std::string shipped =
           std::string(
-              "postgresql://tollgate:${file:/run/secrets/postgres_password}@postgres:5432/") +
+              "postgresql://tollgate:${file:/run/secrets/postgres_password}@"
+              "${env:TOLLGATE_DATABASE_HOSTS:-postgres:5432}/") +
           database + "?sslmode=verify-full&sslrootcert=/run/tls/authority.pem";
       if (text.find(shipped) == std::string::npos) continue;
       text = Replaced(text, shipped, postgres_->MakeDatabase(std::string("shipped_") + database));
