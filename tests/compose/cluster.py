@@ -22,11 +22,12 @@ CALLERS = 6
 
 
 class Load:
-    """Callers of the official client. tokens: of the longest answers; the engine sends 60 a second."""
+    """Callers of the official client, with a key of the workspace "demo" or another. tokens: of the longest answers; the engine sends 60 a
+    second."""
 
-    def __init__(self, cluster, callers=CALLERS, tokens=60, model="demo/sim-small"):
+    def __init__(self, cluster, callers=CALLERS, tokens=60, model="demo/sim-small", key=""):
         self.process = subprocess.Popen(
-            [f"{cluster.packages}/python/venv/bin/python", f"{HERE}/load.py", f"https://{NAME}:8443/v1", cluster.key, str(callers), str(tokens),
+            [f"{cluster.packages}/python/venv/bin/python", f"{HERE}/load.py", f"https://{NAME}:8443/v1", key or cluster.key, str(callers), str(tokens),
              model],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={"PATH": "/usr/bin:/bin", "SSL_CERT_FILE": f"{cluster.secrets}/tls/authority.pem", "NO_PROXY": "*"})
@@ -60,7 +61,7 @@ class Load:
 
 
 class Cluster:
-    """The profile "full", or another. change(project) may change what the file says before it runs; it returns the names of services
+    """The profile "full", or others. change(project) may change what the file says before it runs; it returns the names of services
     that are not started yet. before_up(machine) may change the containers."""
 
     def __init__(self, programs, web, packages, change=lambda project: [], before_up=lambda machine: None, profile="full"):
@@ -89,9 +90,7 @@ class Cluster:
         self.wait("the operator's container", lambda: self.operator.execute("tollgate", "--help").returncode == 0, 30)
         with open("/etc/hosts", "a", encoding="utf-8") as file:
             file.write(f"{self.machine.containers['load-balancer'].addresses['outside']} {NAME}\n")
-        self.tollgate("workspace", "create", "Demo", "--id", "demo")
-        self.tollgate("credit", "add", "--workspace", "demo", "50")
-        self.key = json.loads(self.tollgate("--json", "key", "create", "--workspace", "demo", "--name", "test"))["secret"]  # shown once
+        self.key = self.workspace("demo")
 
     def make_secrets(self, *options):
         done = subprocess.run([f"{ROOT}/dev", "secrets", *options], env={**os.environ, **self.environment}, capture_output=True, text=True,
@@ -103,9 +102,15 @@ class Cluster:
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
 
-    def requests(self):
+    def workspace(self, name):
+        """Makes one with credit; a key of it."""
+        self.tollgate("workspace", "create", name.title(), "--id", name)
+        self.tollgate("credit", "add", "--workspace", name, "50")
+        return json.loads(self.tollgate("--json", "key", "create", "--workspace", name, "--name", "test"))["secret"]  # shown once
+
+    def requests(self, workspace="demo"):
         """What the ledger has charged the workspace for."""
-        return json.loads(self.tollgate("--json", "usage", "demo"))["usage"][-1]["requests"]  # the last row is the sum
+        return json.loads(self.tollgate("--json", "usage", workspace))["usage"][-1]["requests"]  # the last row is the sum
 
     def get(self, name, network, port, path):
         with urllib.request.urlopen(f"http://{self.machine.containers[name].addresses[network]}:{port}{path}", timeout=30) as answer:

@@ -1,5 +1,5 @@
-"""docker-compose.yml as docker compose reads it, for the profile "ha" with docker-compose.ha.yml: variables filled in, services of
-a profile."""
+"""docker-compose.yml as docker compose reads it, for the profiles "ha" and "scale" with the files of theirs: variables filled in, services
+of a profile."""
 import os
 import re
 
@@ -7,7 +7,7 @@ import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILE = f"{ROOT}/docker-compose.yml"
-HA_FILE = f"{ROOT}/docker-compose.ha.yml"
+OVERLAYS = {profile: f"{ROOT}/docker-compose.{profile}.yml" for profile in ("ha", "scale")}
 
 
 class Override(dict):
@@ -56,23 +56,34 @@ def filled(value, environment):
     return value
 
 
-def merged(base, over):
-    """Two files as one. Lists of both, which docker compose joins, are not understood."""
-    if not isinstance(over, dict) or isinstance(over, Override) or not isinstance(base, dict):
-        if isinstance(base, list):
+def merged(base, over, what=""):
+    """Two files as one. A command takes the place of the one before; other lists are joined."""
+    if isinstance(base, list) and what != "command":
+        if not isinstance(over, list) or (what == "volumes" and {place(one) for one in base} & {place(one) for one in over}):
             raise ValueError(f"not understood: {base} and {over}")
+        return base + over
+    if not isinstance(over, dict) or isinstance(over, Override) or not isinstance(base, dict):
         return over
-    return {**base, **{key: merged(base[key], one) if key in base else one for key, one in over.items()}}
+    return {**base, **{key: merged(base[key], one, key) if key in base else one for key, one in over.items()}}
 
 
-def load(profile=None, environment=None):
-    """The file; with a profile, only its services."""
-    project = read(FILE)
-    if profile == "ha":
-        project = merged(project, read(HA_FILE))
+def place(mount):
+    """In the container."""
+    return mount.removesuffix(":ro").rpartition(":")[2]
+
+
+def files(profiles):
+    return [FILE, *(OVERLAYS[one] for one in profiles.split(",") if one in OVERLAYS)]
+
+
+def load(profiles="", environment=None):
+    """The file; with profiles ("full", "scale,citus-3"), only their services, and with the file of theirs."""
+    project = {}
+    for path in files(profiles):
+        project = merged(project, read(path))
     project = filled(project, environment or {})
-    if profile:
-        project["services"] = {name: one for name, one in project["services"].items() if profile in one["profiles"]}
+    if profiles:
+        project["services"] = {name: one for name, one in project["services"].items() if set(profiles.split(",")) & set(one["profiles"])}
     return project
 
 

@@ -19,7 +19,8 @@ from compose import ROOT
 USERS = {"haproxy": 99, "postgres": 999, "redis": 999, "nobody": 65534, "472": 472, "10001:10001": 10001, "": 10001}
 HAPROXY = ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]
 PROMETHEUS = ["prometheus", "--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]
-# Stands in for the entry point of PostgreSQL's image.
+# Stands in for the entry point of PostgreSQL's image, which Citus's has, too.
+POSTGRES_IMAGES = ("postgres", "citusdata/citus")
 POSTGRES = """#!/bin/sh
 set -e
 export PGDATA=/var/lib/postgresql/data PATH=$PATH:/usr/lib/postgresql/15/bin
@@ -137,14 +138,14 @@ class Container:
         for source, place in DEBIANS.get(kind, {}).items():
             yield f"{ROOT}/{source}", f"usr/local/bin/{place}", True
         if self.image != kind and kind not in DEBIANS:
-            program = "tollgate" if kind == "operator" else f"tollgate-{kind}"
-            yield f"{self.programs}/{program}", f"usr/local/bin/{program}", True
+            for program in ("tollgate", "tollgate-billing") if kind == "operator" else (f"tollgate-{kind}",):
+                yield f"{self.programs}/{program}", f"usr/local/bin/{program}", True
             yield f"{ROOT}/deploy/docker/health", "usr/local/bin/tollgate-health", True
             if kind == "dashboard":
                 yield self.machine.web, "usr/share/tollgate/web", True
         if self.image.startswith("otel/"):
             yield self.machine.collector, self.machine.collector.lstrip("/"), True
-        if self.image == "postgres":
+        if self.image in POSTGRES_IMAGES:
             yield f"{self.machine.folder}/docker-entrypoint.sh", "usr/local/bin/docker-entrypoint.sh", True
 
     def script(self):
@@ -191,6 +192,9 @@ class Container:
                               capture_output=True, text=True, errors="replace", timeout=timeout, check=False)
 
     def healthy(self):
+        """For a container that others wait for until it has ended: whether it has."""
+        if self.name in self.machine.once:
+            return self.process is not None and self.process.poll() == 0
         check = self.service.get("healthcheck")
         if not self.runs() or not check:
             return self.runs()
@@ -232,6 +236,8 @@ class Machine:
     def __init__(self, folder, project, programs, web, collector="", absent=("grafana/grafana",)):
         self.folder, self.project, self.programs, self.web, self.collector = folder, project, programs, web, collector
         self.entries, self.containers, self.used = entry_points(), {}, {}
+        self.once = {other for service in project["services"].values() for other, one in service.get("depends_on", {}).items()
+                     if one["condition"] == "service_completed_successfully"}
         with open(f"{folder}/docker-entrypoint.sh", "w", encoding="utf-8") as file:
             file.write(POSTGRES)
         os.chmod(file.name, 0o755)
@@ -284,6 +290,8 @@ class Machine:
             waiting = [name for name in waiting if not self.containers[name].healthy()]
             for name in waiting:
                 if not self.containers[name].runs():
+                    if name in self.once:
+                        raise AssertionError(f"{name} ended with {self.containers[name].process.returncode}: {self.containers[name].log()}")
                     self.containers[name].start()  # restart: unless-stopped
             if waiting and time.monotonic() > deadline:
                 raise AssertionError("\n".join(f"{name} is not healthy: {self.containers[name].log()}" for name in waiting))

@@ -62,8 +62,8 @@ class Catalog:
             check(any(one.startswith(self.path) for one in service["volumes"]), f"{name} has another catalog")
 
 
-def load(cluster, **more):
-    return Load(cluster, CALLERS, LONGEST, **more)
+def load(cluster, callers=CALLERS, **more):
+    return Load(cluster, callers, LONGEST, **more)
 
 
 def metric(cluster, name, family):
@@ -120,12 +120,12 @@ def none_failed(calls, what, allowed=lambda call: False):
     check(not failed, f"{what}: {json.dumps(failed[:5], indent=1)}")
 
 
-def books_are_right(cluster, calls):
+def books_are_right(cluster, calls, workspace="demo"):
     """The ledger verifies, and each whole answer was charged once."""
     cluster.tollgate("verify-ledger", timeout=300)
     whole = sum(one["whole"] for one in calls.calls)
-    cluster.wait("every answer is charged", lambda: cluster.requests() >= whole, 60)
-    check(cluster.requests() == whole, f"{whole} whole answers, {cluster.requests()} charged")
+    cluster.wait("every answer is charged", lambda: cluster.requests(workspace) >= whole, 60)
+    check(cluster.requests(workspace) == whole, f"{whole} whole answers, {cluster.requests(workspace)} charged")
 
 
 def record(name, calls, **more):
