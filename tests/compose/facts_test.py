@@ -1,5 +1,6 @@
-"""What docker-compose.yml and docker-compose.ha.yml promise, read from them: hardened containers, pinned images, networks that let through what the table
+"""What docker-compose.yml and the files of its profiles "ha" and "scale" promise, read from them: hardened containers, pinned images, networks that let through what the table
 of callers needs, and configurations that the programs themselves accept."""
+import glob
 import os
 import re
 import shutil
@@ -19,19 +20,26 @@ from compose import ROOT  # noqa: E402
 PARTS = os.environ.get("TOLLGATE_PARTS", os.path.expanduser("~/.cache/tollgate/parts"))
 COMPOSE = f"{PARTS}/docker-compose-v2.40.3/docker-compose"
 COLLECTOR = f"{PARTS}/collector-v0.160.0/otelcol"
+# With docker-compose.scale.yml, and the worker that may come later.
+SCALE = "scale,citus-3"
+NODES = ("citus-1", "citus-2", "citus-3")
+# They end, one after the other.
+ONCE = ("citus-join", "citus-tables", "citus-distribute")
 # One is enough, or more than one is not ours to do: their own projects say how.
 SINGLE = {"load-balancer", "postgresql", "redis", "prometheus", "alertmanager", "otel-collector", "grafana"}
 
 
 def read(path):
-    with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return file.read()
 
 
 class FactsTest(unittest.TestCase):
     def setUp(self):
-        self.full, self.minimal, self.ha = (compose.load(profile) for profile in ("full", "minimal", "ha"))
-        self.all = {**compose.load()["services"], **self.ha["services"]}
+        self.full, self.minimal, self.ha, self.scale = (compose.load(profile) for profile in ("full", "minimal", "ha", SCALE))
+        # Both PostgreSQLs of that name.
+        changed = {f"{name} of scale": self.scale["services"][name] for name in ("postgres",)}
+        self.all = {**self.scale["services"], **compose.load()["services"], **self.ha["services"], **changed}
 
     def sharing(self, project, one, other):
         there = compose.networks(project["services"][one])
@@ -51,7 +59,9 @@ class FactsTest(unittest.TestCase):
                     # What is of this machine is read-only.
                     self.assertTrue(not mount.startswith(".") or mount.endswith(":ro"), mount)
                     self.assertNotIn("docker.sock", mount)
-                if name not in ("operator", "otel-collector"):
+                if name in ONCE:
+                    self.assertEqual(service["restart"], "no")
+                elif name not in ("operator", "otel-collector"):
                     self.assertTrue(service["healthcheck"]["test"])
                     self.assertEqual(service["restart"], "unless-stopped")
 
@@ -59,7 +69,7 @@ class FactsTest(unittest.TestCase):
         for name, service in self.all.items():
             image = service["image"]
             if not image.startswith("tollgate/"):
-                self.assertRegex(image, r":v?\d+\.\d+(\.\d+)?(-[a-z]+)?$", name)
+                self.assertRegex(image, r":v?\d+\.\d+(\.\d+)?(-[a-z]+\d*)?$", name)
         stages, bases = {}, set()
         for line in read("deploy/docker/Dockerfile").splitlines():
             if found := re.match(r"FROM (\S+) AS (\S+)", line):
@@ -75,10 +85,10 @@ class FactsTest(unittest.TestCase):
                 self.assertEqual(stages[service["build"]["target"]], "10001:10001", service["image"])
 
     def test_every_image_and_the_base_of_ours_can_be_one_with_a_digest(self):
-        variables = set(re.findall(r"TOLLGATE_IMAGE_[A-Z_]+(?=:-)", read("docker-compose.yml") + read("docker-compose.ha.yml")))
+        variables = set(re.findall(r"TOLLGATE_IMAGE_[A-Z_]+(?=:-)", "".join(read(f"docker-compose{one}.yml") for one in ("", ".ha", ".scale"))))
         digests = {name: f"r.example/{name.lower()}@sha256:{number:064x}" for number, name in enumerate(sorted(variables))}
         taken = set()
-        for name, service in {**compose.load(environment=digests)["services"], **compose.load("ha", digests)["services"]}.items():
+        for name, service in [one for profiles in ("", "ha", SCALE) for one in compose.load(profiles, digests)["services"].items()]:
             self.assertRegex(service["image"], r"^r\.example/\w+@sha256:[0-9a-f]{64}$", name)
             taken.add(service["image"])
             if "build" in service:
@@ -101,7 +111,7 @@ class FactsTest(unittest.TestCase):
         self.assertEqual({name for name, number in count.items() if number == 1}, SINGLE)
         self.assertEqual({number for name, number in count.items() if name not in SINGLE}, {2})
         # All that it needs is in the profile.
-        for project in (self.full, self.minimal, self.ha):
+        for project in (self.full, self.minimal, self.ha, compose.load("scale"), self.scale):
             for name, service in project["services"].items():
                 self.assertLessEqual(set(service.get("depends_on", {})), set(project["services"]), name)
 
@@ -132,9 +142,49 @@ class FactsTest(unittest.TestCase):
         self.assertEqual(set(re.findall(r"sentinel-\d", self.ha["services"]["ratelimit-2"]["environment"]["TOLLGATE_REDIS_URL"])),
                          {name for name in own if name.startswith("sentinel")})
 
+    def test_the_profile_scale_is_the_full_one_with_a_ledger_on_several_servers(self):
+        scale, full = self.scale["services"], self.full["services"]
+        own = {name: one for name, one in scale.items() if name not in full}
+        self.assertEqual(set(own), {*NODES, *ONCE})
+        self.assertEqual(set(full) - set(scale), set())
+        self.assertEqual(set(scale) - set(compose.load("scale")["services"]), {"citus-3"})
+        for name, service in full.items():
+            waits = {"billing-1": {"citus-join"}, "billing-2": {"citus-join"}, "load-balancer": {"citus-distribute"}}.get(name, set())
+            there = dict(scale[name])
+            self.assertEqual(set(there.get("depends_on", {})) - set(service.get("depends_on", {})), waits, name)
+            # The others' are as they were.
+            if name != "postgres":
+                self.assertEqual({**there, "depends_on": 0}, {**service, "depends_on": 0}, name)
+        # The coordinator keeps what PostgreSQL had, and workers differ by their names and volumes.
+        self.assertLessEqual(set(full["postgres"]["volumes"]), set(scale["postgres"]["volumes"]))
+        self.assertEqual({scale[name]["image"] for name in ("postgres", "citus-join", "citus-tables", *NODES)}, {scale["postgres"]["image"]})
+        for name in NODES:
+            self.assertEqual({**scale[name], "profiles": 0} if name == "citus-1" else
+                             yaml.safe_load(yaml.safe_dump({**scale[name], "profiles": 0}).replace(name, "citus-1")),
+                             {**scale["citus-1"], "profiles": 0})
+            self.assertEqual(scale[name]["command"][2:], ["run", name])
+            for same in ("user", "stop_signal", "stop_grace_period", "secrets", "tmpfs", "environment", "shm_size"):
+                self.assertEqual(scale[name][same], scale["postgres"][same], (name, same))
+            # A certificate of its name, which other nodes check.
+            self.assertIn(name, re.search(r"(?m)^servers=\((.*)\)$", read("deploy/make-certificates"))[1].split())
+            # Workers are reached by nodes and by what makes nodes of them.
+            self.assertEqual({one for one in scale if self.sharing(self.scale, one, name)}, {"postgres", "citus-join", "citus-tables", *NODES})
+        self.assertIn("sslmode=verify-full sslrootcert=/run/tls/authority.pem", read("deploy/postgres/citus"))
+        # Each waits for the one before to end, and callers for the last.
+        for name, before in (("citus-tables", "citus-join"), ("citus-distribute", "citus-tables"), ("load-balancer", "citus-distribute")):
+            self.assertEqual(scale[name]["depends_on"][before], {"condition": "service_completed_successfully"})
+
+    def test_the_profile_scale_waits_for_all_tables_of_billing(self):
+        """The components that it waits for are those that billing has."""
+        waited = set(re.findall(r"'([a-z_ ]+)'", re.search(r'parts="(.*)"', read("deploy/postgres/citus"))[1]))
+        sources = [path for folder in ("services/billing", "common/audit") for path in glob.glob(f"{ROOT}/{folder}/**/*.*", recursive=True)
+                   if path.endswith((".h", ".cc")) and not path.endswith("_test.cc")]
+        self.assertEqual(waited, {name for path in sources for name in re.findall(r'(?:Component = |\.Migrate\()"([a-z_ ]+)"', read(path))})
+        self.assertIn(f"= {len(waited)} AND", read("deploy/postgres/citus"))
+
     def test_networks_let_through_what_the_table_of_callers_has(self):
         table = yaml.safe_load(read("deploy/helm/tollgate/files/callers.yaml"))
-        for project in (self.full, self.minimal, self.ha):
+        for project in (self.full, self.minimal, self.ha, self.scale):
             by = {}
             for name in [*project["services"], "operator"]:
                 by.setdefault(compose.component(name), []).append(name)
@@ -149,10 +199,10 @@ class FactsTest(unittest.TestCase):
                 reach = {compose.component(name) for name in project["services"]
                          if any(self.sharing(project, name, one) for one in by[data])}
                 self.assertLessEqual(callers, reach)
-                self.assertEqual(reach - {"postgresql", "redis", "etcd"}, {"auth", "billing", "ratelimit"})
+                self.assertEqual(reach - {"postgresql", "redis", "etcd", "citus", *ONCE}, {"auth", "billing", "ratelimit"})
 
     def test_engines_reach_inference_routers_and_nothing_else(self):
-        for project in (self.full, self.minimal, self.ha):
+        for project in (self.full, self.minimal, self.ha, self.scale):
             engines = [name for name in project["services"] if name.startswith("engine-")]
             self.assertTrue(engines)
             for engine in engines:
@@ -182,11 +232,12 @@ class FactsTest(unittest.TestCase):
                 self.assertEqual(named, set(service.get("secrets", [])), name)
 
     def test_prometheus_asks_every_process_of_its_profile(self):
-        for project, name in ((self.full, "full/prometheus.yml"), (self.minimal, "prometheus.yml"), (self.ha, "full/prometheus.yml")):
+        for project, name in ((self.full, "full/prometheus.yml"), (self.minimal, "prometheus.yml"), (self.ha, "full/prometheus.yml"),
+                              (self.scale, "full/prometheus.yml")):
             scraped = {target for job in yaml.safe_load(read(f"deploy/prometheus/{name}"))["scrape_configs"]
                        for static in job["static_configs"] for target in static["targets"]}
             ours = {f"{one}:9464" for one, service in project["services"].items()
-                    if service["image"].startswith("tollgate/") and not one.startswith(("engine-", "etcd-", "postgres-"))}
+                    if service["image"].startswith("tollgate/") and not one.startswith(("engine-", "etcd-", "postgres-", "citus-"))}
             self.assertEqual({one for one in scraped if one.endswith(":9464")}, ours)
             prometheus = next(one for one in project["services"] if compose.component(one) == "prometheus")
             for target in scraped:
@@ -214,10 +265,11 @@ class ProgramsTest(unittest.TestCase):
         if not os.path.exists(COMPOSE):
             self.skipTest("no docker compose: ./dev parts docker-compose")
         environment = {**os.environ, "TOLLGATE_SECRETS": "/secrets", "TOLLGATE_LISTEN": "0.0.0.0"}
-        for profile in ("minimal", "full", "ha", "operator"):
-            files = ["-f", compose.FILE] + (["-f", compose.HA_FILE] if profile == "ha" else [])
-            shown = yaml.safe_load(self.check(COMPOSE, *files, "--profile", profile, "config", env=environment))
-            ours = compose.load(profile, environment)["services"]
+        for profiles in ("minimal", "full", "ha", "scale", SCALE, "operator"):
+            asked = [word for file in compose.files(profiles) for word in ("-f", file)] + [
+                word for profile in profiles.split(",") for word in ("--profile", profile)]
+            shown = yaml.safe_load(self.check(COMPOSE, *asked, "config", env=environment))
+            ours = compose.load(profiles, environment)["services"]
             self.assertEqual(set(shown["services"]), set(ours))
             for name, service in ours.items():
                 theirs = shown["services"][name]

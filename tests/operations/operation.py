@@ -62,8 +62,8 @@ class Catalog:
             check(any(one.startswith(self.path) for one in service["volumes"]), f"{name} has another catalog")
 
 
-def load(cluster, callers=CALLERS, **more):
-    return Load(cluster, callers, LONGEST, **more)
+def load(cluster, **more):
+    return Load(cluster, CALLERS, LONGEST, **more)
 
 
 def metric(cluster, name, family):
