@@ -31,7 +31,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   until pg_isready -q; do kill -0 $server && sleep 0.1; done
   export PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
   psql -q -U "$POSTGRES_USER" -d postgres -c "CREATE DATABASE $POSTGRES_USER TEMPLATE template0"
-  for file in /docker-entrypoint-initdb.d/*; do psql -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d "$POSTGRES_USER" -f "$file"; done
+  for file in /docker-entrypoint-initdb.d/*; do [ ! -e "$file" ] || psql -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d "$POSTGRES_USER" -f "$file"; done
   kill -INT $server && wait $server
 fi
 exec postgres -c listen_addresses='*' -c fsync=off "$@"
@@ -90,8 +90,8 @@ class Names:
 
 class Container:
     def __init__(self, machine, name, service):
-        self.machine, self.name, self.service = machine, name, service
-        self.image = service["image"].split(":")[0]
+        self.machine, self.name = machine, name
+        self.become(service)
         self.folder, self.process, self.addresses = f"{machine.folder}/{name}", None, {}
         # Where our images' programs are from, and the files that the project names. Tests of upgrades change them.
         self.programs, self.root = machine.programs, ROOT
@@ -105,6 +105,10 @@ class Container:
             run("ip", "link", "set", link, "master", network, "up")
             run("ip", "-n", name, "address", "add", f"{address}/{prefix}", "dev", f"eth{place}")
             run("ip", "-n", name, "link", "set", f"eth{place}", "up")
+
+    def become(self, service):
+        """As another description has it, from its next start on; in the same networks."""
+        self.service, self.image = service, service["image"].split(":")[0]
 
     def command(self):
         given = self.service.get("command", [])
@@ -192,7 +196,7 @@ class Container:
                               capture_output=True, text=True, errors="replace", timeout=timeout, check=False)
 
     def healthy(self):
-        """For a container that others wait for until it has ended: whether it has."""
+        """Of one that does its work and ends: whether it has."""
         if self.name in self.machine.once:
             return self.process is not None and self.process.poll() == 0
         check = self.service.get("healthcheck")
@@ -236,8 +240,7 @@ class Machine:
     def __init__(self, folder, project, programs, web, collector="", absent=("grafana/grafana",)):
         self.folder, self.project, self.programs, self.web, self.collector = folder, project, programs, web, collector
         self.entries, self.containers, self.used = entry_points(), {}, {}
-        self.once = {other for service in project["services"].values() for other, one in service.get("depends_on", {}).items()
-                     if one["condition"] == "service_completed_successfully"}
+        self.once = {name for name, service in project["services"].items() if service.get("restart") == "no"}
         with open(f"{folder}/docker-entrypoint.sh", "w", encoding="utf-8") as file:
             file.write(POSTGRES)
         os.chmod(file.name, 0o755)

@@ -1,5 +1,5 @@
-"""The ledger of the profile "scale", on a coordinator of Citus and two workers: a worker is lost and comes back, and a third one joins, under
-load of a workspace on each. Calls of workspaces that are on the lost worker are refused until it is back, no other call fails, and none
+"""A ledger of the profile "full" is brought to that of the profile "scale", a coordinator of Citus and two workers. Then, under load of a
+workspace on each, a worker is lost and comes back, and a third one joins. Calls of workspaces that are on the lost worker are refused until it is back, no other call fails, and none
 when a piece of the ledger moves to the new worker. Every whole answer is charged once, and the ledger verifies."""
 import json
 import os
@@ -9,10 +9,15 @@ import time
 from on_ha import lean
 from operation import CALLERS, FULL, LONGEST, ROUNDS, Load, books_are_right, check, none_failed, record, start
 
+import compose  # noqa: E402  operation knows where it is
+
 WORKERS = ("citus-1", "citus-2")
+# As docker compose up starts them, once more or for the first time.
+STOPPED = ("auth-1", "auth-2", "billing-1", "billing-2", "postgres")
+STARTED = ("postgres", *WORKERS, "citus-join", "auth-1", "auth-2", "billing-1", "billing-2", "citus-tables", "citus-distribute")
 NEW = "citus-3"
-TOKENS = LONGEST if FULL else 180
-CALLS = CALLERS
+TOKENS = LONGEST if FULL else 120
+CALLS = CALLERS if FULL else CALLERS // 2
 PIECES = 32 if FULL else 8
 LOST_SECONDS = 5  # more than admissions wait for
 SOON = 5  # seconds after a worker's return in which calls may still be refused, on a busy machine
@@ -91,16 +96,44 @@ def grow():
     return round(took, 1)
 
 
-def with_third(project):
-    command = project["services"]["citus-distribute"]["command"]
+def as_full(project):
+    """The PostgreSQL of the profile "full", without workers."""
+    services = project["services"]
+    command = services["citus-distribute"]["command"]
     command[command.index("32")] = str(PIECES)
-    return [NEW, *lean(project)]
+    coordinator.update(services["postgres"])
+    usual = compose.load("full")["services"]["postgres"]
+    services["postgres"] = {**coordinator, "image": usual["image"], "command": usual["command"]}
+    for name in ("billing-1", "billing-2", "load-balancer"):
+        services[name]["depends_on"] = {other: one for other, one in services[name]["depends_on"].items() if not other.startswith("citus-")}
+    return [*WORKERS, NEW, "citus-join", "citus-tables", "citus-distribute", *lean(project)]
+
+
+def become_scale():
+    """With docker-compose.scale.yml, docs/operations/compose.md."""
+    for name in STOPPED:
+        check(there[name].stop() == (0, True), f"{name} did not stop in its time")
+    there["postgres"].become(coordinator)
+    for name in STARTED:
+        cluster.machine.wait_healthy([other for other in there[name].service.get("depends_on", {}) if other in STARTED], 120)
+        there[name].start()
+    cluster.machine.wait_healthy(STARTED, 120)
 
 
 began = time.monotonic()
-cluster = start(with_third, profile="scale,citus-3")
+coordinator = {}
+cluster = start(as_full, profile="scale,citus-3")
 there = cluster.machine.containers
 up = time.monotonic() - began
+calls = Load(cluster, CALLERS // 2, TOKENS)
+calls.more(CALLS)
+calls.end()
+none_failed(calls, "calls of the profile full")
+began_distribution = time.monotonic()
+become_scale()
+distributed = time.monotonic() - began_distribution
+books_are_right(cluster, calls)
+earlier = calls.calls
 check("The ledger is distributed" in there["citus-distribute"].log(), "the ledger was not distributed at the start")
 for name, says in (("citus-join", "citus-2: may have pieces"), ("citus-distribute", "There is nothing to distribute")):
     said = again(name)
@@ -118,10 +151,12 @@ on_it.more(CALLS)
 of_others.more(CALLS)
 lost = [lose(home) for _ in range(ROUNDS)]
 moved = grow()
-for calls, workspace in ((on_it, "demo"), (of_others, other)):
+for calls in (on_it, of_others):
     calls.end()
+on_it.calls = earlier + on_it.calls
+for calls, workspace in ((on_it, "demo"), (of_others, other)):
     books_are_right(cluster, calls, workspace)
 none_failed(of_others, "calls of workspaces that were on no lost worker")
 refused = refusals()
-record("citus_scale", on_it, calls_of_others=len(of_others.calls), up_s=round(up), refused=[one[1] for one in refused],
+record("citus_scale", on_it, calls_of_others=len(of_others.calls), up_s=round(up), distributed_s=round(distributed), refused=[one[1] for one in refused],
        last_refusal_after_return_s=[one[0] for one in refused], moved_s=moved, script_s=round(time.monotonic() - began))
