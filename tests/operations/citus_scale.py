@@ -73,6 +73,10 @@ def refusals():
         check(those, "no call was refused while a worker was lost: it had no workspace")
         found.append((round(max(one["at"] + one["seconds"] for one in those) - back, 1), len(those)))
         failed = [one for one in failed if one not in those]
+    if failed:
+        for name in ("billing-1", "billing-2", "postgres", *WORKERS):
+            said = [line for line in there[name].log(1_000_000).split("\n") if any(text in line for text in ("warn", "ERROR", "WARNING", "FATAL"))]
+            print(f"{name}:", *said[-20:], sep="\n", flush=True)
     check(not failed, f"calls failed while all servers were there: lost {lost}, {json.dumps(failed[:5], indent=1)}")
     return found
 
@@ -148,7 +152,8 @@ check(sql("select setting from pg_file_settings where name = 'shared_preload_lib
 check(sql("select string_agg(distinct nodename, ' ' order by nodename) from citus_shards") == " ".join(WORKERS), "a worker has no piece")
 home = piece("demo")[1]
 other = next(name for name in (f"w{number}" for number in range(100)) if piece(name)[1] != home)
-on_it, of_others = Load(cluster, CALLERS // 2, TOKENS), Load(cluster, CALLERS // 2, TOKENS, key=cluster.workspace(other))
+key = cluster.workspace(other)
+on_it, of_others = Load(cluster, CALLERS // 2, TOKENS), Load(cluster, CALLERS // 2, TOKENS, key=key)
 on_it.more(CALLS)
 of_others.more(CALLS)
 lost = [lose(home) for _ in range(ROUNDS)]
