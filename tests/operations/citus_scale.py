@@ -48,6 +48,12 @@ def again(name):
     return there[name].log(1_000_000)[before:]
 
 
+def answers(calls):
+    """A few calls in a row that are answered."""
+    calls.more(CALLS)
+    return all(one["whole"] for one in calls.calls[-CALLS:])
+
+
 def lose(name):
     """When it was lost, and when it was back."""
     at, before = time.monotonic(), len(on_it.failed())
@@ -66,7 +72,7 @@ def lose(name):
 def refusals():
     """Of each loss: seconds from its end to the last refusal, and how many calls were refused. No other call has failed."""
     found = []
-    failed = on_it.failed()
+    failed = [one for one in on_it.failed() if one["at"] >= warm]
     for at, back in lost:
         those = [one for one in failed if one["at"] + one["seconds"] >= at and one["at"] <= back + SOON and not one["begun"] and
                  one["error"].startswith("503")]
@@ -154,8 +160,10 @@ home = piece("demo")[1]
 other = next(name for name in (f"w{number}" for number in range(100)) if piece(name)[1] != home)
 key = cluster.workspace(other)
 on_it, of_others = Load(cluster, CALLERS // 2, TOKENS), Load(cluster, CALLERS // 2, TOKENS, key=key)
-on_it.more(CALLS)
-of_others.more(CALLS)
+# Sessions of billing connect to workers at their first calls, which on a machine with much other work takes longer than admissions wait.
+for calls in (on_it, of_others):
+    cluster.wait("calls are answered", lambda: answers(calls), 60)
+warm = time.monotonic()
 lost = [lose(home) for _ in range(ROUNDS)]
 moved = grow()
 for calls in (on_it, of_others):
@@ -163,7 +171,7 @@ for calls in (on_it, of_others):
 on_it.calls = earlier + on_it.calls
 for calls, workspace in ((on_it, "demo"), (of_others, other)):
     books_are_right(cluster, calls, workspace)
-none_failed(of_others, "calls of workspaces that were on no lost worker")
+none_failed(of_others, "calls of workspaces that were on no lost worker", allowed=lambda one: one["at"] < warm)
 refused = refusals()
 record("citus_scale", on_it, calls_of_others=len(of_others.calls), up_s=round(up), distributed_s=round(distributed), refused=[one[1] for one in refused],
        last_refusal_after_return_s=[one[0] for one in refused], moved_s=moved, script_s=round(time.monotonic() - began))
