@@ -31,6 +31,8 @@ using billing::v1::MeterResponse;
 using billing::v1::MeterResult;
 using billing::v1::StoreAnswerRequest;
 using billing::v1::StoreAnswerResponse;
+using billing::v1::TakeLeaseRequest;
+using billing::v1::TakeLeaseResponse;
 using billing::v1::VoidItem;
 using billing::v1::VoidRequest;
 using billing::v1::VoidResponse;
@@ -183,16 +185,43 @@ class MeteringClientImpl : public MeteringClient {
  public:
   using Meters = LedgerBatcher<MeterOp, MeterResult>;
 
-  explicit MeteringClientImpl(std::shared_ptr<Meters> meters) : meters_(std::move(meters)) {}
+  MeteringClientImpl(std::shared_ptr<Meters> meters,
+                     Transport<TakeLeaseRequest, TakeLeaseResponse> leases)
+      : meters_(std::move(meters)), leases_(std::move(leases)) {}
 
   Task<Result<MeterResult>> Meter(MeterOp op, int64_t timeout_ms) override {
     const auto place = meters_->For(op);
     co_return UnlessUnavailable(co_await place->Call(std::move(op), timeout_ms));
   }
 
+  Task<Result<TakeLeaseResponse>> TakeLease(TakeLeaseRequest request, int64_t timeout_ms) override {
+    return TakeOnce(leases_, std::move(request), timeout_ms);
+  }
+
  private:
+  static Task<Result<TakeLeaseResponse>> TakeOnce(
+      Transport<TakeLeaseRequest, TakeLeaseResponse> leases, TakeLeaseRequest request,
+      int64_t timeout_ms) {
+    co_return UnlessUnavailable(co_await leases(std::move(request), timeout_ms));
+  }
+
   const std::shared_ptr<Meters> meters_;
+  const Transport<TakeLeaseRequest, TakeLeaseResponse> leases_;
 };
+
+// To the replica that the workspace's operations go to: it knows best whether the workspace is
+// busy.
+Transport<TakeLeaseRequest, TakeLeaseResponse> LeasesBeside(
+    Loop& loop, ReplicasPtr replicas, std::shared_ptr<MeteringClientImpl::Meters> meters) {
+  return [&loop, replicas = std::move(replicas), meters = std::move(meters)](
+             TakeLeaseRequest request, int64_t timeout_ms) {
+    using Method =
+        rpc::UnaryMethod<MeteringService, MeteringAsync, TakeLeaseRequest, TakeLeaseResponse>;
+    auto first = meters->ReplicaOf(request.workspace_id());
+    return rpc::CallAny(loop, replicas, Method{&MeteringAsync::TakeLease}, std::move(request),
+                        timeout_ms, rpc::Moves::kYes, std::move(first));
+  };
+}
 
 }  // namespace
 
@@ -224,13 +253,15 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replica
 std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr replicas,
                                                    const DirectServices* direct) {
   const ItemsOf<MeterRequest, MeterOp> ops = &MeterRequest::mutable_ops;
-  return std::make_unique<MeteringClientImpl>(
-      direct != nullptr && direct->meter
-          ? MakeBatcher<MeterResult>(loop, direct->meter, ops)
-          : MakeBatcher<MeterResult>(loop, std::move(replicas),
-                                     OverStreamTo<MeteringService>(loop, &MeteringAsync::Meter,
-                                                                   &MeteringAsync::MeterCalls),
-                                     ops));
+  if (direct != nullptr && direct->meter) {
+    return std::make_unique<MeteringClientImpl>(MakeBatcher<MeterResult>(loop, direct->meter, ops),
+                                                Over(loop, direct->take_lease));
+  }
+  auto meters = MakeBatcher<MeterResult>(
+      loop, replicas,
+      OverStreamTo<MeteringService>(loop, &MeteringAsync::Meter, &MeteringAsync::MeterCalls), ops);
+  auto leases = LeasesBeside(loop, std::move(replicas), meters);
+  return std::make_unique<MeteringClientImpl>(std::move(meters), std::move(leases));
 }
 
 }  // namespace tollgate

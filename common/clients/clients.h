@@ -90,6 +90,10 @@ class MeteringClient {
   // One attempt within the deadline; the caller retries (see the router's outbox).
   virtual Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op,
                                                        int64_t timeout_ms) = 0;
+  // Credit of a workspace that the caller may spend by itself. Idempotent: asked of another replica
+  // when one is lost. A ledger that cannot be written is an error, never DENY_REASON_UNAVAILABLE.
+  virtual Task<Result<billing::v1::TakeLeaseResponse>> TakeLease(
+      billing::v1::TakeLeaseRequest request, int64_t timeout_ms) = 0;
 };
 
 // The admin address of billing, for auth.

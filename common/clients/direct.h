@@ -26,6 +26,7 @@ struct DirectServices {
   DirectCall<billing::v1::AuthorizeRequest, billing::v1::AuthorizeResponse> authorize;
   DirectCall<billing::v1::VoidRequest, billing::v1::VoidResponse> void_holds;
   DirectCall<billing::v1::MeterRequest, billing::v1::MeterResponse> meter;
+  DirectCall<billing::v1::TakeLeaseRequest, billing::v1::TakeLeaseResponse> take_lease;
   // Runs the request on the given loop, the caller's; its events do not change threads.
   std::function<std::unique_ptr<Generation>(Loop&, inference::v1::GenerateRequest)> generate;
   // Runs on the current loop.

@@ -52,12 +52,16 @@ class LedgerBatcher {
   Place For(const Item& item) const {
     return Place(own_ ? own_ : OfShard(item.workspace_id()), unanswered_);
   }
+  // Where items of the workspace go at the moment. Not of the process itself.
+  std::shared_ptr<rpc::Replica> ReplicaOf(const std::string& workspace) const {
+    const size_t in_use = 1 + *unanswered_ / kOfOneReplica;
+    const size_t place = in_use == 1 ? 0 : static_cast<size_t>(LedgerShard(workspace)) % in_use;
+    return replicas_->PickInOrder(place);
+  }
 
  private:
   std::shared_ptr<Batches> OfShard(const std::string& workspace) const {
-    const size_t in_use = 1 + *unanswered_ / kOfOneReplica;
-    const size_t place = in_use == 1 ? 0 : static_cast<size_t>(LedgerShard(workspace)) % in_use;
-    const auto replica = replicas_->PickInOrder(place);
+    const auto replica = ReplicaOf(workspace);
     // Kept by the replica, which the clients of the loop share; so they hold it weakly.
     return replica->template Companion<Batches>([&] {
       return std::make_shared<Batches>(

@@ -5,6 +5,7 @@
 
 #include "common/money/money.h"
 #include "gateway/pipeline/await_ledger.h"
+#include "gateway/pipeline/dispatch.h"
 #include "gateway/pipeline/refusals.h"
 
 namespace tollgate::gateway {
@@ -61,6 +62,17 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
       return Internal("unknown reason for a refused hold: " +
                       pb::DenyReason_Name(result.denied_by()));
   }
+}
+
+// Only the ledger knows quotas and idempotency keys; the router must be able to say no, and the
+// request to be sent again.
+bool MayBeAdmittedByRouter(const RequestContext& context) {
+  return context.worker.leased.Has(context.key->workspace_id(),
+                                   context.worker.clock.MonotonicUs()) &&
+         context.attempt == 0 && context.candidates.size() <= 1 &&
+         !context.key->has_monthly_quota_nano_usd() && context.idempotency_key_digest.empty() &&
+         context.canonical.max_tokens != 0 &&
+         context.canonical.members_json.size() <= kMaxMovedBytes;
 }
 
 pb::Surface SurfaceOf(std::string_view endpoint) {
@@ -124,8 +136,18 @@ pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
 }
 
 Task<Result<void>> AuthorizeSpend(RequestContext& context) {
+  if (!MayBeAdmittedByRouter(context)) co_return co_await AuthorizeAtLedger(context);
+  if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
+  context.admitted_by_router = true;
+  context.hold =
+      HoldGuard(*context.worker.clients.billing, context.id, context.key->workspace_id());
+  co_return Result<void>();
+}
+
+Task<Result<void>> AuthorizeAtLedger(RequestContext& context) {
   const StageTimer timer(context.trace, Stage::kAuthorize);
   Worker& worker = context.worker;
+  context.admitted_by_router = false;
   if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
   // that does not exist is harmless.
@@ -147,6 +169,7 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
     }
     co_return Denied(context, *answer);
   }
+  worker.leased.OnAuthorized(context.key->workspace_id(), answer->lease());
   context.authorization = std::move(*answer);
   context.hold = std::move(hold);
   co_return Result<void>();

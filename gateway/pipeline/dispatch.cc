@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "gateway/pipeline/authorize.h"
 #include "gateway/pipeline/candidates.h"
 #include "gateway/pipeline/debug_header.h"
 #include "gateway/pipeline/trace_request.h"
@@ -10,8 +11,6 @@ namespace tollgate::gateway {
 
 namespace {
 
-// A larger request is not kept for another router: it would double the memory of large bodies.
-constexpr size_t kMaxMovedBytes = 64 << 10;
 // One with further models to try is, up to this size: prompts that are too long for the first one.
 constexpr size_t kMaxKeptBytes = 4 << 20;
 
@@ -24,8 +23,13 @@ void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
   request.set_max_tokens(context.bounds.max_tokens);
   request.set_prompt_tokens_estimate(context.bounds.prompt_estimate);
   inference::v1::Hold& hold = *request.mutable_hold();
-  hold.set_authorized_nano_usd(context.authorization.authorized_nano_usd());
-  hold.set_slice_nano_usd(context.authorization.slice_nano_usd());
+  if (context.admitted_by_router) {
+    *request.mutable_admission() = MakeAuthorizeItem(context);
+  } else {
+    request.clear_admission();
+    hold.set_authorized_nano_usd(context.authorization.authorized_nano_usd());
+    hold.set_slice_nano_usd(context.authorization.slice_nano_usd());
+  }
   *hold.mutable_price() = context.model->price();
   context.canonical.rates = {context.model->price().input_pico_usd(),
                              context.model->price().output_pico_usd()};

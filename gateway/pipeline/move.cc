@@ -50,6 +50,7 @@ Task<bool> MoveToAnotherRouter(RequestContext& context) {
   }
   if (context.exchange.disconnected()) co_return false;
   context.authorization = std::move(*answer);
+  context.admitted_by_router = false;
   SendAgain(context);
   co_return true;
 }

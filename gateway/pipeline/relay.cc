@@ -9,6 +9,7 @@
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
 #include "common/rpc/link_protocol.h"
+#include "gateway/pipeline/authorize.h"
 #include "gateway/pipeline/debug_header.h"
 #include "gateway/pipeline/dispatch.h"
 #include "gateway/pipeline/fall_back.h"
@@ -136,6 +137,32 @@ bool SendToAnother(RequestContext& context, Progress& progress,
   return true;
 }
 
+// No lease of the router covered the request, and nothing of it ran. True: it is sent again, with a
+// hold. False: it fails with progress.error, or the caller has left.
+Task<bool> SendWithHold(RequestContext& context, Progress& progress) {
+  Worker& worker = context.worker;
+  worker.leased.OnNoLease(context.key->workspace_id(), worker.clock.MonotonicUs());
+  context.hold.Disarm();
+  *progress.running = nullptr;
+  Result<void> authorized = co_await AuthorizeAtLedger(context);
+  if (!authorized) {
+    progress.error = authorized.error();
+    co_return false;
+  }
+  if (context.exchange.disconnected()) {
+    context.hold.Release("the caller left before a router had the request");
+    co_return false;
+  }
+  SendAgain(context);
+  *progress.running = context.generation.get();
+  co_return true;
+}
+
+bool HasNoLease(const RequestContext& context, const Result<std::vector<pb::Event>>& batch) {
+  return context.admitted_by_router && batch && batch->size() == 1 && batch->front().has_end() &&
+         batch->front().end().no_lease() && context.movable != nullptr;
+}
+
 // It is not sent again.
 void ForgetRequest(RequestContext& context) {
   context.movable.reset();
@@ -166,6 +193,11 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
     auto batch = co_await context.generation->Next();
     if (context.exchange.disconnected()) co_return;
     if (SendToAnother(context, progress, batch)) continue;
+    if (HasNoLease(context, batch)) {
+      if (co_await SendWithHold(context, progress)) continue;
+      if (context.exchange.disconnected()) co_return;
+      break;
+    }
     if (!batch) {
       if (co_await TryElsewhere(context, progress, batch.error())) {
         encoder = context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
@@ -253,9 +285,15 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     connected = !context.exchange.disconnected();
     if (!connected) break;
     if (SendToAnother(context, progress, batch)) continue;
+    const bool no_lease = HasNoLease(context, batch);
+    if (no_lease && co_await SendWithHold(context, progress)) continue;
+    connected = !context.exchange.disconnected();
+    if (!connected) break;
     if (!batch && co_await TryElsewhere(context, progress, batch.error())) continue;
     std::string out;
-    if (batch) {
+    if (no_lease) {
+      // As of a router that refuses: progress.error is set.
+    } else if (batch) {
       out = Encode(context, *batch, *encoder, progress);
     } else {
       progress.error = std::move(batch.error());

@@ -98,6 +98,8 @@ struct RequestContext {
   Lease lease;                                 // admit
   HoldGuard hold;                              // authorize
   billing::v1::AuthorizeResult authorization;  // authorize
+  // It goes to the router without a hold, which admits it from a lease (docs/adr/0042).
+  bool admitted_by_router = false;  // authorize
   // The idempotency key's request has been answered: nothing is held, its answer is repeated.
   bool repeats_answer = false;             // authorize
   std::unique_ptr<Generation> generation;  // dispatch

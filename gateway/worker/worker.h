@@ -16,6 +16,7 @@
 #include "gateway/worker/key_use.h"
 #include "gateway/worker/keyed_queue.h"
 #include "gateway/worker/lease.h"
+#include "gateway/worker/leased_workspaces.h"
 #include "gateway/worker/limiter_presence.h"
 #include "gateway/worker/local_limiter.h"
 #include "gateway/worker/metrics.h"
@@ -94,6 +95,7 @@ struct Worker {
   static constexpr int kMaxWaitingBodies = 32;
   const std::shared_ptr<ThreadPool> decoders;
   LocalLimiter local_limiter;
+  LeasedWorkspaces leased;
   const std::shared_ptr<RefusalBudget> refusals;
   GatewayMetrics metrics;
   // When the last outage of the limiter was logged; monotonic.

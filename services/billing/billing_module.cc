@@ -45,6 +45,12 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
     options.policy.hold_ttl_us = int64_t{settings.hold_ttl_seconds()} * 1'000'000;
   }
   if (settings.slice_tokens() > 0) options.policy.slice_tokens = settings.slice_tokens();
+  if (settings.has_lease_above_requests_per_second()) {
+    options.lease_above_per_second = settings.lease_above_requests_per_second();
+  } else if (!options.sql.url.starts_with("postgres")) {
+    // The file is always there, and a router that waits for its own disk is no faster.
+    options.lease_above_per_second = 0;
+  }
   options.policy.held_is_no_credit = settings.held_is_402();
   options.policy.second_person_above_nano_usd = SecondPersonAbove(settings);
   return options;

@@ -198,7 +198,7 @@ Result<void> InferenceRouterModule::Start() {
     loop.RunAndWait([&] {
       workers_.push_back(std::make_unique<router::Worker>(
           loop, context_.clock, context_.clients.Metering(loop), files_->journal(),
-          files_->outbox(), table_, *metrics_, options));
+          files_->outbox(), files_->admissions(), table_, *metrics_, options));
       workers_.back()->Start();
     });
   }
@@ -300,6 +300,9 @@ void InferenceRouterModule::Drain(int64_t deadline_us) {
   if (link_->running() > 0) {
     log::Warn("drain deadline reached; terminating the running requests",
               {{"requests", link_->running()}});
+  }
+  for (int i = 0; started_ && i < context_.loops.size(); ++i) {
+    context_.loops.loop(i).RunAndWait([&] { workers_[i]->GiveLeasesBack(); });
   }
   // Whoever drains a machine may take its disk away afterwards.
   const int64_t deliver_until_us = std::min(deadline_us, context_.clock.MonotonicUs() + kDeliverUs);

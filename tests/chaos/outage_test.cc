@@ -145,12 +145,14 @@ class OutageTest : public ::testing::Test {
     ExpectBooked(answers);
     if (!shown) GTEST_SKIP() << "no outage was short enough on this machine";
   }
-  double Waiters() {
-    const std::string name = "\ntollgate_gateway_ledger_waiters ";
-    const std::string body = Http(cluster_->admin_port("gateway"), "GET", "/metrics", {}, "").body;
-    const size_t at = body.find(name);
-    return at == std::string::npos ? -1 : std::stod(body.substr(at + name.size(), 20));
+  // name: with its labels.
+  double MetricOf(const std::string& process, const std::string& name) {
+    const std::string line = "\n" + name + " ";
+    const std::string body = Http(cluster_->admin_port(process), "GET", "/metrics", {}, "").body;
+    const size_t at = body.find(line);
+    return at == std::string::npos ? -1 : std::stod(body.substr(at + line.size(), 20));
   }
+  double Waiters() { return MetricOf("gateway", "tollgate_gateway_ledger_waiters"); }
 
   EngineSim engine_;
   std::unique_ptr<TestPostgres> server_, standby_;
@@ -208,6 +210,31 @@ TEST_F(OutageTest, AfterThreeSecondsItIs503WithRetryAfterAndNoHoldIsLeft) {
   ASSERT_EQ(cluster_->WaitReady(20'000), "");
   EXPECT_EQ(cluster_->Post(key_, kChat, kBody).status, 200);
   ExpectBooked(2);
+}
+
+// Its router admits from a lease for longer than callers would wait for the ledger (docs/adr/0042).
+TEST_F(OutageTest, AWorkspaceWithALeaseDoesNotNoticeAnOutageOfAnyLength) {
+  options_.billing_sql = server_->MakeDatabase("billing");
+  options_.billing_settings = {"lease_above_requests_per_second: 1"};
+  Start();
+  Callers callers(*cluster_, key_);
+  const auto admitted = [this] {
+    return MetricOf("inference-router",
+                    "tollgate_router_lease_admissions_total{result=\"admitted\"}");
+  };
+  ASSERT_TRUE(WaitUntil([&] { return admitted() > 20; }, 20'000));
+  server_->Kill();
+  const double before = admitted();
+  SleepMs(8'000);
+  EXPECT_GT(admitted(), before + 20) << "requests are admitted while the database is down";
+  ASSERT_TRUE(server_->Run());
+  ASSERT_TRUE(callers.Wait(30));
+  callers.Stop();
+  for (const auto& [status, calls] : callers.statuses()) {
+    EXPECT_EQ(status, 200) << calls << " calls";
+  }
+  ASSERT_EQ(cluster_->WaitReady(20'000), "");
+  ExpectBooked(callers.statuses().at(200) + 1);
 }
 
 TEST_F(OutageTest, ACallerWhoLeavesEndsTheWait) {

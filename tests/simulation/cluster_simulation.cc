@@ -13,7 +13,6 @@ namespace {
 using billing::Outcome;
 
 constexpr int64_t kMs = 1'000, kSecond = 1'000'000;
-constexpr int kGatewayKind = 0, kRouterKind = 1, kNodeKind = 2;
 // Of the load, of the faults, and of what is left to be delivered and to expire.
 constexpr int64_t kLoadUs = 40 * kSecond, kFaultsUs = 60 * kSecond, kEndUs = 400 * kSecond;
 constexpr int kWorkspaces = 40;
@@ -38,13 +37,14 @@ ClusterCounts& ClusterCounts::operator+=(const ClusterCounts& other) {
   expired += other.expired, overrun += other.overrun, top_ups += other.top_ups;
   operations += other.operations, commits += other.commits, crashes += other.crashes;
   failovers += other.failovers, cuts += other.cuts, slow_disks += other.slow_disks;
-  lost_commits += other.lost_commits;
+  lost_commits += other.lost_commits, admitted += other.admitted, no_lease += other.no_lease;
+  recalled += other.recalled, lease_overrun += other.lease_overrun;
   return *this;
 }
 
 ClusterSimulation::ClusterSimulation(uint64_t seed) : events_(seed) {
   policy_.hold_ttl_us = 20 * kSecond;
-  policy_.slice_tokens = 64;
+  policy_.slice_tokens = kSliceTokens;
   for (int i = 0; i < kWorkspaces; ++i) workspaces_.push_back("ws-" + std::to_string(i));
 }
 
@@ -65,12 +65,16 @@ bool ClusterSimulation::Run() {
   for (int i = 0; i < kNodes; ++i) {
     events_.After(events_.Below(kSecond), [this, i] { Expire(nodes_[static_cast<size_t>(i)]); });
   }
+  for (int i = 0; i < kRouters; ++i) {
+    events_.After(events_.Below(kSecond), [this, i] { RenewLeases(i); });
+  }
   // Enough for some, too little for others, so that holds, slices and refusals meet.
   for (const std::string& workspace : workspaces_) {
     billing::AddCredit op;
     op.workspace = workspace;
     op.command_id = "first";
     op.amount_nano_usd = events_.Between(100'000, 8'000'000);
+    if (HasLeases(workspace)) op.amount_nano_usd *= 200;
     op.actor = "tester";
     TopUp(static_cast<int>(events_.Below(kGateways)), std::move(op));
   }
@@ -189,6 +193,11 @@ void ClusterSimulation::Expire(Node& node) {
       node.waiting.push_back({billing::Expire{hold.id, hold.workspace}, nullptr});
       ++counts_.expired;
     }
+    for (const auto& [key, lease] : node.state.leases) {
+      if (lease.expires_us >= ClockUs()) continue;
+      node.waiting.push_back(
+          {billing::ExpireLease{lease.workspace, lease.lessee, lease.month}, nullptr});
+    }
     if (node.running.empty()) Commit(node);
   }
   events_.After(kSecond, [this, &node] { Expire(node); });
@@ -223,6 +232,8 @@ void ClusterSimulation::Ask(int gateway) {
   request.gateway = gateway;
   request.gateway_life = process.life;
   ++counts_.requests;
+  request.leased = HasLeases(request.workspace) && !events_.OneIn(4);
+  if (request.leased) return Start(number);
   Authorize(number, events_.now_us() + kAdmissionUs);
 }
 
@@ -260,10 +271,13 @@ void ClusterSimulation::Start(int64_t number) {
       Router& there = routers_[static_cast<size_t>(router)];
       if (!there.up) return Lose(key.first, key.second);
       const Request& request = requests_[static_cast<size_t>(key.first)];
+      auto admission = request.leased ? Admit(router, key.first) : nullptr;
+      if (request.leased && !admission) return SendBack(key.first, key.second);
       there.running[key] = {.request = key.first,
                             .attempt = key.second,
                             .authorized = request.authorized,
-                            .heard_us = events_.now_us()};
+                            .heard_us = events_.now_us(),
+                            .admission = std::move(admission)};
       events_.After(events_.Between(50 * kMs, kFirstTokenUs),
                     [this, router, key, life = there.life] {
                       if (routers_[static_cast<size_t>(router)].life == life) Step(router, key);
@@ -304,6 +318,7 @@ void ClusterSimulation::Move(int64_t number) {
   // After output nothing moves.
   if (request.told_tokens > 0 || request.attempt == kMoves) return Refuse(number, Told::kFailed);
   ++request.attempt;
+  request.leased = false;
   ++counts_.moved;
   Authorize(number, events_.now_us() + kAdmissionUs);
 }
@@ -377,6 +392,8 @@ void ClusterSimulation::Step(int router, std::pair<int64_t, int32_t> key) {
     op.usage = {request.prompt, 0, 0, run.tokens, 0};
     op.authorized_total_nano_usd = run.authorized + std::max<int64_t>(request.slice, 1);
     op.attempt = run.attempt;
+    op.admission = run.admission;
+    run.told = true;
     const int64_t since_us = run.heard_us;
     Call(kRouterKind, router, op, 2 * kSecond,
          [this, router, key, since_us, again](const auto& reply) {
@@ -406,11 +423,10 @@ void ClusterSimulation::Step(int router, std::pair<int64_t, int32_t> key) {
   if (heard) request.told_tokens = run.tokens;
   if (events_.now_us() - run.heard_us > kHeartbeatUs) {
     run.heard_us = events_.now_us();
-    billing::Heartbeat op{request.id,
-                          request.workspace,
-                          ++run.sequence,
-                          {request.prompt, 0, 0, run.tokens, 0},
-                          run.attempt};
+    billing::Heartbeat op{request.id,     request.workspace,
+                          ++run.sequence, {request.prompt, 0, 0, run.tokens, 0},
+                          run.attempt,    run.admission};
+    run.told = true;
     Call(kRouterKind, router, op, 2 * kSecond, [](const auto&) {});
   }
   again(events_.Between(kStepUs / 2, kStepUs));
@@ -434,6 +450,7 @@ void ClusterSimulation::Settle(int router, std::pair<int64_t, int32_t> key, Outc
   op.cut_by_credit = cut && run.tokens > 0;
   op.engine = "engine";
   op.attempt = run.attempt;
+  if (run.admission) EndAdmission(router, run, op, outcome == Outcome::kRecovered);
   here.outbox.push_back(op);
   Deliver(router);
   if (outcome != Outcome::kCompleted || request.ended || request.attempt != run.attempt) return;
@@ -479,6 +496,7 @@ void ClusterSimulation::Crash(int kind, int index, int64_t down_us) {
   if (!process.up) return;
   process.up = false;
   ++process.life;
+  if (kind == kRouterKind) routers_[static_cast<size_t>(index)].leases.clear();
   events_.After(down_us, [this, kind, index] {
     if (kind == kGatewayKind) {
       gateways_[static_cast<size_t>(index)].up = true;

@@ -1,7 +1,7 @@
 // A cluster in virtual time: gateways, routers and ledger nodes that crash, fail over, become slow
-// and lose each other. The ledger nodes run the real ledger (services/billing/domain); gateways,
-// routers and the network between them are models that follow docs/design/ledger.md 3 and
-// docs/design/failures.md.
+// and lose each other. The ledger nodes run the real ledger (services/billing/domain), routers the
+// real leases (services/inference_router/domain/credit_lease.h); the rest of them, gateways and the
+// network between them are models that follow docs/design/ledger.md 3 and docs/design/failures.md.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "services/billing/domain/ledger.h"
+#include "services/inference_router/domain/credit_lease.h"
 #include "tests/simulation/events.h"
 
 namespace tollgate::simulation {
@@ -24,6 +25,7 @@ namespace tollgate::simulation {
 struct ClusterCounts {
   int64_t requests = 0, complete = 0, refused = 0, failed = 0, left = 0, unknown = 0;
   int64_t moved = 0, expired = 0, overrun = 0, top_ups = 0, operations = 0, commits = 0;
+  int64_t admitted = 0, no_lease = 0, recalled = 0, lease_overrun = 0;
   int64_t crashes = 0, failovers = 0, cuts = 0, slow_disks = 0, lost_commits = 0;
   ClusterCounts& operator+=(const ClusterCounts& other);
 };
@@ -31,6 +33,8 @@ struct ClusterCounts {
 class ClusterSimulation {
  public:
   static constexpr int kGateways = 64, kRouters = 32, kNodes = 16;
+  static constexpr int kGatewayKind = 0, kRouterKind = 1, kNodeKind = 2;
+  static constexpr int64_t kSliceTokens = 64;
 
   explicit ClusterSimulation(uint64_t seed);
   // False, with why() set, when an invariant is broken.
@@ -80,7 +84,8 @@ class ClusterSimulation {
     int64_t gateway_life = 0;
     int32_t attempt = 0;
     int64_t authorized = 0, slice = 0;
-    bool ended = false;  // for the gateway
+    bool ended = false;   // for the gateway
+    bool leased = false;  // a router admits it, or has admitted it
     Told told = Told::kNothing;
     int64_t told_tokens = 0;
   };
@@ -90,11 +95,21 @@ class ClusterSimulation {
     int32_t attempt = 0;
     int64_t tokens = 0, authorized = 0, sequence = 0, heard_us = 0;
     int64_t cut_us = 0;  // since when its gateway does not hear it; 0: it does
+    // Of a request that was admitted from a lease. told: an operation with it was sent.
+    std::shared_ptr<const billing::Admission> admission = nullptr;
+    bool told = false;
   };
   struct Router : Process {
     std::map<std::pair<int64_t, int32_t>, Try> running;
     std::deque<billing::Settle> outbox;
     bool sending = false;
+    // By workspace; lost with the process.
+    struct Held {
+      inference_router::CreditLease lease;
+      int64_t number = 0;
+    };
+    std::map<std::string, Held> leases;
+    int64_t next_lease = 1;
   };
 
   // --- network and ledger
@@ -124,6 +139,17 @@ class ClusterSimulation {
   void Step(int router, std::pair<int64_t, int32_t> key);
   void Settle(int router, std::pair<int64_t, int32_t> key, billing::Outcome outcome, bool cut);
   void Deliver(int router);
+
+  // --- leases (cluster_leases.cc)
+  bool HasLeases(const std::string& workspace) const;
+  // Null: no lease of the router covers the request, which its gateway authorizes.
+  std::shared_ptr<const billing::Admission> Admit(int router, int64_t number);
+  void SendBack(int64_t number, int32_t attempt);
+  Router::Held& LeaseOf(int router, const std::string& workspace);
+  void AskForLease(int router, const std::string& workspace);
+  void RenewLeases(int router);
+  // What the settlement takes out of the lease. recovered: the router does not know what was told.
+  void EndAdmission(int router, const Try& run, billing::Settle& op, bool recovered);
 
   // --- faults
   void Crash(int kind, int index, int64_t down_us);

@@ -29,15 +29,17 @@ TEST(ClusterSimulation, KeepsTheInvariants) {
   const auto n = [](int64_t number) { return static_cast<long long>(number); };
   std::printf(
       "CLUSTER_SIMULATION | %llu | %lld | %lld, %lld, %lld, %lld, %lld | %lld | %lld | %lld, %lld "
-      "| %lld, %lld, %lld, %lld | %lld | %lld |\n",
+      "| %lld, %lld, %lld, %lld | %lld | %lld | %lld, %lld, %lld, %lld |\n",
       static_cast<unsigned long long>(runs), n(all.requests), n(all.complete), n(all.refused),
       n(all.failed), n(all.left), n(all.unknown), n(all.moved), n(all.expired), n(all.operations),
       n(all.commits), n(all.crashes), n(all.failovers), n(all.cuts), n(all.slow_disks),
-      n(all.lost_commits), n(all.top_ups));
+      n(all.lost_commits), n(all.top_ups), n(all.admitted), n(all.no_lease), n(all.recalled),
+      n(all.lease_overrun));
   if (only != 0) return;
   // Nothing is shown of what did not happen.
-  for (const int64_t count : {all.complete, all.refused, all.failed, all.left, all.unknown,
-                              all.moved, all.expired, all.overrun, all.lost_commits, all.top_ups}) {
+  for (const int64_t count :
+       {all.complete, all.refused, all.failed, all.left, all.unknown, all.moved, all.expired,
+        all.overrun, all.lost_commits, all.top_ups, all.admitted, all.no_lease}) {
     EXPECT_GT(count, 0);
   }
 }

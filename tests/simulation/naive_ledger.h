@@ -37,6 +37,10 @@ class NaiveLedger {
         operation);
   }
 
+  // The histories of the simulation have no leases.
+  static Reply Execute(const billing::TakeLease&) { return No(Deny::kInvalid); }
+  static Reply Execute(const billing::ExpireLease&) { return No(Deny::kInvalid); }
+
   Sums SumsOf(const std::string& workspace) const {
     Sums sums;
     if (const auto money = money_.find(workspace); money != money_.end()) {

@@ -26,7 +26,7 @@ constexpr std::array<const char*, 23> kResults = {"ok",
                                                   "same_person",
                                                   "unknown_dead_letter",
                                                   "unavailable",
-                                                  nullptr,
+                                                  "no_lease",
                                                   nullptr,
                                                   nullptr,
                                                   nullptr,
@@ -66,6 +66,13 @@ struct LedgerMetrics::Metrics {
   prometheus::Counter& overrun =
       metrics::Counter("tollgate_billing_overrun_nano_usd_total",
                        "Cost above the authorized amount, paid by the operator, in nano-USD.");
+  prometheus::Counter& lease_overrun = metrics::Counter(
+      "tollgate_billing_lease_overrun_nano_usd_total",
+      "The part of the overrun that is of requests which routers admitted from leases, and which "
+      "neither the lease nor credit covered when they were settled.");
+  prometheus::Gauge& leases = metrics::Gauge("tollgate_billing_leases", "Open leases of credit.");
+  prometheus::Gauge& leased = metrics::Gauge("tollgate_billing_lease_reserved_nano_usd",
+                                             "Credit that open leases reserve, in nano-USD.");
   prometheus::Counter& charged = metrics::Counter("tollgate_billing_charged_nano_usd_total",
                                                   "Charged to customers, in nano-USD.");
   prometheus::Counter& violations =
@@ -222,6 +229,7 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
   }
   if (overrun_nano_usd > 0) {
     metrics_->overrun.Increment(static_cast<double>(overrun_nano_usd));
+    CountLeaseOverruns(operations, applied);
   }
   if (charged_nano_usd > 0) {
     metrics_->charged.Increment(static_cast<double>(charged_nano_usd));
@@ -241,6 +249,32 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
     log::Error("the ledger refused an operation that breaks an invariant", {{"what", violation}});
   }
   for (const std::string& workspace : applied.frozen) OnBroken(workspace, "an invariant is broken");
+}
+
+void LedgerMetrics::CountLeaseOverruns(std::span<const Operation> operations,
+                                       const Applied& applied) {
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (AdmissionOf(operations[i]) == nullptr || !applied.replies[i].ok) continue;
+    const std::string id = RequestIdOf(operations[i]).ToBytes();
+    int64_t nano_usd = 0;
+    for (const Entry& entry : applied.entries) {
+      if (entry.kind == EntryKind::kOverrun && entry.debit == Account::kOverrun &&
+          entry.request == id) {
+        nano_usd += entry.amount_nano_usd;
+      }
+    }
+    if (nano_usd == 0) continue;
+    metrics_->lease_overrun.Increment(static_cast<double>(nano_usd));
+    log::Warn("a request that a router admitted from a lease was not covered by credit",
+              {{"workspace", WorkspaceOf(operations[i])},
+               {"request_id", RequestIdOf(operations[i]).ToHex()},
+               {"overrun_nano_usd", nano_usd}});
+  }
+}
+
+void LedgerMetrics::SetLeases(int64_t count, int64_t reserved_nano_usd) {
+  metrics_->leases.Set(static_cast<double>(count));
+  metrics_->leased.Set(static_cast<double>(reserved_nano_usd));
 }
 
 void LedgerMetrics::OnSync(int64_t took_us) {

@@ -35,9 +35,12 @@ class LedgerMetrics : public GroupCommitObserver {
   void SetOpenDeadLetters(int64_t count);
   void SetFrozenByCheck(int64_t count);
   void SetInDoubt(int64_t count);
+  void SetLeases(int64_t count, int64_t reserved_nano_usd);
 
  private:
   struct Metrics;
+  // Overruns of requests that routers admitted from leases.
+  void CountLeaseOverruns(std::span<const Operation> operations, const Applied& applied);
   void SetClock(size_t clock, int64_t ahead_us);
   std::unique_ptr<Metrics> metrics_;
 };

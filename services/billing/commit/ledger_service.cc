@@ -8,6 +8,7 @@
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
+#include "services/billing/storage/leases.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
@@ -86,7 +87,10 @@ class SqlRunner : public BatchRunner {
 }  // namespace
 
 LedgerService::LedgerService(Options options, const Clock& clock)
-    : options_(std::move(options)), clock_(clock) {}
+    : options_(std::move(options)),
+      clock_(clock),
+      busy_(options_.lease_above_per_second),
+      metrics_(busy_) {}
 
 LedgerService::~LedgerService() { Stop(); }
 
@@ -239,7 +243,9 @@ void LedgerService::MaintenanceMain() {
     if (!reached_ || woken - begun > expected + kStopped || answered - woken > late) {
       interrupted_us_ = clock_.MonotonicUs();
     }
+    busy_.Tick(clock_.MonotonicUs());
     ExpireHolds();
+    ExpireLeases();
     if (clock_.MonotonicUs() - hourly_us < kHourlyUs) continue;
     hourly_us = clock_.MonotonicUs();
     MakePartitions();
@@ -330,9 +336,7 @@ void LedgerService::ExpireHolds() {
   // After a start or an outage nothing expires for one hold TTL: the running requests can send a
   // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6). This
   // process may have had no traffic that noticed the outage.
-  if (!group_commit_->available()) return;
-  const int64_t serves_since_us = std::max(group_commit_->available_since_us(), interrupted_us_);
-  if (clock_.MonotonicUs() - serves_since_us < options_.policy.hold_ttl_us) return;
+  if (!HasServedFor(options_.policy.hold_ttl_us)) return;
   if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
   // Page by page: holds that cannot be closed must not keep the ones behind them open.
   int64_t closed = 0;
@@ -343,18 +347,43 @@ void LedgerService::ExpireHolds() {
     if (!expired.ok() || expired->empty()) break;
     const bool is_last = expired->size() < kExpiryBatch;
     last = expired->back();
-    closed += Expire(std::move(*expired));
+    std::vector<Operation> operations;
+    operations.reserve(expired->size());
+    for (ExpiredHold& hold : *expired) {
+      operations.push_back(billing::Expire{hold.id, std::move(hold.workspace)});
+    }
+    closed += Expire(std::move(operations));
     if (is_last || !group_commit_->available()) break;
   }
   if (closed > 0) log::Warn("holds expired without a settle", {{"count", closed}});
 }
 
-int64_t LedgerService::Expire(std::vector<ExpiredHold> holds) {
+bool LedgerService::HasServedFor(int64_t us) const {
+  if (!group_commit_->available()) return false;
+  const int64_t since_us = std::max(group_commit_->available_since_us(), interrupted_us_);
+  return clock_.MonotonicUs() - since_us >= us;
+}
+
+void LedgerService::ExpireLeases() {
+  NextStep(Asks::kAllNodes);
+  auto leases = ReadLeases(*database_);
+  if (!leases.ok()) return;
+  int64_t reserved_nano_usd = 0;
   std::vector<Operation> operations;
-  operations.reserve(holds.size());
-  for (ExpiredHold& hold : holds) {
-    operations.push_back(billing::Expire{hold.id, std::move(hold.workspace)});
+  const int64_t now_us = group_commit_->NowUs();
+  // As with holds: the routers must have been able to renew them and to report what they admitted.
+  const bool may_expire = HasServedFor(options_.policy.lease_ttl_us);
+  for (Lease& lease : *leases) {
+    reserved_nano_usd += lease.reserved_nano_usd();
+    if (!may_expire || lease.expires_us > now_us || operations.size() == kExpiryBatch) continue;
+    operations.push_back(
+        ExpireLease{std::move(lease.workspace), std::move(lease.lessee), lease.month});
   }
+  metrics_.SetLeases(static_cast<int64_t>(leases->size()), reserved_nano_usd);
+  if (!operations.empty()) Expire(std::move(operations));
+}
+
+int64_t LedgerService::Expire(std::vector<Operation> operations) {
   std::promise<int64_t> closed;
   group_commit_->Submit(std::move(operations), [&closed](Result<std::vector<Reply>> replies) {
     int64_t count = 0;

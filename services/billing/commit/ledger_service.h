@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/error/error.h"
 #include "common/sql/sql.h"
+#include "services/billing/commit/busy_workspaces.h"
 #include "services/billing/commit/group_commit.h"
 #include "services/billing/commit/ledger_metrics.h"
 #include "services/billing/commit/report_standby.h"
@@ -32,6 +33,8 @@ class LedgerService {
     // PostgreSQL: the ledger's time is the database's, so that all replicas have the same. False:
     // this process's, for tests that set it.
     bool database_time = true;
+    // Workspaces with more requests in a second have leases; 0: none has.
+    int64_t lease_above_per_second = 500;
     // For reports; by default there is no standby.
     ReportStandby::Options reports;
   };
@@ -64,6 +67,8 @@ class LedgerService {
   // null: nowhere else. Never for what decides. For reads.
   sql::Database* report_database() { return reports_ ? reports_->Fresh() : nullptr; }
   bool has_reports() const { return reports_ != nullptr; }
+  // Whether routers may have leases on the workspace's credit. Thread-safe.
+  bool HasLeases(std::string_view workspace) const { return busy_.IsBusy(workspace); }
   int64_t NowUs() { return open_ ? group_commit_->NowUs() : clock_.WallUs(); }
 
  private:
@@ -79,8 +84,12 @@ class LedgerService {
   // What each round of the maintenance reads. False: the database did not answer.
   bool Probe();
   void ExpireHolds();
-  // How many of these were closed.
-  int64_t Expire(std::vector<ExpiredHold> holds);
+  // The same of leases, which gateways and routers renew while billing answers.
+  void ExpireLeases();
+  // Whether the database has answered for so long without interruption.
+  bool HasServedFor(int64_t us) const;
+  // How many of these were not refused.
+  int64_t Expire(std::vector<Operation> operations);
   // PostgreSQL: the partitions of the coming months.
   void MakePartitions();
   void DeleteIdempotencyKeys();
@@ -91,11 +100,14 @@ class LedgerService {
   void NextStep(Asks asks);
 
   struct Observer : LedgerMetrics {
+    explicit Observer(BusyWorkspaces& busy) : busy(busy) {}
     void OnBatch(std::span<const Operation> operations, const Applied& applied,
                  int64_t took_us) override {
       LedgerMetrics::OnBatch(operations, applied, took_us);
+      busy.OnBatch(operations, applied);
       for (const auto& listener : listeners) listener(operations);
     }
+    BusyWorkspaces& busy;
     std::vector<std::function<void(std::span<const Operation>)>> listeners;
   };
 
@@ -104,6 +116,7 @@ class LedgerService {
   std::unique_ptr<sql::Database> database_;
   std::unique_ptr<sql::Database> write_database_;  // the same one, with the limits of writers
   std::unique_ptr<ReportStandby> reports_;         // null: none
+  BusyWorkspaces busy_;
   Observer metrics_;
   std::unique_ptr<GroupCommit> group_commit_;
 

@@ -25,6 +25,19 @@ std::vector<Candidate> CandidatesOf(const Authorize& authorize) {
   return all;
 }
 
+bool IsDigest(const std::string& bytes) { return bytes.empty() || bytes.size() == 32; }
+
+// What must be held for the whole prompt and this much output, whichever model answers.
+int64_t Price(const Authorize& authorize, int64_t output_tokens) {
+  int64_t dearest_nano_usd = NeededNanoUsd(FirstOf(authorize), output_tokens);
+  for (const Candidate& fallback : authorize.fallbacks) {
+    dearest_nano_usd = std::max(dearest_nano_usd, NeededNanoUsd(fallback, output_tokens));
+  }
+  return dearest_nano_usd;
+}
+
+}  // namespace
+
 bool SameBody(const Hold& hold, const Authorize& authorize) {
   return hold.workspace == authorize.workspace && hold.key_id == authorize.key_id &&
          hold.candidates == CandidatesOf(authorize) &&
@@ -32,8 +45,6 @@ bool SameBody(const Hold& hold, const Authorize& authorize) {
              FirstOf(authorize) &&
          hold.key_quota_nano_usd == authorize.key_quota_nano_usd;
 }
-
-bool IsDigest(const std::string& bytes) { return bytes.empty() || bytes.size() == 32; }
 
 bool IsValid(const Authorize& authorize) {
   const auto& fallbacks = authorize.fallbacks;
@@ -46,15 +57,6 @@ bool IsValid(const Authorize& authorize) {
          authorize.key_quota_nano_usd.value_or(0) >= 0 &&
          IsDigest(authorize.idempotency_key_digest) &&
          authorize.idempotency_body_digest.size() == authorize.idempotency_key_digest.size();
-}
-
-// What must be held for the whole prompt and this much output, whichever model answers.
-int64_t Price(const Authorize& authorize, int64_t output_tokens) {
-  int64_t dearest_nano_usd = NeededNanoUsd(FirstOf(authorize), output_tokens);
-  for (const Candidate& fallback : authorize.fallbacks) {
-    dearest_nano_usd = std::max(dearest_nano_usd, NeededNanoUsd(fallback, output_tokens));
-  }
-  return dearest_nano_usd;
 }
 
 Hold MakeHold(const Authorize& authorize) {
@@ -78,7 +80,10 @@ Hold MakeHold(const Authorize& authorize) {
   return hold;
 }
 
-}  // namespace
+bool Batch::IsTimely(const Id& request_id) const {
+  const int64_t created_us = request_id.unix_ms() * 1000;
+  return now_us_ - created_us <= policy_.id_max_age_us && created_us - now_us_ <= kMaxClockSkewUs;
+}
 
 Reply Batch::Repeat(const Authorize& authorize, Hold& hold, Reply granted) {
   if (hold.tombstone()) {
@@ -102,11 +107,7 @@ Reply Batch::Repeat(const Authorize& authorize, Hold& hold, Reply granted) {
 
 // Takes the hold, or says why not. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
-  const int64_t created_us = authorize.request_id.unix_ms() * 1000;
-  if (!IsValid(authorize) || now_us_ - created_us > policy_.id_max_age_us ||
-      created_us - now_us_ > kMaxClockSkewUs) {
-    return Refuse(Deny::kInvalid);
-  }
+  if (!IsValid(authorize) || !IsTimely(authorize.request_id)) return Refuse(Deny::kInvalid);
   Reply granted;
   granted.ok = true;
   const Rates& rates =

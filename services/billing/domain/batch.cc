@@ -1,4 +1,4 @@
-// What the operations share: rows, entries and their effect on balances, invariants, undo.
+// What the operations share: rows, entries and their effect on balances, undo.
 #include "services/billing/domain/batch.h"
 
 #include <algorithm>
@@ -242,6 +242,7 @@ void Batch::SaveBefore(const Operation& operation) {
   before_.resolved = out_.resolved_dead_letters.size();
   before_.audit_notes = out_.audit_notes.size();
   before_.idempotency = out_.idempotency_keys.size();
+  before_.leases = out_.leases.size();
 }
 
 void Batch::RecordUsageChange(const Id& request_id) {
@@ -255,90 +256,6 @@ void Batch::RecordUsageChange(const Id& request_id) {
   change.model = hold->model;
   change.admitted_us = hold->created_us;
   out_.usage_changes.push_back(std::move(change));
-}
-
-std::string Batch::BrokenInvariant(const Id& request_id) const {
-  if (wallet_) {
-    if (wallet_->paid_nano_usd < 0 || wallet_->granted_nano_usd < 0) return "negative credit";
-    if (wallet_->receivable_nano_usd < 0) return "negative receivable";
-    if (wallet_->held_nano_usd < 0 || wallet_->held_nano_usd > wallet_->posted_nano_usd()) {
-      return "held outside posted credit";
-    }
-    if (wallet_->open_holds < 0 || (wallet_->open_holds == 0 && wallet_->held_nano_usd != 0)) {
-      return "open holds do not match the held amount";
-    }
-    for (const auto& [key, before] : before_.months) {
-      const Month& month = state_.months.at(key);
-      if (month.held_nano_usd < 0 || month.spent_nano_usd < 0) return "negative month";
-    }
-    for (const auto& [key, before] : before_.key_months) {
-      const auto found = state_.key_months.find(key);
-      if (found == state_.key_months.end()) continue;
-      if (found->second.held_nano_usd < 0) return "negative month of a key";
-    }
-  }
-  if (const auto found = state_.holds.find(request_id);
-      found != state_.holds.end() && !request_id.empty()) {
-    if (std::string broken = BrokenHoldInvariant(found->second); !broken.empty()) return broken;
-  }
-  return BrokenEntryInvariant();
-}
-
-std::string Batch::BrokenHoldInvariant(const Hold& hold) const {
-  if (hold.charged_nano_usd < 0 || hold.overrun_nano_usd < 0 || hold.charged_granted_nano_usd < 0 ||
-      hold.charged_granted_nano_usd > hold.charged_nano_usd) {
-    return "negative charge";
-  }
-  if (hold.state != HoldState::kCorrected && hold.charged_nano_usd > hold.authorized_nano_usd) {
-    return "charged above the authorized amount";
-  }
-  if (!hold.candidates.empty()) {
-    const auto index = static_cast<size_t>(hold.candidate);
-    if (index >= hold.candidates.size() || hold.Current() != hold.candidates[index]) {
-      return "the price is of none of the models of the request";
-    }
-  }
-  if (hold.state == HoldState::kOpen) {
-    const bool reopened = before_.hold && before_.hold->state != HoldState::kOpen;
-    return reopened ? "a closed hold was opened again" : "";
-  }
-  const Int128 remainder =
-      hold.CostPicoUsd() - Int128{kPicoPerNano} * (hold.charged_nano_usd + hold.overrun_nano_usd);
-  if (remainder < 0 || remainder >= kPicoPerNano) {
-    return "charge does not match the price of the usage";
-  }
-  return "";
-}
-
-// Double entry: each balance changed by the sum of its entries.
-std::string Batch::BrokenEntryInvariant() const {
-  int64_t paid = 0;
-  int64_t granted = 0;
-  int64_t held = 0;
-  int64_t receivable = 0;
-  for (size_t i = before_.entries; i < out_.entries.size(); ++i) {
-    const Entry& entry = out_.entries[i];
-    if (entry.amount_nano_usd < 0) return "negative entry";
-    const auto net = [&entry](Account account) {
-      return (entry.credit == account ? entry.amount_nano_usd : 0) -
-             (entry.debit == account ? entry.amount_nano_usd : 0);
-    };
-    paid += net(Account::kPaid);
-    granted += net(Account::kGranted);
-    held += net(Account::kHeld);
-    receivable -= net(Account::kReceivable);
-    if (net(Account::kFree) != -net(Account::kHeld)) return "control accounts out of balance";
-  }
-  const Wallet none;
-  const Wallet& was = before_.wallet ? *before_.wallet : none;
-  const Wallet& is = wallet_ ? *wallet_ : none;
-  if (is.paid_nano_usd - was.paid_nano_usd != paid ||
-      is.granted_nano_usd - was.granted_nano_usd != granted ||
-      is.held_nano_usd - was.held_nano_usd != held ||
-      is.receivable_nano_usd - was.receivable_nano_usd != receivable) {
-    return "balances changed without entries";
-  }
-  return "";
 }
 
 void Batch::Undo(const std::string& workspace, const Id& request_id) {
@@ -370,6 +287,14 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
       state_.idempotency_keys.erase(key);
     }
   }
+  if (before_.lease_name) {
+    const std::string key = LeaseKey(*before_.lease_name);
+    if (before_.lease) {
+      state_.leases[key] = std::move(*before_.lease);
+    } else {
+      state_.leases.erase(key);
+    }
+  }
   if (before_.command) {
     const std::string key = CommandKey(workspace, before_.command->command_id);
     state_.commands[key] = std::move(*before_.command);
@@ -399,6 +324,7 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
   out_.resolved_dead_letters.resize(before_.resolved);
   out_.audit_notes.resize(before_.audit_notes);
   out_.idempotency_keys.resize(before_.idempotency);
+  out_.leases.resize(before_.leases);
 }
 
 }  // namespace tollgate::billing

@@ -1,6 +1,7 @@
 // One run of Apply. Internal to this folder: each operation is in the file of its name
 // (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), tries and refusals in
-// attempt.cc, idempotency keys in idempotency.cc, what they share in batch.cc.
+// attempt.cc, idempotency keys in idempotency.cc, leases in lease.cc, what they share in
+// batch.cc, the invariants in invariants.cc.
 #pragma once
 
 #include <string>
@@ -29,6 +30,9 @@ class Batch {
     std::optional<Command> command;
     std::optional<DeadLetter> dead_letter;
     std::unordered_map<std::string, std::optional<IdempotencyKey>> idempotency_keys;
+    std::optional<LeaseName> lease_name;  // an operation changes one at most
+    std::optional<Lease> lease;           // empty: it did not exist
+    size_t leases = 0;
     size_t idempotency = 0;
     size_t entries = 0;
     size_t wallets = 0;
@@ -45,6 +49,8 @@ class Batch {
   };
 
   Reply Execute(const Authorize& authorize);  // authorize.cc
+  // Whether a request of this id may begin.
+  bool IsTimely(const Id& request_id) const;
   // Another authorize of a request that has a hold. granted: the reply but for the amount.
   Reply Repeat(const Authorize& authorize, Hold& hold, Reply granted);
   Reply Execute(const Extend& extend);              // extend.cc
@@ -59,6 +65,38 @@ class Batch {
   Reply Execute(const ResolveDeadLetter& resolve);  // dead_letter.cc
   Reply Execute(const RepairClock& command);        // commands.cc
   Reply Execute(const OpenWallet& command);         // commands.cc
+  Reply Execute(const TakeLease& take);             // lease.cc
+  Reply Execute(const ExpireLease& expire);         // lease.cc
+
+  // The operation, with its admission before it.
+  template <typename Op>
+  Reply Admitted(const Op& op) {
+    if constexpr (requires { op.admission; }) {
+      if (op.admission != nullptr) {
+        if (Reply refused = Admit(*op.admission, op.request_id, op.workspace); !refused.ok) {
+          return refused;
+        }
+      }
+    }
+    return Execute(op);
+  }
+  // lease.cc. Opens the hold of a request that has been admitted, or takes over that of an earlier
+  // try. Ok when it is there.
+  Reply Admit(const Admission& admission, const Id& request_id, const std::string& workspace);
+  Reply AdmitAgain(const Admission& admission, Hold& hold);
+  // The month that an admitted request counts towards.
+  int32_t AdmittedMonth(const Admission& admission) const;
+  // Moves what a request takes out of its lease from held to free; returns how much that is.
+  int64_t TakeFromLease(const Admission& admission);
+  Reply Enlarge(const TakeLease& take);
+  Reply GiveBack(const TakeLease& take);
+  // The rows of wallet_. Null: there is none. A row is saved before it is changed.
+  Lease* FindLease(const LeaseName& name);
+  // Sets both, and what of it the wallet counts.
+  void SetLease(Lease& lease, int64_t granted_nano_usd, int64_t used_nano_usd);
+  // Moves what is left back.
+  void ReturnLease(Lease& lease, int64_t used_nano_usd, const std::string& memo);
+  void RemoveLease(const LeaseName& name);
 
   // idempotency.cc. kNone: the request may run.
   Deny FindIdempotencyConflict(const Authorize& authorize);
@@ -147,6 +185,7 @@ class Batch {
   std::string BrokenInvariant(const Id& request_id) const;
   std::string BrokenHoldInvariant(const Hold& hold) const;
   std::string BrokenEntryInvariant() const;
+  std::string BrokenLeaseInvariant() const;
   void Undo(const std::string& workspace, const Id& request_id);
 
   State& state_;
@@ -159,6 +198,11 @@ class Batch {
   int64_t at_us_ = 0;               // dates its entries; decisions use now_us_
   const Hold* key_hold_ = nullptr;  // the operation's; null: it has none
 };
+
+// authorize.cc: what Authorize and admissions have in common.
+bool IsValid(const Authorize& authorize);
+bool SameBody(const Hold& hold, const Authorize& authorize);
+Hold MakeHold(const Authorize& authorize);
 
 // Whether the settle charges nothing: a request that generated nothing is free.
 bool IsFree(Outcome outcome, const Usage& usage);

@@ -28,7 +28,7 @@ Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t now_us) {
   balance.receivable_nano_usd = wallet.receivable_nano_usd;
   balance.frozen = wallet.frozen;
   balance.cap_nano_usd = wallet.cap_nano_usd;
-  balance.open_holds = wallet.open_holds;
+  balance.open_holds = wallet.open_holds - wallet.leases;
   balance.month = UtcMonth(now_us);
   if (month != nullptr) {
     balance.month_spent_nano_usd = month->spent_nano_usd;
@@ -55,6 +55,7 @@ Applied Batch::Finish() {
   SortUnique(out_.key_months);
   SortUnique(out_.decided_commands);
   SortUnique(out_.idempotency_keys);
+  SortUnique(out_.leases);
   SortUnique(out_.new_holds);
   SortUnique(out_.changed_holds);
   SortUnique(out_.recorded_holds);
@@ -79,7 +80,7 @@ void Batch::Run(const Operation& operation) {
     reply = Refuse(Deny::kUnavailable);
   } else if (wallet_ != nullptr || IsWorkspaceId(workspace) ||
              std::holds_alternative<ResolveDeadLetter>(operation)) {
-    reply = std::visit([this](const auto& op) { return Execute(op); }, operation);
+    reply = std::visit([this](const auto& op) { return Admitted(op); }, operation);
   } else {
     // Only new names are checked: a workspace that has a wallet must always be able to settle. The
     // dead letter of a settle that names no workspace must be resolvable.

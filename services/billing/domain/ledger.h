@@ -23,10 +23,16 @@ struct Policy {
   int64_t id_max_age_us = 7LL * 24 * 3600 * 1'000'000;
   // Tombstones are written for unknown ids up to this age: a delayed authorize arrives sooner.
   int64_t tombstone_max_age_us = 120'000'000;
+  // Of refused requests of a workspace with leases: its requests may be reported after an outage.
+  // As long as a gateway sends a refusal, and some more.
+  int64_t admitted_tombstone_max_age_us = 900'000'000;
   // How long after the end of a month late corrections still count towards it.
   int64_t month_grace_us = 26LL * 3600 * 1'000'000;
   // How long an Idempotency-Key stands for its request.
   int64_t idempotency_us = 24LL * 3600 * 1'000'000;
+  // Leases end so long after they were last renewed; a lessee admits for the first part of it.
+  int64_t lease_ttl_us = 60'000'000;
+  int64_t lease_margin_us = 10'000'000;
   // Corrections above this amount wait for a second person.
   int64_t second_person_above_nano_usd = 100 * kNanoPerUsd;
 };
@@ -55,6 +61,7 @@ struct Applied {
   std::vector<DeadLetter> dead_letters;  // without their numbers; one may be stored already
   std::vector<std::string> resolved_dead_letters;  // DeadLetterKey; must exist
   std::vector<std::string> idempotency_keys;  // IdempotencyRowKey; new or of another request now
+  std::vector<LeaseName> leases;              // changed, or gone from the state
   std::vector<AuditNote> audit_notes;  // of the commands that changed something, in their order
   // Broken invariants: the operation at fault was refused and changed nothing. The caller must
   // raise an alarm for each.
@@ -68,15 +75,18 @@ inline int64_t EntryTime(const Wallet& wallet, int64_t now_us) {
 }
 
 // Applies the operations in order. The state must contain every existing row that they concern:
-// the wallets of their workspaces, the holds, commands and dead letters they name, the months of
-// those holds and of now, and the key months of those holds' keys and of authorizes with a quota,
-// in the months of those holds and of now, which begin with what the key has spent there by the
-// roll-ups where a quota or a late correction may begin them; of authorizes with an idempotency
-// key, and of expired holds that came with one, the row of that key and the hold it names. No other
-// row is read or changed. Everything is decided at now_us, the ledger's time; only the entries are
-// dated by EntryTime.
+// the wallets of their workspaces, the holds, commands and dead letters they name, the leases that
+// they name (LeasesOf), the months of those holds, of admissions and of now, and the key months of
+// those holds' keys and of authorizes with a quota, in the months of those holds and of now, which
+// begin with what the key has spent there by the roll-ups where a quota or a late correction may
+// begin them; of authorizes with an idempotency key, and of expired holds that came with one, the
+// row of that key and the hold it names. No other row is read or changed. Everything is decided at
+// now_us, the ledger's time; only the entries are dated by EntryTime.
 Applied Apply(State& state, std::span<const Operation> operations, int64_t now_us,
               const Policy& policy);
+
+// The leases that an operation reads or changes.
+void AddLeasesOf(const Operation& operation, int64_t now_us, std::vector<LeaseName>& names);
 
 // month is the row of the month of now_us, null when there is none.
 Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t now_us);

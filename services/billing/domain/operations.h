@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,16 @@ struct Authorize {
   bool check_only = false;  // only says whether it would be granted; writes nothing
 };
 
+// How a router has admitted a request from its lease. An operation that carries it opens the hold
+// first, unless it is there. What neither the lease nor credit covers is overrun once it is
+// charged: the request has run already.
+struct Admission {
+  Authorize authorize;  // of one model, without a quota, an idempotency key and check_only
+  std::string lessee;
+  int32_t month = 0;  // of the lease
+  int64_t authorized_nano_usd = 0;
+};
+
 // Raises the authorized amount of an open hold. Also a heartbeat.
 struct Extend {
   Id request_id;
@@ -47,6 +58,7 @@ struct Extend {
   Usage usage;
   int64_t authorized_total_nano_usd = 0;
   int32_t attempt = 0;
+  std::shared_ptr<const Admission> admission = nullptr;  // of a request that has one
 };
 
 // Reports progress and postpones the expiry of an open hold.
@@ -56,6 +68,7 @@ struct Heartbeat {
   int64_t sequence = 0;
   Usage usage;
   int32_t attempt = 0;
+  std::shared_ptr<const Admission> admission = nullptr;  // of a request that has one
 };
 
 // Closes a hold: charges the cost of the usage and releases the rest.
@@ -70,6 +83,7 @@ struct Settle {
   std::string engine;
   int64_t first_token_us = 0;
   int32_t attempt = 0;
+  std::shared_ptr<const Admission> admission = nullptr;  // of a request that has one
 };
 
 // Closes a hold without a charge. refused: the caller's answer was an error, so a charge that was
@@ -165,14 +179,32 @@ struct ResolveDeadLetter {
   std::string call_id = {};
 };
 
-using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
-                               SetCap, Correct, Decide, RepairClock, ResolveDeadLetter, OpenWallet>;
+// Enlarges and renews a lease, or gives its rest back.
+struct TakeLease {
+  std::string workspace;
+  std::string lessee;
+  int32_t month = 0;  // of the lease that the lessee has; 0: none
+  // By all requests that it has admitted from it, also those that the ledger does not know yet.
+  int64_t used_nano_usd = 0;
+  int64_t wanted_nano_usd = 0;  // beyond that; 0: gives back
+};
+
+// Closes a lease whose time is over. The ledger submits it to itself.
+struct ExpireLease {
+  std::string workspace;
+  std::string lessee;
+  int32_t month = 0;
+};
+
+using Operation =
+    std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit, SetCap, Correct,
+                 Decide, RepairClock, ResolveDeadLetter, OpenWallet, TakeLease, ExpireLease>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize",  "extend",  "heartbeat", "settle", "void",         "expire",
-    "add_credit", "set_cap", "correct",   "decide", "repair_clock", "resolve_dead_letter",
-    "open_wallet"};
+    "authorize",   "extend",     "heartbeat",   "settle", "void",         "expire",
+    "add_credit",  "set_cap",    "correct",     "decide", "repair_clock", "resolve_dead_letter",
+    "open_wallet", "take_lease", "expire_lease"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);
@@ -204,6 +236,19 @@ inline std::string_view CommandIdOf(const Operation& operation) {
       operation);
 }
 
+// Null: it carries none.
+inline const Admission* AdmissionOf(const Operation& operation) {
+  return std::visit(
+      [](const auto& op) -> const Admission* {
+        if constexpr (requires { op.admission; }) {
+          return op.admission.get();
+        } else {
+          return nullptr;
+        }
+      },
+      operation);
+}
+
 inline bool IsAuthorize(const Operation& operation) {
   return std::holds_alternative<Authorize>(operation);
 }
@@ -211,6 +256,7 @@ inline bool IsAuthorize(const Operation& operation) {
 // Whether the operation must not run once its caller was told that it failed: its hold would be
 // unused, or its money would move after all. Operations that release or settle always run.
 inline bool EndsWithItsCall(const Operation& operation) {
+  if (const auto* take = std::get_if<TakeLease>(&operation)) return take->wanted_nano_usd > 0;
   return IsAuthorize(operation) || !CommandIdOf(operation).empty();
 }
 

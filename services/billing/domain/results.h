@@ -41,6 +41,8 @@ inline constexpr std::array<Set, std::variant_size_v<Operation>> kPossible = {
     SetOf({Deny::kIdReuse}),                                           // repair_clock
     SetOf({Deny::kIdReuse, Deny::kClosed, Deny::kUnknownDeadLetter}),  // resolve_dead_letter
     SetOf({}),                                                         // open_wallet
+    SetOf({Deny::kNoLease, Deny::kFrozen, Deny::kFrozenByCheck}),      // take_lease
+    SetOf({}),                                                         // expire_lease
 };
 
 }  // namespace results_internal

@@ -6,6 +6,11 @@ std::string MonthKey(const std::string& workspace, int32_t month) {
   return workspace + ':' + std::to_string(month);
 }
 
+std::string LeaseKey(const LeaseName& name) {
+  // Unambiguous: neither the name of a workspace nor a month contains a colon.
+  return name.workspace + ':' + std::to_string(name.month) + ':' + name.lessee;
+}
+
 std::string KeyMonthKey(const std::string& workspace, const std::string& key_id, int32_t month) {
   // Unambiguous: neither the name of a workspace nor a month contains a colon.
   return workspace + ':' + std::to_string(month) + ':' + key_id;
@@ -122,6 +127,10 @@ std::string_view EntryKindName(EntryKind kind) {
       return "cap_change";
     case EntryKind::kClockRepair:
       return "clock_repair";
+    case EntryKind::kLeaseGrant:
+      return "lease_grant";
+    case EntryKind::kLeaseReturn:
+      return "lease_return";
     case EntryKind::kRefund:
       return "refund";
     case EntryKind::kCreditAdjustment:

@@ -12,6 +12,8 @@
 #include "common/base/id.h"
 #include "common/money/money.h"
 #include "services/billing/domain/candidate.h"
+#include "services/billing/domain/entry.h"
+#include "services/billing/domain/lease.h"
 
 namespace tollgate::billing {
 
@@ -41,6 +43,7 @@ enum class Deny : uint8_t {
   kSamePerson = 11,        // who asked for a correction may not approve it
   kUnknownDeadLetter = 12,
   kUnavailable = 13,  // nothing is decided: ask again under the same id
+  kNoLease = 14,      // of TakeLease: the workspace has no leases at the moment
   // The Idempotency-Key was used within a day by another request (decision 59):
   kIdempotencyBody = 20,     // with another body
   kIdempotencyRunning = 21,  // that is still running
@@ -102,7 +105,11 @@ struct Wallet {
   // What a chargeback took beyond the credit that was available. It is paid as soon as paid credit
   // is available: while it is above zero, all paid credit is held.
   int64_t receivable_nano_usd = 0;
+  // Open holds, and leases that reserve something: versions without leases take a wallet that holds
+  // something without any for broken.
   int64_t open_holds = 0;
+  int64_t leased_nano_usd = 0;          // the part of held that leases reserve
+  int64_t leases = 0;                   // that reserve something
   std::optional<int64_t> cap_nano_usd;  // per UTC month
   Freeze frozen = Freeze::kNone;
   // The newest entry of this workspace's hash chain (docs/adr/0003).
@@ -197,87 +204,6 @@ struct Hold {
   void Ask(int32_t index);
 };
 
-// Accounts of one workspace. free and held are a pair of control accounts: their sum is always
-// zero, and held is the part of the posted credit that open holds reserve.
-enum class Account : uint8_t {
-  kControl = 0,  // for entries without an amount
-  kFunding = 1,
-  kPromo = 2,
-  kPaid = 3,
-  kGranted = 4,
-  kFree = 5,
-  kHeld = 6,
-  kRevenue = 7,
-  kOverrun = 8,
-  kReceivable = 9,
-  kChargeback = 10,
-  kWriteOff = 11,
-  kAdjustment = 12,
-};
-std::string_view AccountName(Account account);
-
-enum class EntryKind : uint8_t {
-  kTopup = 1,
-  kGrant = 2,
-  kHold = 3,
-  kExtend = 4,
-  // Terminal entries: exactly one per hold, of the whole authorized amount, from held to free.
-  kSettle = 5,
-  kVoid = 6,
-  kExpireCharge = 7,
-  kExpireVoid = 8,
-  // Follow the terminal entry of their hold.
-  kCharge = 9,
-  kOverrun = 10,
-  kLateCorrection = 11,
-  kCapChange = 12,
-  // Sets the workspace's clock back: the only entry that may be older than the one before it.
-  kClockRepair = 14,
-  // Corrections (commands.cc, corrections.cc). Nothing is ever edited.
-  kRefund = 20,
-  kCreditAdjustment = 21,
-  kDebitAdjustment = 22,
-  kFreeze = 23,
-  kUnfreeze = 24,
-  kChargeback = 25,
-  kChargebackWon = 26,
-  kWriteOff = 27,
-  kReceivablePaid = 28,
-  kCorrectionRequested = 29,  // waits for a second person
-  kCorrectionRejected = 30,
-  kRefundFailed = 31,  // the provider could not pay a refund out: gives the credit back
-  kDeadLetterResolved = 60,
-};
-std::string_view EntryKindName(EntryKind kind);
-inline bool IsTerminal(EntryKind kind) {
-  return kind >= EntryKind::kSettle && kind <= EntryKind::kExpireVoid;
-}
-// Entries that name their request by its 16 bytes; the others name a command, or a request in
-// hexadecimal digits.
-inline bool IsRequestEntry(EntryKind kind) {
-  return (kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection) ||
-         kind == EntryKind::kDeadLetterResolved;
-}
-
-// Moves the amount from the debit account to the credit account. Immutable once written.
-struct Entry {
-  std::string workspace;
-  int64_t sequence = 0;  // gapless within the workspace, from 1
-  EntryKind kind = EntryKind::kCapChange;
-  std::string request;  // 16 bytes of the request id, or the id of the command (IsRequestEntry)
-  Account debit = Account::kControl;
-  Account credit = Account::kControl;
-  int64_t amount_nano_usd = 0;
-  int32_t month = 0;
-  int64_t at_us = 0;
-  std::string memo;
-  // SHA-256 of what the entry is about, 32 bytes: for a hold's first entry the body of the
-  // authorize, for its closing entries usage and outcome, for commands their values (chain.h).
-  // Empty in entries of older versions and where there is nothing more to say.
-  std::string detail;
-  std::string hash;  // SHA-256 over the previous hash and everything above
-};
-
 // The numbers are those of the database.
 enum class CommandKind : uint8_t {
   kAddCredit = 6,
@@ -367,6 +293,7 @@ struct Reply {
   int64_t moved_back_us = 0;                           // RepairClock only
   Balance balance;                                     // commands only
   CommandState command_state = CommandState::kPosted;  // commands only
+  LeaseTerms lease;                                    // TakeLease only
   friend bool operator==(const Reply&, const Reply&) = default;
 };
 
@@ -412,6 +339,7 @@ struct State {
   std::unordered_map<std::string, Command> commands;                 // by CommandKey
   std::unordered_map<std::string, DeadLetter> dead_letters;          // by DeadLetterKey
   std::unordered_map<std::string, IdempotencyKey> idempotency_keys;  // by IdempotencyRowKey
+  std::unordered_map<std::string, Lease> leases;                     // by LeaseKey
   // Workspaces whose wallet disagrees with their entries: nothing of them may be written.
   std::unordered_map<std::string, std::string> broken;  // why, by workspace
 };

@@ -23,7 +23,10 @@ Reply Batch::Execute(const Void& op) {
   // Where a delayed authorize would be refused, or is not to be expected any more, nothing is
   // written: callers without credit and outages must not fill the table. Should one come after all,
   // its hold expires without a charge.
-  if (!wallet_ || wallet_->posted_nano_usd() <= 0 || age_us > policy_.tombstone_max_age_us) {
+  const bool may_be_admitted = wallet_ && wallet_->leases > 0 && op.refused;
+  const int64_t max_age_us =
+      may_be_admitted ? policy_.admitted_tombstone_max_age_us : policy_.tombstone_max_age_us;
+  if (!wallet_ || wallet_->posted_nano_usd() <= 0 || age_us > max_age_us) {
     Reply nothing_held;
     nothing_held.ok = true;
     return nothing_held;

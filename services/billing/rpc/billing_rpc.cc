@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "common/rpc/call_stream_server.h"
@@ -37,6 +38,51 @@ std::vector<Operation> ToOperations(const Items& items) {
   return operations;
 }
 
+// Which of the authorizations are of workspaces with leases; empty when none is, and for other
+// calls. Asked before they are submitted: the items may be gone afterwards.
+template <typename Items>
+std::vector<bool> FindLeases(const LedgerService& ledger, const Items& items) {
+  std::vector<bool> found;
+  if constexpr (std::is_same_v<typename Items::value_type, v1::AuthorizeItem>) {
+    for (int i = 0; i < items.size(); ++i) {
+      if (!ledger.HasLeases(items[i].workspace_id())) continue;
+      found.resize(static_cast<size_t>(items.size()));
+      found[static_cast<size_t>(i)] = true;
+    }
+  }
+  return found;
+}
+
+template <typename Response>
+void FromReplies(const std::vector<Reply>& replies, const std::vector<bool>& leases,
+                 Response& response) {
+  for (const Reply& reply : replies) FromReply(reply, *response.add_results());
+  if constexpr (std::is_same_v<Response, v1::AuthorizeResponse>) {
+    for (size_t i = 0; i < leases.size(); ++i) {
+      auto& result = *response.mutable_results(static_cast<int>(i));
+      result.set_lease(leases[i] && result.granted());
+    }
+  }
+}
+
+// Answers with the lease, or without one when the workspace has none. A lease that is given back is
+// always taken.
+void RunLease(LedgerService& ledger, const v1::TakeLeaseRequest& request,
+              std::function<void(Result<v1::TakeLeaseResponse>)> done) {
+  v1::TakeLeaseResponse response;
+  if (request.wanted_nano_usd() > 0 && !ledger.HasLeases(request.workspace_id())) {
+    response.set_denied_by(v1::DENY_REASON_NO_LEASE);
+    return done(std::move(response));
+  }
+  ledger.Submit({ToOperation(request)},
+                [done = std::move(done)](Result<std::vector<Reply>> replies) {
+                  if (!replies.ok()) return done(Fail{std::move(replies).error()});
+                  v1::TakeLeaseResponse response;
+                  FromReply(replies->front(), response);
+                  done(std::move(response));
+                });
+}
+
 // Answers a call with the results of its operations, in their order. The response lives until
 // done.
 template <typename Items, typename Response, typename Done>
@@ -45,13 +91,14 @@ void RunItems(LedgerService& ledger, const Items& items, Response& response,
   if (items.size() > kMaxOperations) {
     return done(rpc::ToStatus(BadRequest("too many operations in one call").error));
   }
-  ledger.Submit(ToOperations(items), [&response, spans = std::move(spans),
-                                      done = std::move(done)](Result<std::vector<Reply>> replies) {
-    EndCall(spans, replies.ok() ? "" : replies.error().row().name);
-    if (!replies.ok()) return done(rpc::ToStatus(replies.error()));
-    for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
-    done(grpc::Status::OK);
-  });
+  ledger.Submit(ToOperations(items),
+                [&response, spans = std::move(spans), leases = FindLeases(ledger, items),
+                 done = std::move(done)](Result<std::vector<Reply>> replies) {
+                  EndCall(spans, replies.ok() ? "" : replies.error().row().name);
+                  if (!replies.ok()) return done(rpc::ToStatus(replies.error()));
+                  FromReplies(*replies, leases, response);
+                  done(grpc::Status::OK);
+                });
 }
 
 template <typename Items, typename Response>
@@ -131,6 +178,16 @@ class MeteringRpc : public v1::MeteringService::CallbackService {
   grpc::ServerBidiReactor<v1::MeterCallsRequest, v1::MeterCallsResponse>* MeterCalls(
       CallbackServerContext*) override {
     return meters_.Open();
+  }
+  ServerUnaryReactor* TakeLease(CallbackServerContext* context, const v1::TakeLeaseRequest* request,
+                                v1::TakeLeaseResponse* response) override {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    RunLease(ledger_, *request, [reactor, response](Result<v1::TakeLeaseResponse> result) {
+      if (!result.ok()) return reactor->Finish(rpc::ToStatus(result.error()));
+      *response = std::move(*result);
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
   }
 
  private:
@@ -261,11 +318,12 @@ template <typename Response, typename Items>
 void RunDirect(LedgerService& ledger, const Items& items,
                std::function<void(Result<Response>)> done, tracing::CallSpansPtr spans = nullptr) {
   ledger.Submit(ToOperations(items),
-                [done = std::move(done), spans](Result<std::vector<Reply>> replies) {
+                [done = std::move(done), spans,
+                 leases = FindLeases(ledger, items)](Result<std::vector<Reply>> replies) {
                   EndCall(spans, replies.ok() ? "" : replies.error().row().name);
                   if (!replies.ok()) return done(Fail{std::move(replies).error()});
                   Response response;
-                  for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
+                  FromReplies(*replies, leases, response);
                   done(std::move(response));
                 });
 }
@@ -283,6 +341,9 @@ void OfferDirect(LedgerService& ledger, DirectServices& direct) {
   direct.meter = [&ledger](const v1::MeterRequest& request, auto done) {
     RunDirect<v1::MeterResponse>(ledger, request.ops(), std::move(done),
                                  tracing::BeginCall(kMeter, request.ops()));
+  };
+  direct.take_lease = [&ledger](const v1::TakeLeaseRequest& request, auto done) {
+    RunLease(ledger, request, std::move(done));
   };
 }
 

@@ -18,6 +18,7 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     // Heartbeats, extensions and settlements, also those of its outbox after a restart.
     {"tollgate.billing.v1.MeteringService/Meter", rpc::kInferenceRouter},
     {"tollgate.billing.v1.MeteringService/MeterCalls", rpc::kInferenceRouter},
+    {"tollgate.billing.v1.MeteringService/TakeLease", rpc::kInferenceRouter},
 };
 
 // What another service may call at the admin address.

@@ -36,9 +36,7 @@ void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
   into.set_charged_nano_usd(bucket.charged_nano_usd);
 }
 
-}  // namespace
-
-Operation ToOperation(const v1::AuthorizeItem& item) {
+Authorize ToAuthorize(const v1::AuthorizeItem& item) {
   Authorize authorize;
   authorize.request_id = ToId(item.request_id());
   authorize.workspace = item.workspace_id();
@@ -67,6 +65,18 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   return authorize;
 }
 
+// Null: the operation has none.
+std::shared_ptr<const Admission> ToAdmission(const v1::MeterOp& meter) {
+  if (!meter.has_admission()) return nullptr;
+  const v1::Admission& from = meter.admission();
+  return std::make_shared<const Admission>(
+      Admission{ToAuthorize(from.item()), from.lessee(), from.month(), from.authorized_nano_usd()});
+}
+
+}  // namespace
+
+Operation ToOperation(const v1::AuthorizeItem& item) { return ToAuthorize(item); }
+
 Operation ToOperation(const v1::VoidItem& item) {
   return Void{ToId(item.request_id()), item.workspace_id(), item.reason(), item.refused()};
 }
@@ -80,10 +90,15 @@ Operation ToOperation(const v1::MeterOp& meter) {
                     meter.sequence(),
                     ToUsage(meter.extend().usage()),
                     meter.extend().authorized_total_nano_usd(),
-                    meter.attempt()};
+                    meter.attempt(),
+                    ToAdmission(meter)};
     case v1::MeterOp::kHeartbeat:
-      return Heartbeat{id, meter.workspace_id(), meter.sequence(),
-                       ToUsage(meter.heartbeat().usage()), meter.attempt()};
+      return Heartbeat{id,
+                       meter.workspace_id(),
+                       meter.sequence(),
+                       ToUsage(meter.heartbeat().usage()),
+                       meter.attempt(),
+                       ToAdmission(meter)};
     case v1::MeterOp::kSettle: {
       const v1::SettleOp& op = meter.settle();
       Settle settle;
@@ -97,6 +112,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
       settle.engine = op.engine_id();
       settle.attempt = meter.attempt();
       settle.first_token_us = op.first_token_us();
+      settle.admission = ToAdmission(meter);
       return settle;
     }
     case v1::MeterOp::OP_NOT_SET:
@@ -104,6 +120,11 @@ Operation ToOperation(const v1::MeterOp& meter) {
   }
   // The empty id is refused as invalid.
   return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage(), 0};
+}
+
+Operation ToOperation(const v1::TakeLeaseRequest& request) {
+  return TakeLease{request.workspace_id(), request.lessee(), request.month(),
+                   request.used_nano_usd(), request.wanted_nano_usd()};
 }
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into) {
@@ -119,6 +140,14 @@ void FromReply(const Reply& reply, v1::MeterResult& into) {
   into.set_denied_by(static_cast<v1::DenyReason>(reply.denied_by));
   into.set_authorized_nano_usd(reply.authorized_nano_usd);
   into.set_charged_nano_usd(reply.charged_nano_usd);
+}
+
+void FromReply(const Reply& reply, v1::TakeLeaseResponse& into) {
+  into.set_denied_by(static_cast<v1::DenyReason>(reply.denied_by));
+  into.set_month(reply.lease.month);
+  into.set_granted_nano_usd(reply.lease.granted_nano_usd);
+  into.set_valid_ms(reply.lease.valid_ms);
+  into.set_recalled(reply.lease.recalled);
 }
 
 void FromBalance(const Balance& balance, v1::Balance& into) {

@@ -4,6 +4,7 @@
 #include "services/billing/storage/archive_tables.h"
 #include "services/billing/storage/candidates.h"
 #include "services/billing/storage/idempotency_table.h"
+#include "services/billing/storage/leases.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
 
@@ -391,20 +392,18 @@ sql::SqlResult<void> ShardRows(sql::Connection& db) {
   return db.ExecuteScript(script);
 }
 
+std::string With(std::string_view script, std::string_view name, std::string_view text) {
+  std::string made(script);
+  Replace(made, name, text);
+  return made;
+}
+
 }  // namespace
 
 std::span<const sql::Migration> Migrations() {
-  static const std::string second = [] {
-    std::string script(kSecond);
-    Replace(script, "{roll_up}", kRollUp);
-    return script;
-  }();
+  static const std::string second = With(kSecond, "{roll_up}", kRollUp);
   // The version before writes nothing here: they are made from its entries when billing runs.
-  static const std::string roll_ups = [] {
-    std::string script(kRollUpTables);
-    Replace(script, "{workspace_roll_up}", kWorkspaceRollUp);
-    return script;
-  }();
+  static const std::string roll_ups = With(kRollUpTables, "{workspace_roll_up}", kWorkspaceRollUp);
   static const sql::Migration migrations[] = {
       {1, "ledger", kFirst},
       {2, "shards, partitions, roll-ups, corrections", second, ShardRows},
@@ -412,7 +411,8 @@ std::span<const sql::Migration> Migrations() {
       {4, "idempotency keys", kIdempotencyTable},
       {5, "runs of the archive, frozen wallets", kArchiveRuns},
       {6, "fall-back models", kCandidateColumns},
-      {7, "roll-ups that follow the entries", roll_ups}};
+      {7, "roll-ups that follow the entries", roll_ups},
+      {8, "leases", kLeaseTable}};
   return migrations;
 }
 

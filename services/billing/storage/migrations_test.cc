@@ -113,7 +113,7 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   // Back to an empty database with the first version's tables.
   for (const char* table : {"wallet", "cap_month", "key_month", "hold", "entry", "command",
                             "usage_record", "usage_quarter", "usage_day", "dead_letter", "archive",
-                            "archive_workspace", "archive_run", "idempotency"}) {
+                            "archive_workspace", "archive_run", "idempotency", "lease"}) {
     Must("DROP TABLE " + std::string(table), {});
   }
   for (const std::string_view table : kRollUpNames) Must("DROP TABLE " + std::string(table), {});

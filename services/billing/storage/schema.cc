@@ -55,6 +55,8 @@ Wallet ReadWallet(const sql::Row& row) {
   wallet.sequence = read.Int();
   wallet.head = read.Text();
   wallet.clock_us = read.Int();
+  wallet.leased_nano_usd = read.Int();
+  wallet.leases = read.Int();
   return wallet;
 }
 
@@ -157,10 +159,10 @@ std::string_view Cells::Keep(std::string text) {
 }
 
 void Cells::Add(const Wallet& w) {
-  cells_.insert(cells_.end(),
-                {LedgerShard(w.workspace), w.workspace, w.paid_nano_usd, w.granted_nano_usd,
-                 w.held_nano_usd, w.receivable_nano_usd, w.open_holds, w.cap_nano_usd,
-                 static_cast<int>(w.frozen), w.sequence, sql::Param::Blob(w.head), w.clock_us});
+  cells_.insert(cells_.end(), {LedgerShard(w.workspace), w.workspace, w.paid_nano_usd,
+                               w.granted_nano_usd, w.held_nano_usd, w.receivable_nano_usd,
+                               w.open_holds, w.cap_nano_usd, static_cast<int>(w.frozen), w.sequence,
+                               sql::Param::Blob(w.head), w.clock_us, w.leased_nano_usd, w.leases});
 }
 
 void Cells::Add(const Month& m) {

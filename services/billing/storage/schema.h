@@ -15,8 +15,8 @@ std::span<const sql::Migration> Migrations();
 // Column lists for SELECT and INSERT, and how many columns they have.
 inline constexpr std::string_view kWalletColumns =
     "shard, workspace, paid, granted, held, receivable, open_holds, cap, frozen, sequence, head, "
-    "clock_us";
-inline constexpr int kWalletCount = 12;
+    "clock_us, leased, leases";
+inline constexpr int kWalletCount = 14;
 inline constexpr std::string_view kMonthColumns = "shard, workspace, month, spent, held";
 inline constexpr int kMonthCount = 5;
 inline constexpr std::string_view kKeyMonthColumns = "shard, workspace, key_id, month, spent, held";

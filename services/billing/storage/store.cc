@@ -10,6 +10,8 @@
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
+#include "services/billing/storage/key_months.h"
+#include "services/billing/storage/leases.h"
 #include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verifications.h"
@@ -25,13 +27,6 @@ using KeyColumn = sql::Connection::KeyColumn;
 constexpr KeyColumn kShard = {"shard", Param::Kind::kInt};
 constexpr KeyColumn kWorkspace = {"workspace", Param::Kind::kText};
 constexpr KeyColumn kMonth = {"month", Param::Kind::kInt};
-constexpr KeyColumn kKeyId = {"key_id", Param::Kind::kText};
-
-template <typename T>
-void SortUnique(std::vector<T>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
 
 SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> operations,
                             State& state) {
@@ -81,8 +76,9 @@ SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operat
   return LoadHolds(db, keys, state);
 }
 
-// The months that operations on these wallets and holds may move.
-SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
+// The months that operations on these wallets, holds and leases may move.
+SqlResult<void> LoadMonths(sql::Connection& db, std::span<const LeaseName> leases, int64_t now_us,
+                           State& state) {
   std::vector<std::pair<std::string_view, int32_t>> months;
   for (const auto& [name, wallet] : state.wallets) {
     months.emplace_back(name, UtcMonth(now_us));
@@ -90,6 +86,7 @@ SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
   for (const auto& [id, hold] : state.holds) {
     if (!hold.tombstone()) months.emplace_back(hold.workspace, hold.month);
   }
+  for (const LeaseName& lease : leases) months.emplace_back(lease.workspace, lease.month);
   SortUnique(months);
   std::vector<Param> keys;
   for (const auto& [name, month] : months) {
@@ -102,98 +99,6 @@ SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
     std::string key = MonthKey(month.workspace, month.month);
     state.months.emplace(std::move(key), std::move(month));
   });
-}
-
-// What the key has spent in a month, from the roll-ups.
-SqlResult<void> StartKeyMonth(sql::Connection& db, const std::string& workspace,
-                              const std::string& key_id, int32_t month, State& state) {
-  KeyMonth row{workspace, key_id, month};
-  auto read = db.Query(
-      "SELECT CAST(coalesce(sum(charged), 0) AS BIGINT) FROM usage_day WHERE shard = $1"
-      " AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5",
-      {LedgerShard(workspace), workspace, key_id, UtcDay(UtcMonthStartUs(month)),
-       UtcDay(UtcMonthStartUs(month % 100 == 12 ? month + 89 : month + 1))},
-      [&](const Row& sum) { row.spent_nano_usd = sum.Int(0); });
-  if (!read.ok()) return read;
-  state.key_months.emplace(KeyMonthKey(workspace, key_id, month), std::move(row));
-  return {};
-}
-
-struct WantedKeyMonth {
-  std::string_view workspace;
-  std::string_view key_id;
-  int32_t month = 0;
-  auto operator<=>(const WantedKeyMonth&) const = default;
-};
-
-// Rows that may begin: with the first request that has a quota, or with a correction of a request
-// of another month, which may still be open before this batch.
-std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operations,
-                                               int64_t now_us, const State& state) {
-  std::vector<WantedKeyMonth> beginning;
-  const int32_t month_now = UtcMonth(now_us);
-  for (const Operation& op : operations) {
-    const auto* authorize = std::get_if<Authorize>(&op);
-    if (authorize == nullptr || !authorize->key_quota_nano_usd) continue;
-    beginning.push_back({authorize->workspace, authorize->key_id, month_now});
-  }
-  for (const auto& [id, hold] : state.holds) {
-    if (hold.tombstone() || hold.month == month_now) continue;
-    beginning.push_back({hold.workspace, hold.key_id, month_now});
-  }
-  SortUnique(beginning);
-  return beginning;
-}
-
-// Of requests that begin and go on in this batch: their holds are not in the database yet.
-std::vector<WantedKeyMonth> KeyMonthsOfNewHolds(std::span<const Operation> operations,
-                                                int64_t now_us) {
-  std::vector<WantedKeyMonth> wanted;
-  std::map<Id, const Authorize*> begun;
-  for (const Operation& op : operations) {
-    if (const auto* authorize = std::get_if<Authorize>(&op)) {
-      begun.emplace(authorize->request_id, authorize);
-    } else if (const auto of = begun.find(RequestIdOf(op)); of != begun.end()) {
-      wanted.push_back({of->second->workspace, of->second->key_id, UtcMonth(now_us)});
-    }
-  }
-  return wanted;
-}
-
-SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> operations,
-                              std::span<const WantedKeyMonth> beginning, int64_t now_us,
-                              State& state) {
-  std::vector<WantedKeyMonth> wanted = KeyMonthsOfNewHolds(operations, now_us);
-  wanted.insert(wanted.end(), beginning.begin(), beginning.end());
-  for (const auto& [id, hold] : state.holds) {
-    if (hold.tombstone()) continue;
-    wanted.push_back({hold.workspace, hold.key_id, hold.month});
-    wanted.push_back({hold.workspace, hold.key_id, UtcMonth(now_us)});
-  }
-  SortUnique(wanted);
-  std::vector<Param> keys;
-  for (const WantedKeyMonth& row : wanted) {
-    keys.insert(keys.end(), {LedgerShard(row.workspace), row.workspace, row.key_id, row.month});
-  }
-  static const std::string kHead = Select(kKeyMonthColumns, "key_month");
-  static constexpr KeyColumn kKey[] = {kShard, kWorkspace, kKeyId, kMonth};
-  return db.QueryKeys(kHead, kKey, keys, "", [&state](const Row& row) {
-    KeyMonth month = ReadKeyMonth(row);
-    std::string key = KeyMonthKey(month.workspace, month.key_id, month.month);
-    state.key_months.emplace(std::move(key), std::move(month));
-  });
-}
-
-SqlResult<void> StartKeyMonths(sql::Connection& db, std::span<const WantedKeyMonth> beginning,
-                               State& state) {
-  for (const WantedKeyMonth& row : beginning) {
-    const std::string workspace(row.workspace);
-    const std::string key_id(row.key_id);
-    if (state.key_months.contains(KeyMonthKey(workspace, key_id, row.month))) continue;
-    auto read = StartKeyMonth(db, workspace, key_id, row.month, state);
-    if (!read.ok()) return read;
-  }
-  return {};
 }
 
 SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Operation> operations,
@@ -225,13 +130,15 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
   // later statements see all that earlier lock holders have committed.
   if (auto done = LoadWallets(db, operations, state); !done.ok()) return done;
   if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
+  const std::vector<LeaseName> leases = LeasesOf(operations, now_us);
+  if (auto done = LoadLeases(db, leases, state); !done.ok()) return done;
   if (auto done = LoadDeadLetters(db, operations, state); !done.ok()) return done;
   if (auto done = LoadCommands(db, operations, state); !done.ok()) return done;
   if (auto done = db.Flush(); !done.ok()) return done;
   // What else is needed depends on the wallets and holds.
   const std::vector<WantedKeyMonth> beginning = BeginningKeyMonths(operations, now_us, state);
   db.Pipeline();
-  if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
+  if (auto done = LoadMonths(db, leases, now_us, state); !done.ok()) return done;
   if (auto done = LoadKeyMonths(db, operations, beginning, now_us, state); !done.ok()) return done;
   if (auto done = db.Flush(); !done.ok()) return done;
   if (auto done = StartKeyMonths(db, beginning, state); !done.ok()) return done;
@@ -309,7 +216,8 @@ SqlResult<void> SaveWallets(sql::Connection& db, const State& state, const Appli
   static const std::string kHead = Insert(kWalletColumns, "wallet");
   static const std::string kUpdate =
       Update("shard, workspace",
-             "paid, granted, held, receivable, open_holds, cap, frozen, sequence, head, clock_us");
+             "paid, granted, held, receivable, open_holds, cap, frozen, sequence, head, "
+             "clock_us, leased, leases");
   Cells fresh(applied.new_wallets.size(), kWalletCount);
   Cells changed(applied.wallets.size(), kWalletCount);
   for (const std::string& key : applied.wallets) {
@@ -354,6 +262,7 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   if (auto done = SaveDeadLetters(db, state, applied); !done.ok()) return done;
   if (auto done = SaveHolds(db, state, applied); !done.ok()) return done;
   if (auto done = SaveIdempotencyKeys(db, state, applied); !done.ok()) return done;
+  if (auto done = SaveLeases(db, state, applied); !done.ok()) return done;
   if (auto done = SaveRollUps(db, applied.usage_changes); !done.ok()) return done;
   Cells months(applied.months.size(), kMonthCount);
   for (const std::string& key : applied.months) months.Add(state.months.at(key));

@@ -16,7 +16,7 @@ namespace {
 using StoreTest = LedgerDatabaseTest;
 
 TEST_P(StoreTest, RepliesAndEntriesEqualThoseOfApply) {
-  History history(4711);
+  History history(4711, /*with_leases=*/true);
   State state;
   int64_t operations = 0;
   while (operations < 4000) {

@@ -161,6 +161,8 @@ SqlResult<void> EntryCheck::CheckEntry(const Entry& entry) {
   AddFlags(entry);
   if (of_request) {
     AddToHold(entry, name);
+  } else if (IsLeaseKind(entry.kind)) {
+    AddToLease(entry, name);
   } else if (!is_note) {
     AddToCommand(entry, name);
   }
@@ -300,6 +302,14 @@ void EntryCheck::AddToHold(const Entry& entry, const std::string& name) {
   }
   if (hold.terminals > 1) findings_.Report(name + " closes a hold a second time");
   if (!late && hold.charged > hold.authorized) findings_.Report(name + " charges too much");
+}
+
+void EntryCheck::AddToLease(const Entry& entry, const std::string& name) {
+  const auto lease = state_.leases.try_emplace(LesseeKey(entry.request, entry.month)).first;
+  lease->second +=
+      entry.kind == EntryKind::kLeaseGrant ? entry.amount_nano_usd : -entry.amount_nano_usd;
+  if (lease->second < 0) findings_.Report(name + " takes more out of a lease than it reserves");
+  if (lease->second == 0) state_.leases.erase(lease);
 }
 
 void EntryCheck::AddToCommand(const Entry& entry, const std::string& name) {

@@ -29,6 +29,7 @@ class EntryCheck {
   void CheckShape(const Entry& entry, const std::string& name);
   void AddToBalances(const Entry& entry, const std::string& name);
   void AddToHold(const Entry& entry, const std::string& name);
+  void AddToLease(const Entry& entry, const std::string& name);
   void AddToCommand(const Entry& entry, const std::string& name);
   void AddFlags(const Entry& entry);
   // Holds that expired too long ago to be corrected.

@@ -13,9 +13,14 @@ bool IsRequestKind(EntryKind kind) {
   return kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection;
 }
 
+bool IsLeaseKind(EntryKind kind) {
+  return kind == EntryKind::kLeaseGrant || kind == EntryKind::kLeaseReturn;
+}
+
 bool IsNote(const Entry& entry) {
   // What is owed is paid, and the dispute ended, by whatever makes credit available.
-  return entry.kind == EntryKind::kDeadLetterResolved || entry.kind == EntryKind::kReceivablePaid ||
+  return IsLeaseKind(entry.kind) || entry.kind == EntryKind::kDeadLetterResolved ||
+         entry.kind == EntryKind::kReceivablePaid ||
          (entry.kind == EntryKind::kUnfreeze && entry.detail.empty());
 }
 
@@ -28,11 +33,13 @@ bool MayMove(EntryKind kind, Account debit, Account credit) {
       return is(Account::kPromo, Account::kGranted);
     case EntryKind::kHold:
     case EntryKind::kExtend:
+    case EntryKind::kLeaseGrant:
       return is(Account::kFree, Account::kHeld);
     case EntryKind::kSettle:
     case EntryKind::kVoid:
     case EntryKind::kExpireCharge:
     case EntryKind::kExpireVoid:
+    case EntryKind::kLeaseReturn:
       return is(Account::kHeld, Account::kFree);
     case EntryKind::kCharge:
       return IsPosted(debit) && credit == Account::kRevenue;
@@ -68,6 +75,8 @@ bool MayMove(EntryKind kind, Account debit, Account credit) {
 bool NeedsDetail(const Entry& entry) {
   switch (entry.kind) {
     case EntryKind::kExtend:
+    case EntryKind::kLeaseGrant:
+    case EntryKind::kLeaseReturn:
     case EntryKind::kCharge:
     case EntryKind::kOverrun:
     case EntryKind::kReceivablePaid:

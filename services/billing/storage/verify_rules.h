@@ -8,6 +8,8 @@ namespace tollgate::billing {
 bool IsKnownKind(EntryKind kind);
 // Of a request; the others are of commands.
 bool IsRequestKind(EntryKind kind);
+// Of a lease.
+bool IsLeaseKind(EntryKind kind);
 // An entry beside those of a request or command: no hold and no command is made of it.
 bool IsNote(const Entry& entry);
 // Whether an entry of this kind may move money between these accounts.

@@ -3,7 +3,8 @@
 namespace tollgate::billing {
 namespace {
 
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
+constexpr int64_t kVersionWithoutLeases = 2;
 // Without the cut's sequence: of archives, whose state is the one at the cut.
 constexpr int64_t kVersionWithoutCutSequence = 1;
 
@@ -31,6 +32,8 @@ void CommandFields(Sums& s, F&& field) {
 std::string MovedKey(const std::string& key_id, int64_t month) {
   return std::to_string(month) + ':' + key_id;
 }
+
+std::string LesseeKey(const std::string& lessee, int64_t month) { return MovedKey(lessee, month); }
 
 void FieldWriter::Int(int64_t value) {
   for (int shift = 56; shift >= 0; shift -= 8) {
@@ -108,6 +111,11 @@ std::string EncodeState(const WorkspaceState& s) {
     out.Text(key);
     out.Int(amount);
   }
+  out.Int(static_cast<int64_t>(s.leases.size()));
+  for (const auto& [key, amount] : s.leases) {
+    out.Text(key);
+    out.Int(amount);
+  }
   return out.Take();
 }
 
@@ -115,7 +123,10 @@ std::optional<WorkspaceState> DecodeState(std::string_view bytes) {
   FieldReader in(bytes);
   const auto read = [&in](int64_t& value) { value = in.Int(); };
   const int64_t version = in.Int();
-  if (version != kVersion && version != kVersionWithoutCutSequence) return std::nullopt;
+  if (version != kVersion && version != kVersionWithoutLeases &&
+      version != kVersionWithoutCutSequence) {
+    return std::nullopt;
+  }
   WorkspaceState s;
   s.workspace = in.Text();
   s.sequence = in.Int();
@@ -132,7 +143,7 @@ std::optional<WorkspaceState> DecodeState(std::string_view bytes) {
   s.holds_closed = in.Int();
   s.commands_seen = in.Int();
   s.cut_us = in.Int();
-  s.cut_sequence = version == kVersion ? in.Int() : s.sequence;
+  s.cut_sequence = version == kVersionWithoutCutSequence ? s.sequence : in.Int();
   s.current_is_hold = in.Int() != 0;
   s.current = in.Text();
   s.archived_rollups = in.Text();
@@ -156,6 +167,10 @@ std::optional<WorkspaceState> DecodeState(std::string_view bytes) {
   for (int64_t count = in.Int(); count > 0 && in.ok(); --count) {
     const std::string key = in.Text();
     s.moved[key] = in.Int();
+  }
+  for (int64_t count = version == kVersion ? in.Int() : 0; count > 0 && in.ok(); --count) {
+    const std::string key = in.Text();
+    s.leases[key] = in.Int();
   }
   if (!in.done()) return std::nullopt;
   return s;

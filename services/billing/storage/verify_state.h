@@ -77,6 +77,7 @@ struct WorkspaceState {
   std::map<std::string, CommandSums> commands;  // waiting for a decision, or of the newest entry
   std::string current;                          // request or command of the newest entry
   bool current_is_hold = false;
+  std::map<std::string, int64_t> leases;  // what each reserves, by LesseeKey; not 0
   // Spend by key and month that late corrections moved.
   std::map<std::string, int64_t> moved;  // MovedKey
   // Of the archive that the stream starts from: when it was cut, and what it keeps of the roll-ups
@@ -86,6 +87,7 @@ struct WorkspaceState {
   std::string archived_rollups;  // digest
 };
 std::string MovedKey(const std::string& key_id, int64_t month);
+std::string LesseeKey(const std::string& lessee, int64_t month);
 
 std::string EncodeState(const WorkspaceState& state);
 std::optional<WorkspaceState> DecodeState(std::string_view bytes);

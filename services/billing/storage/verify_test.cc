@@ -49,7 +49,7 @@ constexpr Tampering kTampering[] = {
      "head of the chain"},
     {"DELETE FROM wallet", "rows of entry have no wallet"},
     {"INSERT INTO wallet SELECT shard, 'other', paid, granted, 0, 0, 0, cap, frozen, sequence,"
-     " head, clock_us FROM wallet",
+     " head, clock_us, 0, 0 FROM wallet",
      "workspace other: rows of wallet with shard"},
     {"UPDATE command SET shard = shard + 1", "rows of command with shard"},
     // Months.

@@ -2,6 +2,7 @@
 
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/verify_leases.h"
 
 namespace tollgate::billing {
 namespace {
@@ -77,7 +78,8 @@ SqlResult<void> CheckWallet(Connection& db, const WorkspaceState& state, const W
   findings.Expect(wallet.receivable_nano_usd, -sum(Account::kReceivable), "the receivable");
   findings.Expect(wallet.sequence, state.sequence, "the last sequence");
   findings.Expect(wallet.clock_us, state.clock_us, "the clock");
-  findings.Expect(wallet.open_holds, state.open_holds, "the number of open holds");
+  // Leases that reserve something count as open holds, too.
+  findings.Expect(wallet.open_holds - wallet.leases, state.open_holds, "the number of open holds");
   findings.Expect(wallet.cap_nano_usd.value_or(-1), state.cap.value_or(-1), "the cap");
   // A wallet that contradicts its entries is frozen without one.
   if (wallet.frozen != Freeze::kFailedCheck) {
@@ -86,6 +88,7 @@ SqlResult<void> CheckWallet(Connection& db, const WorkspaceState& state, const W
   if (wallet.head != state.head) {
     findings.Report("the head of the chain is not the last entry's hash");
   }
+  if (auto done = CheckLeases(db, state, wallet, findings); !done.ok()) return done;
   return CheckMonths(db, state, findings);
 }
 

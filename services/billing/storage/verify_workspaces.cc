@@ -10,8 +10,8 @@ using sql::SqlResult;
 
 // Keyed by shard and workspace, so that each workspace costs one look into the key.
 constexpr const char* kByWorkspace[] = {
-    "wallet",    "cap_month",     "key_month",         "entry",     "command", "usage_record",
-    "usage_day", "usage_quarter", "archive_workspace", "rollup_cut"};
+    "wallet",    "cap_month",     "key_month",         "entry",      "command", "usage_record",
+    "usage_day", "usage_quarter", "archive_workspace", "rollup_cut", "lease"};
 // Keyed by shard and id.
 constexpr const char* kById[] = {"hold", "dead_letter"};
 

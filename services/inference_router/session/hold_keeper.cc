@@ -56,7 +56,27 @@ billing::v1::MeterOp HoldKeeper::NewOp() {
   op.set_workspace_id(options_.workspace_id);
   op.set_attempt(options_.attempt);
   op.set_sequence(slot_ != nullptr ? slot_->NextSequence() : ++sequence_without_slot_);
+  if (options_.admission && !registered_) *op.mutable_admission() = *options_.admission;
   return op;
+}
+
+int64_t HoldKeeper::EndAdmission(billing::v1::MeterOp& settlement) const {
+  const int64_t admitted = options_.admission->authorized_nano_usd();
+  if (admission_sent_) return admitted;
+  const billing::v1::SettleOp& settle = settlement.settle();
+  const bool free = settle.outcome() == billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT;
+  const int64_t kept =
+      free ? 0
+           : std::min(admitted, spending_.HoldNanoUsd(settle.usage().prompt_tokens(),
+                                                      settle.usage().completion_tokens()));
+  settlement.mutable_admission()->set_authorized_nano_usd(kept);
+  return kept;
+}
+
+void HoldKeeper::OnResult(const Result<MeterResult>& result) {
+  if (!options_.admission || registered_ || !result.ok() || !result->ok()) return;
+  registered_ = true;
+  if (auto callback = std::exchange(on_registered_, {})) callback();
 }
 
 void HoldKeeper::StartExtension(int64_t total_nano_usd, const common::v1::Usage& usage) {
@@ -65,6 +85,7 @@ void HoldKeeper::StartExtension(int64_t total_nano_usd, const common::v1::Usage&
   *op.mutable_extend()->mutable_usage() = usage;
   reported_output_ |= usage.completion_tokens() > 0;
   spending_.OnExtensionSent();
+  admission_sent_ |= op.has_admission();
   loop_.Spawn(SendExtension(shared_from_this(), std::move(op)));
 }
 
@@ -74,6 +95,7 @@ Task<void> HoldKeeper::SendExtension(std::shared_ptr<HoldKeeper> self, billing::
   self->spending_.OnAnswer(answer, result.ok() ? result->authorized_nano_usd() : 0,
                            self->clock_.MonotonicUs());
   self->metrics_.CountExtension(answer);
+  self->OnResult(result);
   if (answer == ExtendAnswer::kClosed) self->MarkClosedByLedger();
   self->answered_.NotifyAll();
 }
@@ -81,6 +103,7 @@ Task<void> HoldKeeper::SendExtension(std::shared_ptr<HoldKeeper> self, billing::
 Task<void> HoldKeeper::SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
   // The next heartbeat makes up for a lost one.
   const auto result = co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
+  self->OnResult(result);
   if (result.ok() && result->denied_by() == billing::v1::DENY_REASON_CLOSED) {
     self->MarkClosedByLedger();
   }
@@ -158,6 +181,7 @@ void HoldKeeper::Heartbeat(const common::v1::Usage& usage) {
   billing::v1::MeterOp op = NewOp();
   *op.mutable_heartbeat()->mutable_usage() = usage;
   reported_output_ |= usage.completion_tokens() > 0;
+  admission_sent_ |= op.has_admission();
   loop_.Spawn(SendHeartbeat(shared_from_this(), std::move(op)));
 }
 

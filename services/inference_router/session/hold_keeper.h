@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/base/clock.h"
@@ -42,6 +43,9 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
     // Number of the try (MeterOp.attempt).
     int32_t attempt = 0;
     Spending::Options spending;
+    // Of a request that was admitted from a lease, which the ledger learns with the first
+    // operation.
+    std::optional<billing::v1::Admission> admission;
     std::string trace_id;  // for log lines, in hexadecimal; empty: the request is not traced
     // Deadline of one operation at the ledger.
     int64_t timeout_ms = 2000;
@@ -54,6 +58,11 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
 
   // A new operation on this hold, with the next sequence number.
   billing::v1::MeterOp NewOp();
+  // The ledger has opened the hold of a request that was admitted from a lease.
+  void OnRegistered(std::function<void()> callback) { on_registered_ = std::move(callback); }
+  // What the ledger takes out of the lease for a request that ends with this settlement: all that
+  // was admitted, or what it needs if the ledger was told nothing yet; the settlement says so.
+  int64_t EndAdmission(billing::v1::MeterOp& settlement) const;
   // Starts an extension in the background if the hold will be used up soon.
   void ExtendAhead(const common::v1::Usage& usage);
   // Whether the hold pays for this many output tokens. If it does not, extends it first; while the
@@ -71,12 +80,13 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
   // Ends Ensure, now and in future.
   void Interrupt();
   // No extension or heartbeat is sent after this, and the slot is not touched.
-  void Close() { slot_ = nullptr, closed_ = true, on_closed_ = {}; }
+  void Close() { slot_ = nullptr, closed_ = true, on_closed_ = {}, on_registered_ = {}; }
 
  private:
   static Task<void> SendExtension(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
   static Task<void> SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
   void StartExtension(int64_t total_nano_usd, const common::v1::Usage& usage);
+  void OnResult(const Result<billing::v1::MeterResult>& result);
   void MarkClosedByLedger();
 
   Loop& loop_;
@@ -88,6 +98,10 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
   Spending spending_;
   Notify answered_;
   std::function<void()> on_closed_;
+  std::function<void()> on_registered_;
+  // An operation with the admission was sent, and one was taken.
+  bool admission_sent_ = false;
+  bool registered_ = false;
   int64_t sequence_without_slot_ = 0;
   bool closed_ = false;
   bool closed_by_ledger_ = false;

@@ -39,6 +39,25 @@ prometheus::Counter& AnswerLimits(std::string_view limit) {
                           {{"limit", std::string(limit)}});
 }
 
+prometheus::Counter& LeaseAdmissions(const char* result) {
+  return metrics::Counter(
+      "tollgate_router_lease_admissions_total",
+      "Requests that gateways sent without a hold, by result: admitted, no_lease (no lease of this "
+      "router covered it, so the gateway authorizes it).",
+      {{"result", result}});
+}
+
+prometheus::Counter& LeasesRecalled() {
+  return metrics::Counter("tollgate_router_leases_recalled_total",
+                          "Leases that billing wanted back, as credit was low.");
+}
+
+prometheus::Gauge& Leases() {
+  return metrics::Gauge(
+      "tollgate_router_leases",
+      "Leases on the credit of workspaces that requests may be admitted from now.");
+}
+
 prometheus::Counter& Queued(const char* outcome) {
   return metrics::Counter(
       "tollgate_router_queued_requests_total",
@@ -95,6 +114,10 @@ RouterMetrics::RouterMetrics(int64_t answer_us)
       implausible_counts(
           metrics::Counter("tollgate_router_implausible_prompt_counts_total",
                            "Counts of engines' tokenizers that no prompt of that size can have.")),
+      lease_admitted(LeaseAdmissions("admitted")),
+      lease_refused(LeaseAdmissions("no_lease")),
+      leases_recalled(LeasesRecalled()),
+      leases(Leases()),
       outbox_depth(metrics::Gauge("tollgate_router_outbox_depth",
                                   "Settlements not yet acknowledged by the ledger.")),
       outbox_waiting(metrics::Gauge(

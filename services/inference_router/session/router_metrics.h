@@ -56,6 +56,10 @@ class RouterMetrics {
   prometheus::Counter& settled_through_outbox;
   prometheus::Counter& not_durable;
   prometheus::Counter& implausible_counts;
+  prometheus::Counter& lease_admitted;
+  prometheus::Counter& lease_refused;
+  prometheus::Counter& leases_recalled;
+  prometheus::Gauge& leases;
   prometheus::Gauge& outbox_depth;
   prometheus::Gauge& outbox_waiting;
   prometheus::Gauge& engines_available;

@@ -4,6 +4,7 @@
 
 #include "common/rpc/error_detail.h"
 #include "services/inference_router/engine/context_length.h"
+#include "services/inference_router/session/admission.h"
 #include "services/inference_router/session/settlement.h"
 
 namespace tollgate::inference_router {
@@ -12,32 +13,6 @@ namespace {
 // The gateway has the same limits (inference.proto).
 constexpr int32_t kMaxChoices = 128;
 constexpr int32_t kMaxInputs = 2048;
-
-bool IsEmbedding(const inference::v1::GenerateRequest& request) {
-  return request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
-}
-
-// Embeddings have no output: only the input is held and charged.
-Rates RatesOf(const inference::v1::GenerateRequest& request) {
-  const auto& price = request.hold().price();
-  return Rates{std::max<int64_t>(price.input_pico_usd(), 0),
-               IsEmbedding(request) ? 0 : std::max<int64_t>(price.output_pico_usd(), 0)};
-}
-
-HoldKeeper::Options HoldOptions(const inference::v1::GenerateRequest& request,
-                                const std::optional<RunTrace>& trace) {
-  HoldKeeper::Options options;
-  if (trace) options.trace_id = trace->TraceIdHex();
-  options.request_id = request.request_id();
-  options.workspace_id = request.workspace_id();
-  options.attempt = request.attempt();
-  options.spending.rates = RatesOf(request);
-  options.spending.authorized_nano_usd = request.hold().authorized_nano_usd();
-  options.spending.slice_nano_usd = request.hold().slice_nano_usd();
-  options.spending.prompt_tokens_bound = request.prompt_tokens_bound();
-  options.spending.max_output_tokens = request.max_tokens() * request.samples();
-  return options;
-}
 
 // As long as an authorize is waited for: the request can still be refused.
 constexpr Patience kPatienceBeforeStart = {.no_answer_ms = 2'000, .held_ms = 0};
@@ -101,6 +76,9 @@ Session::~Session() { context_.host.metrics.running.Decrement(); }
 Task<void> Session::Run() {
   EventSink& sink = *context_.sink;
   RunOutcome outcome = RunOutcome::kFailed;
+  if (context_.request.has_admission() && !co_await AdmitFromLease(context_)) {
+    co_return co_await SendEnd(NoLease());
+  }
   if (Prepare()) {
     sink.OnCancel([this] { Abort(); });
     context_.hold->OnClosedByLedger([this] { Abort(); });
@@ -130,7 +108,12 @@ bool Session::Prepare() {
       host.journal.Acquire({request.request_id(), request.workspace_id(), request.key_id(),
                             request.model(), request.streamed(), request.attempt()});
   context_.hold = std::make_shared<HoldKeeper>(host.loop, host.metering, host.clock, context_.slot,
-                                               host.metrics, HoldOptions(request, context_.trace));
+                                               host.metrics, HoldOptions(context_));
+  if (context_.ticket) {
+    context_.hold->OnRegistered([&host, key = OutboxKey(request.request_id(), request.attempt())] {
+      host.admissions->Acknowledge(key);
+    });
+  }
   if (context_.slot == nullptr) {
     failure_ = Refusal(ErrorId::kServerError, "",
                        "no journal slot: invalid id, name too long, or disk full");

@@ -14,6 +14,7 @@
 #include "services/inference_router/engine/chunk_reader.h"
 #include "services/inference_router/engine/engine_text.h"
 #include "services/inference_router/rpc/event_sink.h"
+#include "services/inference_router/session/credit_leases.h"
 #include "services/inference_router/session/hold_keeper.h"
 #include "services/inference_router/session/router_metrics.h"
 #include "services/inference_router/session/run_trace.h"
@@ -61,6 +62,8 @@ struct SessionHost {
   // Breaks ties between engines (SelectEngine).
   uint64_t rotation = 0;
   TokenCounter* counter = nullptr;
+  CreditLeases* leases = nullptr;
+  Outbox* admissions = nullptr;
 };
 
 // One request. Owned by its Session; its EngineRun and its Settlement refer to it.
@@ -87,6 +90,8 @@ struct SessionContext {
   // Null if the journal has no slot. Belongs to the settler once the settlement starts.
   JournalSlot* slot = nullptr;
   std::shared_ptr<HoldKeeper> hold;
+  // Of a request without a hold: how it was admitted.
+  std::optional<LeaseTicket> ticket = {};
   // Empty: the request is not traced.
   std::optional<RunTrace> trace = {};
 

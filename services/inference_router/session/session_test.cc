@@ -75,7 +75,7 @@ TEST_F(SessionTest, ConnectionsAreReused) {
   testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<bool> {
     Worker worker(loop, SystemClock::Get(),
                   std::make_unique<ScriptedLedger>(loop, ledger_, 3000, Rates{1000, 2000}),
-                  *journal_, *outbox_, table_, metrics_, options_);
+                  *journal_, *outbox_, *admissions_, table_, metrics_, options_);
     for (int i = 0; i < 5; ++i) {
       request_.set_request_id(Id::New().ToBytes());
       co_await worker.Serve(request_, std::make_shared<RecordingSink>(loop));

@@ -31,6 +31,8 @@ class Settlement {
   Measured Measure() const;
   billing::v1::MeterOp BuildSettleOp(const Measured& measured) const;
   inference::v1::End BuildEnd(const Measured& measured, const Settled& settled) const;
+  // What the request does not need of its lease is free again; `op` says what it needs.
+  void EndTicket(billing::v1::MeterOp& op);
   // No operation on the hold follows; the slot belongs to the settler from here on.
   JournalSlot* CloseHold();
 

@@ -3,29 +3,46 @@
 namespace tollgate::inference_router {
 
 Worker::Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> metering, Journal& journal,
-               Outbox& outbox, TableHolder& table, RouterMetrics& metrics,
+               Outbox& outbox, Outbox& admissions, TableHolder& table, RouterMetrics& metrics,
                const WorkerOptions& options)
     : loop_(loop),
       metering_(std::move(metering)),
       table_(table),
       options_(options),
       http_(loop, options.http),
-      settler_(loop, *metering_, journal, outbox, options.settler),
+      settler_(loop, *metering_, journal, outbox, options.settler, &admissions),
+      leases_(loop, *metering_, clock, admissions, metrics),
       host_{loop, clock, http_, *metering_, journal, settler_, metrics, options.session},
       counter_(loop, http_, clock, options_.decoders,
                [&metrics] { metrics.implausible_counts.Increment(); }) {
   host_.counter = &counter_;
+  host_.leases = &leases_;
+  host_.admissions = &admissions;
 }
 
-Worker::~Worker() { loop_.CancelTimer(timer_); }
+Worker::~Worker() {
+  loop_.CancelTimer(timer_);
+  loop_.CancelTimer(leases_timer_);
+}
 
 void Worker::Stop() {
   loop_.CancelTimer(timer_);
-  timer_ = 0;
+  loop_.CancelTimer(leases_timer_);
+  timer_ = leases_timer_ = 0;
   settler_.Stop();
 }
 
-void Worker::Start() { ScheduleHeartbeat(); }
+void Worker::Start() {
+  ScheduleHeartbeat();
+  ScheduleLeases();
+}
+
+void Worker::ScheduleLeases() {
+  leases_timer_ = loop_.RunAfter(1'000, [this] {
+    leases_.Tick();
+    ScheduleLeases();
+  });
+}
 
 void Worker::ScheduleHeartbeat() {
   timer_ = loop_.RunAfter(options_.heartbeat_ms, [this] {

@@ -30,11 +30,12 @@ struct WorkerOptions {
 class Worker {
  public:
   Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> metering, Journal& journal,
-         Outbox& outbox, TableHolder& table, RouterMetrics& metrics, const WorkerOptions& options);
+         Outbox& outbox, Outbox& admissions, TableHolder& table, RouterMetrics& metrics,
+         const WorkerOptions& options);
   // Destroyed on the loop, or after it has stopped.
   ~Worker();
 
-  // Starts the heartbeats. On the loop.
+  // Starts the heartbeats, and the renewal of leases. On the loop.
   void Start();
   // Serves one request. On the loop.
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
@@ -46,6 +47,8 @@ class Worker {
 
   Settler& settler() { return settler_; }
   http::Client& http() { return http_; }
+  // Gives the leases back, when no request comes any more. On the loop.
+  void GiveLeasesBack() { leases_.GiveBack(); }
   // Terminates all sessions (Session::Terminate). On the loop.
   void TerminateAll();
   // Stops heartbeats and settlement retries. On the loop.
@@ -55,6 +58,7 @@ class Worker {
 
  private:
   void ScheduleHeartbeat();
+  void ScheduleLeases();
 
   Loop& loop_;
   std::unique_ptr<MeteringClient> metering_;
@@ -62,11 +66,13 @@ class Worker {
   const WorkerOptions options_;
   http::Client http_;
   Settler settler_;
+  CreditLeases leases_;
   SessionHost host_;
   TokenCounter counter_;
   std::unordered_set<Session*> sessions_;
   std::atomic<int> running_{0};
   Loop::TimerId timer_ = 0;
+  Loop::TimerId leases_timer_ = 0;
 };
 
 }  // namespace tollgate::inference_router

@@ -98,6 +98,12 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
   auto outbox = Outbox::Open(outbox_path, open);
   if (!outbox.ok()) return Fail{std::move(outbox).error()};
   files->outbox_ = std::move(outbox).value();
+  // Its requests are in the journal, too, so that its loss shows there: the ledger refuses what it
+  // was never told of.
+  auto admissions =
+      Outbox::Open(folder + "/admissions", {.generation = open.generation, .boot_id = boot_id});
+  if (!admissions.ok()) return Fail{std::move(admissions).error()};
+  files->admissions_ = std::move(admissions).value();
 
   const bool clean = before && before->clean;
   const JournalFound& found = files->journal_->found();

@@ -1,4 +1,5 @@
-// Opens the settlement files of a router together: the journal `inflight`, the `outbox`, and
+// Opens the settlement files of a router together: the journal `inflight`, the `outbox`,
+// `admissions` (of requests that were admitted from a lease, until the ledger knows them), and
 // `settlement-state`, which names both and is written and flushed apart from them. A file that was
 // there and is gone, empty, damaged or replaced by another or older one is thereby noticed: it is
 // counted and logged as an error, and the router goes on with a new one. See docs/design/ledger.md
@@ -33,6 +34,7 @@ class SettlementFiles {
 
   Journal& journal() { return *journal_; }
   Outbox& outbox() { return *outbox_; }
+  Outbox& admissions() { return *admissions_; }
   // At the end of an orderly stop: whether anything is left is in the state file from now on.
   void MarkStopped();
 
@@ -44,6 +46,7 @@ class SettlementFiles {
   SettlementState state_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<Outbox> admissions_;
 };
 
 }  // namespace tollgate::inference_router

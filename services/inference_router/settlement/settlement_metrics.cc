@@ -46,7 +46,11 @@ SettlementMetrics& SettlementMetrics::Get() {
   return metrics;
 }
 
-SettlementMetrics::SettlementMetrics() {
+SettlementMetrics::SettlementMetrics()
+    : lost_admissions_(metrics::Counter(
+          "tollgate_router_admissions_lost_total",
+          "Requests that were admitted from a lease and are not charged, since the machine stopped "
+          "before the ledger knew of them.")) {
   for (const char* reason : {"corrupt", "unparsable", "gave_up"}) Quarantined(reason);
   for (const char* file : {"outbox", "journal", "state"}) Lost(file);
   for (const char* source : {"live", "recovered"}) {
@@ -68,6 +72,10 @@ void SettlementMetrics::CountLostFile(std::string_view file) { Lost(file).Increm
 
 void SettlementMetrics::CountRefused(billing::v1::DenyReason reason, std::string_view source) {
   Refused(reason, source).Increment();
+}
+
+void SettlementMetrics::CountLostAdmissions(int64_t requests) {
+  lost_admissions_.Increment(static_cast<double>(requests));
 }
 
 void SettlementMetrics::CountJournal(std::string_view result, int64_t requests) {

@@ -21,9 +21,11 @@ class SettlementMetrics {
   void CountRefused(billing::v1::DenyReason reason, std::string_view source);
   // result: recovered, older_copy, other_boot or damaged.
   void CountJournal(std::string_view result, int64_t requests);
+  void CountLostAdmissions(int64_t requests);
 
  private:
   SettlementMetrics();
+  prometheus::Counter& lost_admissions_;
 };
 
 }  // namespace tollgate::inference_router

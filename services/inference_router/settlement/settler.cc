@@ -4,7 +4,6 @@
 #include <atomic>
 #include <functional>
 #include <random>
-#include <set>
 
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
@@ -48,12 +47,21 @@ using JobPointer = std::shared_ptr<Job>;
 
 struct Settler::Shared {
   Shared(Loop& loop, MeteringClient& metering, Journal& journal, Outbox& outbox,
-         const SettlerOptions& options)
-      : loop(loop), metering(metering), journal(journal), outbox(outbox), options(options) {}
+         const SettlerOptions& options, Outbox* admissions)
+      : loop(loop),
+        metering(metering),
+        journal(journal),
+        outbox(outbox),
+        admissions(admissions),
+        options(options) {}
 
+  // The settlement cannot be lost any more, with the admission that it carries.
   void DropSlot(Job& job) {
     if (job.slot != nullptr) journal.Release(job.slot);
     job.slot = nullptr;
+    if (job.op.has_admission() && admissions != nullptr) {
+      admissions->Acknowledge(OutboxKey(job.op.request_id(), job.op.attempt()));
+    }
   }
 
   // Any answer is final: the ledger has booked the settlement or refused it for good, and then it
@@ -122,14 +130,15 @@ struct Settler::Shared {
   MeteringClient& metering;
   Journal& journal;
   Outbox& outbox;
+  Outbox* const admissions;
   const SettlerOptions options;
   bool stopped = false;
   std::atomic<int64_t> recovering{0};
 };
 
 Settler::Settler(Loop& loop, MeteringClient& metering, Journal& journal, Outbox& outbox,
-                 const SettlerOptions& options)
-    : shared_(std::make_shared<Shared>(loop, metering, journal, outbox, options)) {}
+                 const SettlerOptions& options, Outbox* admissions)
+    : shared_(std::make_shared<Shared>(loop, metering, journal, outbox, options, admissions)) {}
 
 Settler::~Settler() { Stop(); }
 
@@ -185,17 +194,44 @@ void Settler::Recover() {
     job->in_outbox = true;
     start(std::move(job));
   }
+  std::map<std::string, std::string> admitted;
+  if (shared_->admissions != nullptr) admitted = shared_->admissions->recovered();
   for (const JournalEntry& entry : shared_->journal.recovered()) {
     auto job = std::make_shared<Job>(shared_->loop, RecoveredOp(entry), entry.slot);
     if (in_outbox.count(job->outbox_key)) {  // it had ended; its settlement is in the outbox
       shared_->journal.Release(entry.slot);
       continue;
     }
+    // Kept until the ledger has answered.
+    if (const auto found = admitted.find(job->outbox_key); found != admitted.end()) {
+      if (!job->op.mutable_admission()->ParseFromString(found->second)) job->op.clear_admission();
+      admitted.erase(found);
+    }
     start(std::move(job));
   }
+  DropAdmissions(admitted, in_outbox);
   if (count > 0) {
     log::Info("settling the requests of a previous process", {{"requests", count}});
   }
+}
+
+// Of requests that the journal does not have, as after a crash of the machine: what they have
+// delivered is unknown, and the ledger may not know them.
+void Settler::DropAdmissions(const std::map<std::string, std::string>& admissions,
+                             const std::set<std::string>& in_outbox) {
+  int64_t lost = 0;
+  int64_t lost_nano_usd = 0;
+  for (const auto& [key, payload] : admissions) {
+    shared_->admissions->Acknowledge(key);
+    billing::v1::Admission admission;
+    if (in_outbox.count(key) != 0 || !admission.ParseFromString(payload)) continue;
+    ++lost;
+    lost_nano_usd += admission.authorized_nano_usd();
+  }
+  if (lost == 0) return;
+  SettlementMetrics::Get().CountLostAdmissions(lost);
+  log::Error("requests that were admitted from leases are not charged: the journal lacks them",
+             {{"requests", lost}, {"at_most_nano_usd", lost_nano_usd}});
 }
 
 bool Settler::recovered() const { return shared_->recovering == 0; }

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,8 +48,9 @@ struct SettlerOptions {
 
 class Settler {
  public:
+  // admissions: of requests whose operations may carry one (MeterOp.admission), or null.
   Settler(Loop& loop, MeteringClient& metering, Journal& journal, Outbox& outbox,
-          const SettlerOptions& options = {});
+          const SettlerOptions& options = {}, Outbox* admissions = nullptr);
   ~Settler();
 
   // Settles the usage in `op`. Returns when the settlement is durable. Takes the slot over and
@@ -66,6 +70,9 @@ class Settler {
   void Stop();
 
  private:
+  void DropAdmissions(const std::map<std::string, std::string>& admissions,
+                      const std::set<std::string>& in_outbox);
+
   struct Shared;
   std::shared_ptr<Shared> shared_;
 };

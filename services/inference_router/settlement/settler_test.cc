@@ -36,6 +36,10 @@ class FakeLedger : public MeteringClient {
     ++answers;
     co_return result;
   }
+  Task<Result<billing::v1::TakeLeaseResponse>> TakeLease(billing::v1::TakeLeaseRequest,
+                                                         int64_t) override {
+    co_return Unavailable("no leases here");
+  }
 
   std::deque<int64_t> delays_ms;  // per call; negative: unreachable
   bool ok = true;
@@ -309,6 +313,44 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
     EXPECT_EQ(by_id[waiting].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
     co_return true;
   });
+}
+
+// docs/adr/0042: what the ledger was never told of is settled with how it was admitted.
+TEST_F(SettlerTest, AfterACrashWhatWasAdmittedFromALeaseIsSettledWithItsAdmission) {
+  const std::string running = Id::New().ToBytes(), lost = Id::New().ToBytes();
+  const std::string file = folder_ + "/admissions";
+  auto admissions = std::move(Outbox::Open(file)).value();
+  for (const std::string& id : {running, lost}) {
+    billing::v1::Admission admission;
+    admission.mutable_item()->set_request_id(id);
+    admission.set_lessee("loop-1");
+    admission.set_authorized_nano_usd(70);
+    admissions->Append(OutboxKey(id, 1), admission.SerializeAsString(), nullptr);
+  }
+  JournalSlot* slot = Slot(running);
+  slot->SetAccepted();
+  slot->SetUsage(12, 34);
+  admissions.reset();
+  Reopen();
+  admissions = std::move(Outbox::Open(file)).value();
+  const double before = Count("tollgate_router_admissions_lost_total", {});
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    Settler settler(loop, ledger, *journal_, *outbox_, options_, admissions.get());
+    settler.Recover();
+    EXPECT_TRUE(co_await Until(loop, [&] { return settler.recovered(); }));
+    EXPECT_EQ(ledger.ops.size(), 1u);
+    for (const auto& op : ledger.ops) {
+      EXPECT_EQ(op.request_id(), running);
+      EXPECT_EQ(op.settle().outcome(), billing::v1::OUTCOME_RECOVERED);
+      EXPECT_EQ(op.admission().lessee(), "loop-1");
+      EXPECT_EQ(op.admission().authorized_nano_usd(), 70);
+    }
+    EXPECT_TRUE(co_await Until(loop, [&] { return admissions->depth() == 0; }));
+    co_return true;
+  });
+  EXPECT_EQ(Count("tollgate_router_admissions_lost_total", {}), before + 1)
+      << "the journal lacks one";
 }
 
 }  // namespace

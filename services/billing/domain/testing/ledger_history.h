@@ -2,6 +2,7 @@
 // ids, month boundaries, clock steps. A seed gives the same history on every machine.
 #pragma once
 
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -11,8 +12,10 @@ namespace tollgate::billing {
 
 class History {
  public:
-  explicit History(uint64_t seed)
+  // with_leases: also takes leases, and admits requests from them.
+  explicit History(uint64_t seed, bool with_leases = false)
       : random_(seed),
+        with_leases_(with_leases),
         now_us_(UtcMonthStartUs(202512) - static_cast<int64_t>(Below(200'000'000))) {}
 
   // The ledger's clock: advances, stands still, jumps across month boundaries or the expiry of
@@ -57,6 +60,7 @@ class History {
   std::string Workspace() { return "ws" + std::to_string(Below(3)); }
 
   Operation Make() {
+    if (with_leases_ && Below(6) == 0) return OfLease();
     const uint64_t dice = Below(100);
     if (sent_.empty() || dice < 6) return NewCommand();
     if (dice < 30) return NewAuthorize();
@@ -186,6 +190,40 @@ class History {
     }
   }
 
+  std::string Lessee() { return "loop-" + std::to_string(Below(3)); }
+
+  // Takes, renews, gives back or ends a lease, or reports a request that was admitted from one.
+  Operation OfLease() {
+    const int32_t month = Below(12) == 0 ? UtcMonth(NextMonth()) : UtcMonth(now_us_);
+    const uint64_t dice = Below(8);
+    if (dice == 0) return ExpireLease{Workspace(), Lessee(), month};
+    if (dice < 4) {
+      const int64_t used = static_cast<int64_t>(Below(400));
+      return TakeLease{Workspace(), Lessee(), Below(4) == 0 ? 0 : month, used,
+                       Below(5) == 0 ? 0 : static_cast<int64_t>(Below(3000))};
+    }
+    if (known_.empty() || Below(3) != 0) known_.push_back({TestId(++ids_, now_us_), Workspace()});
+    const auto& [id, workspace] = known_.back();
+    Admission admission;
+    admission.authorize = MakeAuthorize(id, 100, 300, workspace);
+    admission.authorize.attempt = Below(6) == 0 ? 1 : 0;
+    admission.lessee = Lessee();
+    admission.month = month;
+    admission.authorized_nano_usd = static_cast<int64_t>(Below(800));
+    auto shared = std::make_shared<const Admission>(std::move(admission));
+    const int32_t attempt = shared->authorize.attempt;
+    if (dice < 6) {
+      Settle op =
+          MakeSettle(id, 100, static_cast<int64_t>(Below(400)), Outcome::kCompleted, workspace);
+      op.attempt = attempt;
+      op.admission = std::move(shared);
+      return op;
+    }
+    Heartbeat op{id, workspace, static_cast<int64_t>(Below(12)), {100, 0, 0, 10, 0}, attempt};
+    op.admission = std::move(shared);
+    return op;
+  }
+
   // An earlier operation with another body, of another workspace, or malformed.
   Operation Changed() {
     Operation operation = sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
@@ -216,6 +254,7 @@ class History {
   }
 
   std::mt19937_64 random_;
+  bool with_leases_;
   int64_t now_us_;
   int ids_ = 0;
   int commands_ = 0;

@@ -99,6 +99,10 @@ class LedgerTest : public ::testing::Test {
       held_nano_usd += hold.authorized_nano_usd;
       ++open;
     }
+    for (const auto& [key, lease] : world.state.leases) {
+      held_nano_usd += lease.reserved_nano_usd();
+      open += lease.reserved_nano_usd() > 0 ? 1 : 0;
+    }
     EXPECT_EQ(world.wallet().held_nano_usd, held_nano_usd);
     EXPECT_EQ(world.wallet().open_holds, open);
     if (world.wallet().receivable_nano_usd > 0) {

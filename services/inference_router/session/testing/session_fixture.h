@@ -30,6 +30,8 @@ struct LedgerScript {
   bool refuses_settles = false;
   int64_t answer_ms = 0;
   std::vector<billing::v1::MeterOp> ops;
+  int64_t lease_nano_usd = 0;  // granted to who asks for a lease; 0: there are none
+  std::vector<billing::v1::TakeLeaseRequest> leases_asked;
 
   std::vector<billing::v1::MeterOp> Settles() const {
     std::vector<billing::v1::MeterOp> found;
@@ -75,6 +77,17 @@ class ScriptedLedger : public MeteringClient {
     }
     result.set_authorized_nano_usd(authorized_);
     co_return result;
+  }
+  Task<Result<billing::v1::TakeLeaseResponse>> TakeLease(billing::v1::TakeLeaseRequest request,
+                                                         int64_t) override {
+    if (script_.unreachable) co_return Unavailable("ledger unreachable");
+    script_.leases_asked.push_back(std::move(request));
+    billing::v1::TakeLeaseResponse response;
+    if (script_.lease_nano_usd == 0) response.set_denied_by(billing::v1::DENY_REASON_NO_LEASE);
+    response.set_month(202611);
+    response.set_granted_nano_usd(script_.lease_nano_usd);
+    response.set_valid_ms(50'000);
+    co_return response;
   }
 
  private:
@@ -158,6 +171,7 @@ class SessionTest : public ::testing::Test {
     folder_ = ::mkdtemp(pattern.data());
     journal_ = std::move(Journal::Open(folder_ + "/journal")).value();
     outbox_ = std::move(Outbox::Open(folder_ + "/outbox")).value();
+    admissions_ = std::move(Outbox::Open(folder_ + "/admissions")).value();
     pool_.Start();
     options_.session.idle_timeout_ms = 5'000;
     options_.heartbeat_ms = 60'000;
@@ -184,6 +198,7 @@ class SessionTest : public ::testing::Test {
   ~SessionTest() override {
     pool_.Stop();
     outbox_.reset();
+    admissions_.reset();
     journal_.reset();
     std::filesystem::remove_all(folder_);
   }
@@ -225,7 +240,7 @@ class SessionTest : public ::testing::Test {
           loop, SystemClock::Get(),
           std::make_unique<ScriptedLedger>(loop, ledger_, request_.hold().authorized_nano_usd(),
                                            Rates{price.input_pico_usd(), price.output_pico_usd()}),
-          *journal_, *outbox_, table_, metrics_, options_);
+          *journal_, *outbox_, *admissions_, table_, metrics_, options_);
       worker.Start();
       auto sink = std::make_shared<RecordingSink>(loop);
       if (prepare) prepare(loop, *sink);
@@ -244,6 +259,7 @@ class SessionTest : public ::testing::Test {
   LoopPool pool_{1};
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<Outbox> admissions_;
   TableHolder table_;
   RouterMetrics metrics_;
   WorkerOptions options_;

@@ -1,0 +1,43 @@
+// The workspaces whose requests go to a router without a hold, as billing says
+// (AuthorizeResult.lease); the router admits them from its lease on the workspace's credit.
+// One per loop. See docs/adr/0042.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+namespace tollgate::gateway {
+
+class LeasedWorkspaces {
+ public:
+  // Beyond so many, requests are authorized one by one.
+  static constexpr size_t kMaxWorkspaces = 4096;
+  // A router that has no lease yet takes one meanwhile.
+  static constexpr int64_t kPauseUs = 200'000;
+
+  // Whether a request of the workspace goes without a hold.
+  bool Has(const std::string& workspace, int64_t now_us) const {
+    const auto found = paused_until_us_.find(workspace);
+    return found != paused_until_us_.end() && now_us >= found->second;
+  }
+  // Billing has authorized a request, and says whether the workspace has leases.
+  void OnAuthorized(const std::string& workspace, bool lease) {
+    if (!lease) {
+      paused_until_us_.erase(workspace);
+    } else if (paused_until_us_.size() < kMaxWorkspaces) {
+      paused_until_us_.try_emplace(workspace, INT64_MIN);
+    }
+  }
+  // No lease of the router that was asked covered a request.
+  void OnNoLease(const std::string& workspace, int64_t now_us) {
+    const auto found = paused_until_us_.find(workspace);
+    if (found != paused_until_us_.end()) found->second = now_us + kPauseUs;
+  }
+
+ private:
+  std::unordered_map<std::string, int64_t> paused_until_us_;
+};
+
+}  // namespace tollgate::gateway

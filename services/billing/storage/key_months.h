@@ -1,0 +1,41 @@
+// The months of keys that a batch may move. Internal to the ledger's storage.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/sql/sql.h"
+#include "services/billing/domain/ledger.h"
+
+namespace tollgate::billing {
+
+template <typename T>
+void SortUnique(std::vector<T>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+struct WantedKeyMonth {
+  std::string_view workspace;
+  std::string_view key_id;
+  int32_t month = 0;
+  auto operator<=>(const WantedKeyMonth&) const = default;
+};
+
+// Rows that may begin: with the first request that has a quota, or with a correction of a request
+// of another month, which may still be open before this batch.
+std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operations,
+                                               int64_t now_us, const State& state);
+// Those, and all others that the operations may move.
+sql::SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> operations,
+                                   std::span<const WantedKeyMonth> beginning, int64_t now_us,
+                                   State& state);
+// Those that have begun and have no row: with what the key has spent by the roll-ups.
+sql::SqlResult<void> StartKeyMonths(sql::Connection& db, std::span<const WantedKeyMonth> beginning,
+                                    State& state);
+
+}  // namespace tollgate::billing

@@ -1,0 +1,42 @@
+// The rows of leases (docs/design/ledger.md 13). Internal to the ledger's storage, but for
+// ReadLeases.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/sql/sql.h"
+#include "services/billing/domain/ledger.h"
+
+namespace tollgate::billing {
+
+// There are as many rows as lessees times busy workspaces.
+inline constexpr std::string_view kLeaseTable = R"sql(
+CREATE TABLE lease (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  lessee {text} NOT NULL,
+  month {int} NOT NULL,
+  granted {int} NOT NULL,
+  used {int} NOT NULL,
+  expires_us {int} NOT NULL,
+  PRIMARY KEY (shard, workspace, lessee, month),
+  CHECK (used >= 0 AND granted >= used)
+) {hot};
+ALTER TABLE wallet ADD COLUMN leased {int} NOT NULL DEFAULT 0;
+ALTER TABLE wallet ADD COLUMN leases {int} NOT NULL DEFAULT 0;
+)sql";
+
+// The leases that the operations concern, sorted; mostly none.
+std::vector<LeaseName> LeasesOf(std::span<const Operation> operations, int64_t now_us);
+// Their wallets must be locked. Asks nothing when there are no names.
+sql::SqlResult<void> LoadLeases(sql::Connection& db, std::span<const LeaseName> names,
+                                State& state);
+sql::SqlResult<void> SaveLeases(sql::Connection& db, const State& state, const Applied& applied);
+
+// All leases, for those whose time is over, and of one workspace.
+sql::SqlResult<std::vector<Lease>> ReadLeases(sql::Database& database);
+sql::SqlResult<std::vector<Lease>> ReadLeases(sql::Connection& db, const std::string& workspace);
+
+}  // namespace tollgate::billing

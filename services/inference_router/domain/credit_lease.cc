@@ -1,0 +1,71 @@
+#include "services/inference_router/domain/credit_lease.h"
+
+#include "common/money/money.h"
+
+namespace tollgate::inference_router {
+
+std::optional<CreditLease::Ask> CreditLease::NextAsk(int64_t now_us) {
+  MeasureRate(now_us);
+  const bool may_ask = giving_back_ || now_us - asked_us_ >= kAskPauseUs;
+  if (asking_ || over_ || now_us < not_before_us_ || !may_ask) return std::nullopt;
+  if (Holds(now_us) && now_us - last_request_us_ > kIdleUs) giving_back_ = true;
+  const int64_t wanted = WantedNanoUsd();
+  if (giving_back_) {
+    if (!Holds(now_us)) return std::nullopt;  // it ends by itself
+  } else if (now_us - last_request_us_ > kIdleUs || IsOver(now_us) ||
+             (began_ && left_nano_usd() > wanted / 2 && now_us - answered_us_ < kRenewUs)) {
+    return std::nullopt;
+  }
+  asking_ = true;
+  asked_to_end_ = giving_back_;
+  asked_us_ = now_us;
+  return Ask{month_, used_nano_usd_, giving_back_ ? 0 : wanted};
+}
+
+void CreditLease::OnAnswer(const Answer& answer, int64_t now_us) {
+  asking_ = false;
+  answered_us_ = now_us;
+  if (asked_to_end_) {
+    over_ = true;
+    return;
+  }
+  if (answer.denied) {
+    not_before_us_ = now_us + kDeniedUs;
+    return;
+  }
+  month_ = answer.month;
+  granted_nano_usd_ = std::max(granted_nano_usd_, answer.granted_nano_usd);
+  // The ledger's time began when it answered, which is later than this.
+  valid_until_us_ = asked_us_ + answer.valid_us;
+  began_ = true;
+  giving_back_ |= answer.recalled;
+}
+
+CreditLease CreditLease::Next() const {
+  CreditLease next;
+  next.asked_us_ = asked_us_;
+  next.not_before_us_ = giving_back_ ? answered_us_ + kDeniedUs : not_before_us_;
+  next.last_request_us_ = last_request_us_;
+  next.largest_nano_usd_ = largest_nano_usd_;
+  next.window_us_ = window_us_;
+  next.rate_nano_usd_ = rate_nano_usd_;
+  return next;
+}
+
+int64_t CreditLease::WantedNanoUsd() const {
+  const Int128 wanted =
+      Int128{rate_nano_usd_} * kSeconds + running_nano_usd_ + Int128{largest_nano_usd_} * 8;
+  return static_cast<int64_t>(std::min<Int128>(wanted, INT64_MAX / 4));
+}
+
+void CreditLease::MeasureRate(int64_t now_us) {
+  const int64_t passed_us = now_us - window_us_;
+  if (passed_us < kSecondUs) return;
+  const auto rate = static_cast<int64_t>(Int128{spent_nano_usd_} * kSecondUs / passed_us);
+  // Rises at once and falls slowly.
+  rate_nano_usd_ = std::max(rate, rate_nano_usd_ - rate_nano_usd_ / 8);
+  spent_nano_usd_ = 0;
+  window_us_ = now_us;
+}
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,147 @@
+#include "services/inference_router/domain/credit_lease.h"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::inference_router {
+namespace {
+
+constexpr int64_t kSecond = CreditLease::kSecondUs;
+constexpr int64_t kNow = 1'000 * kSecond;
+
+CreditLease::Answer Granted(int64_t nano_usd, int64_t valid_us = 50 * kSecond) {
+  return {.month = 202611, .granted_nano_usd = nano_usd, .valid_us = valid_us};
+}
+
+// A lease that was asked for at kNow, for a request of 100, and granted.
+CreditLease Lease(int64_t granted_nano_usd) {
+  CreditLease lease;
+  EXPECT_FALSE(lease.Admit(100, kNow));
+  EXPECT_TRUE(lease.NextAsk(kNow));
+  lease.OnAnswer(Granted(granted_nano_usd), kNow);
+  return lease;
+}
+
+TEST(CreditLease, AdmitsWhatFitsAndNothingBeforeItIsGranted) {
+  CreditLease lease;
+  EXPECT_FALSE(lease.Admit(100, kNow));
+  const auto ask = lease.NextAsk(kNow);
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->month, 0);
+  EXPECT_EQ(ask->used_nano_usd, 0);
+  EXPECT_EQ(ask->wanted_nano_usd, 800) << "eight of the largest";
+  EXPECT_FALSE(lease.NextAsk(kNow + kSecond)) << "one question at a time";
+  lease.OnAnswer(Granted(250), kNow);
+  EXPECT_TRUE(lease.Admit(100, kNow));
+  EXPECT_TRUE(lease.Admit(150, kNow));
+  EXPECT_FALSE(lease.Admit(1, kNow));
+  lease.Finish(100, 30);
+  EXPECT_EQ(lease.left_nano_usd(), 70);
+  EXPECT_FALSE(lease.Admit(71, kNow));
+  EXPECT_TRUE(lease.Admit(70, kNow));
+}
+
+TEST(CreditLease, AsksForMoreWhenHalfIsLeftAndToRenew) {
+  CreditLease lease = Lease(800);
+  EXPECT_FALSE(lease.NextAsk(kNow + kSecond)) << "all is left";
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(lease.Admit(100, kNow + kSecond));
+  const auto more = lease.NextAsk(kNow + kSecond);
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->used_nano_usd, 400);
+  EXPECT_EQ(more->wanted_nano_usd, 1200) << "what runs, and eight of the largest";
+  EXPECT_EQ(more->month, 202611);
+  lease.OnAnswer(Granted(1600), kNow + kSecond);
+  EXPECT_EQ(lease.left_nano_usd(), 1200);
+  EXPECT_FALSE(lease.NextAsk(kNow + 2 * kSecond));
+  EXPECT_TRUE(lease.NextAsk(kNow + kSecond + CreditLease::kRenewUs));
+}
+
+TEST(CreditLease, WantsWhatItSpendsInThirtySeconds) {
+  CreditLease lease = Lease(1'000'000);
+  EXPECT_FALSE(lease.NextAsk(kNow + kSecond));  // begins a window
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(lease.Admit(100, kNow + kSecond));
+    lease.Finish(100, 40);
+  }
+  const auto ask = lease.NextAsk(kNow + CreditLease::kRenewUs + kSecond);
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->wanted_nano_usd, 40'000 / 10 * CreditLease::kSeconds + 800);
+}
+
+// A database fails over in less.
+TEST(CreditLease, HoldsWithoutAnswersUntilItsTimeIsOver) {
+  CreditLease lease = Lease(800);
+  int64_t now = kNow;
+  for (; now < kNow + 50 * kSecond; now += kSecond) {
+    EXPECT_TRUE(lease.Admit(10, now));
+    lease.Finish(10, 0);
+    if (lease.NextAsk(now)) lease.OnNoAnswer();
+  }
+  EXPECT_FALSE(lease.Admit(10, now));
+  EXPECT_TRUE(lease.IsOver(now));
+  EXPECT_FALSE(lease.NextAsk(now)) << "the next one has another name";
+  CreditLease next = lease.Next();
+  EXPECT_FALSE(next.IsOver(now));
+  const auto ask = next.NextAsk(now);
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->used_nano_usd, 0);
+  EXPECT_EQ(ask->month, 0);
+}
+
+// The ledger counts from when it answered, so the lease ends here first.
+TEST(CreditLease, ItsTimeCountsFromTheQuestion) {
+  CreditLease lease;
+  EXPECT_FALSE(lease.Admit(1, kNow));
+  EXPECT_TRUE(lease.NextAsk(kNow));
+  lease.OnAnswer(Granted(100, 10 * kSecond), kNow + 3 * kSecond);
+  EXPECT_TRUE(lease.Admit(1, kNow + 10 * kSecond - 1));
+  EXPECT_FALSE(lease.Admit(1, kNow + 10 * kSecond));
+}
+
+TEST(CreditLease, ARecalledLeaseIsGivenBackAndNotAskedForAtOnce) {
+  CreditLease lease = Lease(800);
+  EXPECT_TRUE(lease.Admit(300, kNow));
+  auto recalled = Granted(800);
+  recalled.recalled = true;
+  EXPECT_TRUE(lease.NextAsk(kNow + CreditLease::kRenewUs));
+  lease.OnAnswer(recalled, kNow + CreditLease::kRenewUs);
+  EXPECT_FALSE(lease.Admit(10, kNow + CreditLease::kRenewUs));
+  const int64_t now = kNow + CreditLease::kRenewUs + kSecond;
+  const auto ask = lease.NextAsk(now);
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->wanted_nano_usd, 0);
+  EXPECT_EQ(ask->used_nano_usd, 300) << "what runs stays covered";
+  lease.OnAnswer(Granted(300), now);
+  EXPECT_TRUE(lease.IsOver(now));
+  CreditLease next = lease.Next();
+  EXPECT_FALSE(next.Admit(10, now));
+  EXPECT_FALSE(next.NextAsk(now + CreditLease::kDeniedUs - 1));
+  EXPECT_TRUE(next.NextAsk(now + CreditLease::kDeniedUs));
+}
+
+TEST(CreditLease, ARefusalIsNotRepeatedAtOnce) {
+  CreditLease lease;
+  EXPECT_FALSE(lease.Admit(10, kNow));
+  EXPECT_TRUE(lease.NextAsk(kNow));
+  lease.OnAnswer({.denied = true}, kNow);
+  EXPECT_FALSE(lease.NextAsk(kNow + CreditLease::kDeniedUs - 1));
+  EXPECT_TRUE(lease.NextAsk(kNow + CreditLease::kDeniedUs));
+}
+
+TEST(CreditLease, WithoutRequestsItIsGivenBackAndForgotten) {
+  CreditLease lease = Lease(800);
+  int64_t now = kNow;
+  // Renewed until nobody has asked for long.
+  for (; now <= kNow + CreditLease::kIdleUs; now += kSecond) {
+    if (lease.NextAsk(now)) lease.OnAnswer(Granted(800), now);
+  }
+  const auto ask = lease.NextAsk(now);
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->wanted_nano_usd, 0);
+  EXPECT_FALSE(lease.IsForgotten(now));
+  lease.OnAnswer(Granted(0), now);
+  EXPECT_TRUE(lease.IsOver(now));
+  EXPECT_TRUE(lease.Next().IsForgotten(now));
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
