@@ -215,8 +215,8 @@ Reply Batch::AdmitAgain(const Admission& admission, Hold& hold) {
     if (hold.workspace != authorize.workspace) return Refuse(Deny::kIdReuse);
     // The caller got an error before the ledger knew of the request. What its router counts as
     // used leaves the lease, once.
-    if (hold.first_authorized_nano_usd == 0 && admission.authorized_nano_usd > 0) {
-      hold.first_authorized_nano_usd = admission.authorized_nano_usd;
+    if (hold.authorized_nano_usd == 0 && admission.authorized_nano_usd > 0) {
+      hold.authorized_nano_usd = admission.authorized_nano_usd;
       MarkChanged(hold);
       TakeFromLease(admission);
       PayReceivable(hold.id.ToHex());
