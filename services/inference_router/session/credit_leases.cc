@@ -32,6 +32,11 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
 
   std::string NameOf(int64_t number) const { return lessee + "-" + std::to_string(number); }
 
+  // The next lease, where the present one is over.
+  void Follow(Entry& entry, int64_t now_us) {
+    if (entry.lease.IsOver(now_us)) entry = {entry.lease.Next(), next_number++};
+  }
+
   // Null: too many workspaces have one.
   Entry* Find(const std::string& workspace, int64_t now_us) {
     auto found = entries.find(workspace);
@@ -39,9 +44,8 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
       if (entries.size() >= kMaxWorkspaces) return nullptr;
       found = entries.emplace(workspace, Entry{{}, next_number++}).first;
     }
-    Entry& entry = found->second;
-    if (entry.lease.IsOver(now_us)) entry = {entry.lease.Next(), next_number++};
-    return &entry;
+    Follow(found->second, now_us);
+    return &found->second;
   }
 
   void AskIfTime(const std::string& workspace, Entry& entry) {
@@ -169,9 +173,7 @@ void CreditLeases::Tick() {
   const int64_t now_us = shared_->clock.MonotonicUs();
   int64_t open = 0;
   for (auto& [workspace, entry] : shared_->entries) {
-    if (entry.lease.IsOver(now_us)) {
-      entry = {entry.lease.Next(), shared_->next_number++};
-    }
+    shared_->Follow(entry, now_us);
     shared_->AskIfTime(workspace, entry);
     open += entry.lease.Holds(now_us) ? 1 : 0;
   }
