@@ -1,7 +1,7 @@
 // One run of Apply. Internal to this folder: each operation is in the file of its name
 // (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), tries and refusals in
-// attempt.cc, idempotency keys in idempotency.cc, leases in lease.cc, what they share in
-// batch.cc, the invariants in invariants.cc.
+// attempt.cc, idempotency keys in idempotency.cc, leases in lease.cc, requests that routers have
+// admitted in admission.cc, what they share in batch.cc, the invariants in invariants.cc.
 #pragma once
 
 #include <string>
@@ -80,14 +80,15 @@ class Batch {
     }
     return Execute(op);
   }
-  // lease.cc. Opens the hold of a request that has been admitted, or takes over that of an earlier
-  // try. Ok when it is there.
+  // admission.cc. Opens the hold of a request that has been admitted, or takes over that of an
+  // earlier try. Ok when it is there.
   Reply Admit(const Admission& admission, const Id& request_id, const std::string& workspace);
   Reply AdmitAgain(const Admission& admission, Hold& hold);
   // The month that an admitted request counts towards.
   int32_t AdmittedMonth(const Admission& admission) const;
   // Moves what a request takes out of its lease from held to free; returns how much that is.
   int64_t TakeFromLease(const Admission& admission);
+  // lease.cc
   Reply Enlarge(const TakeLease& take);
   Reply GiveBack(const TakeLease& take);
   // The rows of wallet_. Null: there is none. A row is saved before it is changed.

@@ -24,6 +24,8 @@ class BillingRpcTest : public ::testing::Test {
     Remove();
     LedgerService::Options options;
     options.sql.url = "sqlite:" + file_;
+    options.lease_above_per_second = 1;
+    options.expiry_interval_ms = 5;
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
     services_ = MakeRpcServices(*ledger_).services;
     grpc::ServerBuilder builder;
@@ -106,6 +108,61 @@ TEST_F(BillingRpcTest, ACheckHoldsNothing) {
   ASSERT_TRUE(billing_->Authorize(&context, check, &checked).ok());
   EXPECT_TRUE(checked.results(0).granted());
   EXPECT_EQ(Entries(), 1) << "the credit only";
+}
+
+TEST_F(BillingRpcTest, ABusyWorkspaceLeasesCredit) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  Credit(100'000);
+  v1::TakeLeaseRequest take;
+  take.set_workspace_id("ws");
+  take.set_lessee("loop");
+  take.set_wanted_nano_usd(5000);
+  const auto ask = [&] {
+    grpc::ClientContext context;
+    v1::TakeLeaseResponse response;
+    EXPECT_TRUE(metering_->TakeLease(&context, take, &response).ok());
+    return response;
+  };
+  EXPECT_EQ(ask().denied_by(), v1::DENY_REASON_NO_LEASE);
+  // Until an answer says that it is busy.
+  for (int n = 1;; ++n) {
+    ASSERT_LT(n, 10'000);
+    const auto request = AuthorizeFor({Id::Make(ledger_->NowUs() / 1000, 0, n)});
+    grpc::ClientContext context;
+    v1::AuthorizeResponse response;
+    ASSERT_TRUE(billing_->Authorize(&context, request, &response).ok());
+    if (response.results(0).lease()) break;
+  }
+  const auto lease = ask();
+  EXPECT_EQ(lease.denied_by(), v1::DENY_REASON_UNSPECIFIED);
+  EXPECT_GT(lease.granted_nano_usd(), 0);
+  EXPECT_GT(lease.valid_ms(), 0);
+  EXPECT_NE(lease.month(), 0);
+
+  v1::MeterRequest meter;
+  v1::MeterOp& op = *meter.add_ops();
+  const Id id = Id::Make(ledger_->NowUs() / 1000, 1, 1);
+  op.set_request_id(id.ToBytes());
+  op.set_workspace_id("ws");
+  op.set_sequence(1);
+  op.mutable_settle()->mutable_usage()->set_prompt_tokens(100);
+  op.mutable_settle()->set_outcome(v1::OUTCOME_COMPLETED);
+  v1::Admission& admission = *op.mutable_admission();
+  *admission.mutable_item() = AuthorizeFor({id}).items(0);
+  admission.set_lessee("loop");
+  admission.set_month(lease.month());
+  admission.set_authorized_nano_usd(150);
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::MeterResponse response;
+    ASSERT_TRUE(metering_->Meter(&context, meter, &response).ok());
+    EXPECT_TRUE(response.results(0).ok()) << response.results(0).DebugString();
+    EXPECT_EQ(response.results(0).charged_nano_usd(), 100);
+  }
+  take.set_month(lease.month());
+  take.set_used_nano_usd(150);
+  take.set_wanted_nano_usd(0);
+  EXPECT_EQ(ask().granted_nano_usd(), 150);
 }
 
 TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {

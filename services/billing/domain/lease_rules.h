@@ -1,0 +1,31 @@
+// What leases and admissions may name. Internal to this folder.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "common/money/money.h"
+
+namespace tollgate::billing {
+
+// As much as may be posted.
+inline constexpr int64_t kMaxLeaseNanoUsd = 1'000'000'000 * kNanoPerUsd;
+
+inline int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
+
+inline bool IsMonth(int32_t month) {
+  return month >= 197001 && month <= 999912 && month % 100 >= 1 && month % 100 <= 12;
+}
+
+// It is text in the database and in lists.
+inline bool IsLessee(const std::string& name) {
+  return !name.empty() && name.size() <= 64 &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+inline bool IsLeaseAmount(int64_t nano_usd) {
+  return nano_usd >= 0 && nano_usd <= kMaxLeaseNanoUsd;
+}
+
+}  // namespace tollgate::billing
