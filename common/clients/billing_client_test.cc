@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/clients/factory.h"
+#include "common/clients/make_clients.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
@@ -80,6 +81,18 @@ class FlakyBilling : public bv::BillingService::CallbackService {
   std::set<std::string> workspaces_;
 };
 
+class Lender : public bv::MeteringService::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* TakeLease(grpc::CallbackServerContext* context,
+                                      const bv::TakeLeaseRequest* request,
+                                      bv::TakeLeaseResponse* response) override {
+    response->set_denied_by(denied_by);
+    response->set_granted_nano_usd(request->wanted_nano_usd());
+    return rpc::Answer(context, Result<void>());
+  }
+  std::atomic<bv::DenyReason> denied_by = bv::DENY_REASON_UNSPECIFIED;
+};
+
 // A replica of billing on a port.
 struct BillingReplica {
   BillingReplica() {
@@ -103,6 +116,7 @@ class BillingClientTest : public ::testing::Test {
     grpc::ServerBuilder builder;
     rpc::ConfigureServer(builder);
     builder.RegisterService(&billing_);
+    builder.RegisterService(&lender_);
     server_ = builder.BuildAndStart();
     channels_.SetServers(server_.get());
     factory_ = MakeClientFactory({}, channels_, direct_);
@@ -118,7 +132,18 @@ class BillingClientTest : public ::testing::Test {
     });
   }
 
+  Result<bv::TakeLeaseResponse> TakeLease() {
+    return RunTask([&](Loop& loop) -> Task<Result<bv::TakeLeaseResponse>> {
+      auto client = factory_->Metering(loop);
+      bv::TakeLeaseRequest request;
+      request.set_workspace_id("ws");
+      request.set_wanted_nano_usd(42);
+      co_return co_await client->TakeLease(request, 2'000);
+    });
+  }
+
   FlakyBilling billing_;
+  Lender lender_;
   std::unique_ptr<grpc::Server> server_;
   rpc::ChannelSource channels_;
   DirectServices direct_;
@@ -134,6 +159,35 @@ TEST_F(BillingClientTest, AnUndecidedAuthorizeIsUnavailableAndNeverARefusal) {
   result = Authorize();
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->granted());
+}
+
+TEST_F(BillingClientTest, ALeaseIsGrantedRefusedOrUndecided) {
+  auto taken = TakeLease();
+  ASSERT_TRUE(taken.ok()) << taken.error().ToString();
+  EXPECT_EQ(taken->granted_nano_usd(), 42);
+  lender_.denied_by = bv::DENY_REASON_NO_LEASE;
+  taken = TakeLease();
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(taken->denied_by(), bv::DENY_REASON_NO_LEASE);
+  lender_.denied_by = bv::DENY_REASON_UNAVAILABLE;
+  EXPECT_EQ(TakeLease().error().id, ErrorId::kServiceUnavailable);
+}
+
+TEST_F(BillingClientTest, WithinTheProcessALeaseIsTakenDirectly) {
+  direct_.meter = [](const bv::MeterRequest&, auto done) { done(bv::MeterResponse()); };
+  direct_.take_lease = [](const bv::TakeLeaseRequest& request, auto done) {
+    bv::TakeLeaseResponse response;
+    response.set_granted_nano_usd(request.wanted_nano_usd() + 1);
+    done(response);
+  };
+  const auto taken = RunTask([&](Loop& loop) -> Task<Result<bv::TakeLeaseResponse>> {
+    auto client = MakeMeteringClient(loop, nullptr, &direct_);
+    bv::TakeLeaseRequest request;
+    request.set_wanted_nano_usd(42);
+    co_return co_await client->TakeLease(request, 2'000);
+  });
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(taken->granted_nano_usd(), 43);
 }
 
 TEST_F(BillingClientTest, ARefusalIsPassedOn) {
