@@ -67,9 +67,7 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
 // Only the ledger knows quotas and idempotency keys; the router must be able to say no, and the
 // request to be sent again.
 bool MayBeAdmittedByRouter(const RequestContext& context) {
-  return context.worker.leased.Has(context.key->workspace_id(),
-                                   context.worker.clock.MonotonicUs()) &&
-         context.attempt == 0 && context.candidates.size() <= 1 &&
+  return context.attempt == 0 && context.candidates.size() <= 1 &&
          !context.key->has_monthly_quota_nano_usd() && context.idempotency_key_digest.empty() &&
          context.canonical.max_tokens != 0 &&
          context.canonical.members_json.size() <= kMaxMovedBytes;
@@ -135,16 +133,10 @@ pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   return item;
 }
 
-Task<Result<void>> AuthorizeSpend(RequestContext& context) {
-  if (!MayBeAdmittedByRouter(context)) co_return co_await AuthorizeAtLedger(context);
-  if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
-  context.admitted_by_router = true;
-  context.hold =
-      HoldGuard(*context.worker.clients.billing, context.id, context.key->workspace_id());
-  co_return Result<void>();
-}
+namespace {
 
-Task<Result<void>> AuthorizeAtLedger(RequestContext& context) {
+// or_by_router: when billing is unreachable, the request goes to a router without a hold.
+Task<Result<void>> Authorize(RequestContext& context, bool or_by_router) {
   const StageTimer timer(context.trace, Stage::kAuthorize);
   Worker& worker = context.worker;
   context.admitted_by_router = false;
@@ -153,7 +145,15 @@ Task<Result<void>> AuthorizeAtLedger(RequestContext& context) {
   // that does not exist is harmless.
   HoldGuard hold(*worker.clients.billing, context.id, context.key->workspace_id());
   if (context.canonical.max_tokens == 0) hold.Disarm();
-  auto answer = co_await AuthorizeOrWait(context);
+  auto asked = or_by_router ? AuthorizeOnce(context) : AuthorizeOrWait(context);
+  auto answer = co_await std::move(asked);
+  if (or_by_router && IsUnreachable(answer)) {
+    worker.leased.OnUnreachable(context.key->workspace_id());
+    // If the hold was placed after all, the ledger takes the router's admission for the same.
+    context.admitted_by_router = true;
+    context.hold = std::move(hold);
+    co_return Result<void>();
+  }
   if (!answer) {
     // Whatever the error is, a failure of billing is a 503 and never a 402.
     Error error{ErrorId::kServiceUnavailable};
@@ -173,6 +173,25 @@ Task<Result<void>> AuthorizeAtLedger(RequestContext& context) {
   context.authorization = std::move(*answer);
   context.hold = std::move(hold);
   co_return Result<void>();
+}
+
+}  // namespace
+
+Task<Result<void>> AuthorizeSpend(RequestContext& context) {
+  Worker& worker = context.worker;
+  const std::string& workspace = context.key->workspace_id();
+  const bool may_be = MayBeAdmittedByRouter(context);
+  if (!may_be || !worker.leased.Has(workspace, worker.clock.MonotonicUs())) {
+    co_return co_await Authorize(context, may_be && worker.leased.MayHave(workspace));
+  }
+  if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
+  context.admitted_by_router = true;
+  context.hold = HoldGuard(*worker.clients.billing, context.id, workspace);
+  co_return Result<void>();
+}
+
+Task<Result<void>> AuthorizeAtLedger(RequestContext& context) {
+  return Authorize(context, /*or_by_router=*/false);
 }
 
 }  // namespace tollgate::gateway

@@ -97,6 +97,39 @@ TEST_F(Leases, WithoutALeaseAtTheRouterItIsAuthorizedAndSentAgain) {
   ExpectNoLeases();
 }
 
+// Another loop or gateway may have been told of a lease that this one was not.
+TEST_F(Leases, WhileTheLedgerIsUnreachableARouterIsAskedOnceBeforeItIsWaitedFor) {
+  for (const char* stream : {"", kStream}) {
+    Begin();
+    rig.RunOnLoop([&](Loop&) { rig.worker->leased.OnAuthorized("ws1", false); });
+    const auto granted = rig.billing->answer;
+    rig.billing->answer = Unavailable("billing: the database is unreachable");
+    Answering({Whole()});
+    EXPECT_EQ(Send(Body(stream))->status, 200);
+    ASSERT_EQ(rig.billing->authorized.size(), 1u);
+    ASSERT_EQ(rig.inference->started.size(), 1u);
+    EXPECT_EQ(rig.inference->started[0].admission().SerializeAsString(),
+              rig.billing->authorized[0].SerializeAsString())
+        << "the same request, should the hold have been placed";
+    Answering({Whole()});
+    EXPECT_EQ(Send(Body(stream))->status, 200);
+    EXPECT_EQ(rig.billing->authorized.size(), 1u) << "the router has a lease";
+    // The next one is not covered, and the ledger is back at the second try.
+    rig.billing->on_call = [&] {
+      if (rig.billing->authorized.size() == 3) rig.billing->answer = granted;
+    };
+    Answering({{NoLease()}});
+    Then({Whole()});
+    EXPECT_EQ(Send(Body(stream))->status, 200);
+    EXPECT_EQ(rig.billing->authorized.size(), 3u);
+    ASSERT_EQ(rig.inference->started.size(), 4u);
+    EXPECT_FALSE(rig.inference->started[3].has_admission());
+    rig.billing->on_call = nullptr;
+    EXPECT_TRUE(rig.billing->voided.empty());
+  }
+  ExpectNoLeases();
+}
+
 TEST_F(Leases, WhatTheLedgerThenRefusesIsRefused) {
   for (const char* stream : {"", kStream}) {
     Begin();

@@ -15,11 +15,21 @@ namespace {
 constexpr int64_t kPatience = 3'000;
 constexpr int64_t kAttemptTimeout = 1'000;
 
+// What waits, as engines will get it. A request that a router has sent back is kept there.
+int64_t BytesOf(const RequestContext& context) {
+  return static_cast<int64_t>(context.movable ? context.movable->members_json().size()
+                                              : context.canonical.members_json.size());
+}
+
+}  // namespace
+
 bool IsUnreachable(const Result<billing::v1::AuthorizeResult>& answer) {
   return !answer && answer.error().id == ErrorId::kServiceUnavailable;
 }
 
-}  // namespace
+Task<Result<billing::v1::AuthorizeResult>> AuthorizeOnce(RequestContext& context) {
+  return context.worker.clients.billing->Authorize(MakeAuthorizeItem(context), kAttemptTimeout);
+}
 
 LedgerWaiters::LedgerWaiters()
     : gauge_(metrics::Gauge("tollgate_gateway_ledger_waiters",
@@ -79,7 +89,7 @@ Task<Result<billing::v1::AuthorizeResult>> AuthorizeOrWait(RequestContext& conte
       co_return answer;
     }
     if (!place) {
-      auto entered = waiters.Enter(static_cast<int64_t>(context.canonical.members_json.size()));
+      auto entered = waiters.Enter(BytesOf(context));
       if (!entered) {
         waiters.Count(LedgerWaiters::End::kRefused);
         co_return answer;

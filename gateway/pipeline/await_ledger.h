@@ -57,6 +57,10 @@ class LedgerWaiters {
   prometheus::Counter* ends_[4];  // by End
 };
 
+// Whether billing, or its ledger, could not be asked.
+bool IsUnreachable(const Result<billing::v1::AuthorizeResult>& answer);
+// Asks billing for the context's hold, without waiting for a ledger that is unreachable.
+Task<Result<billing::v1::AuthorizeResult>> AuthorizeOnce(RequestContext& context);
 // Asks billing for the context's hold, again while it does not answer. Ends early when there is no
 // place, and within half a second after the caller has left, or when the attempt is answered that
 // runs then. The hold of an attempt that was not answered may be there: whoever gives up voids it.

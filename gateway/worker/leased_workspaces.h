@@ -24,12 +24,20 @@ class LeasedWorkspaces {
   }
   // Billing has authorized a request, and says whether the workspace has leases.
   void OnAuthorized(const std::string& workspace, bool lease) {
-    if (!lease) {
+    if (lease) {
+      any_ = true;
+      Add(workspace);
+    } else {
       paused_until_us_.erase(workspace);
-    } else if (paused_until_us_.size() < kMaxWorkspaces) {
-      paused_until_us_.try_emplace(workspace, INT64_MIN);
     }
   }
+  // Whether a router may have a lease that only other loops were told of: worth a try when billing
+  // is unreachable.
+  bool MayHave(const std::string& workspace) const {
+    return any_ && !paused_until_us_.contains(workspace);
+  }
+  // Billing is unreachable: routers are asked, until they or billing say otherwise.
+  void OnUnreachable(const std::string& workspace) { Add(workspace); }
   // No lease of the router that was asked covered a request.
   void OnNoLease(const std::string& workspace, int64_t now_us) {
     const auto found = paused_until_us_.find(workspace);
@@ -37,6 +45,14 @@ class LeasedWorkspaces {
   }
 
  private:
+  void Add(const std::string& workspace) {
+    if (paused_until_us_.size() < kMaxWorkspaces) {
+      paused_until_us_.try_emplace(workspace, INT64_MIN);
+    }
+  }
+
+  // Billing grants leases.
+  bool any_ = false;
   std::unordered_map<std::string, int64_t> paused_until_us_;
 };
 

@@ -1,7 +1,7 @@
 // The databases of auth and billing change their primary under load, managed by Patroni: planned
 // switch-overs are not noticed by callers, a primary that is lost refuses new calls for as long as
-// Patroni's ttl at most, and nothing is lost or booked twice. See
-// docs/operations/high-availability.md.
+// Patroni's ttl at most and none of a workspace that has a lease on its credit, and nothing is lost
+// or booked twice. See docs/operations/high-availability.md.
 //
 // TOLLGATE_FAILOVERS sets how many of each there are (1 when not set).
 #include <gtest/gtest.h>
@@ -16,12 +16,14 @@
 #include "tests/chaos/load.h"
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
+#include "tests/support/metrics.h"
 #include "tests/support/patroni.h"
 
 namespace tollgate::test {
 namespace {
 
 constexpr int kHoldTtlSeconds = 6;
+constexpr int kLeaseSeconds = 60;
 // From a primary's loss: etcd forgets it after the ttl at the latest, the standby looks for that
 // every 5 s and is promoted, and what waits comes through. On a machine with much other work.
 constexpr int64_t kRefusedUs = (TestPatroni::kTtlSeconds + 10) * int64_t{1'000'000};
@@ -49,7 +51,10 @@ class FailoverTest : public ::testing::Test {
     options.hold_ttl_seconds = kHoldTtlSeconds;
     options.auth_sql = patroni_->MakeDatabase("auth");
     options.billing_sql = patroni_->MakeDatabase("billing");
-    cluster_ = std::make_unique<Cluster>(options);
+    options_ = options;
+  }
+  void Start() {
+    cluster_ = std::make_unique<Cluster>(options_);
     ASSERT_EQ(cluster_->Start(), "");
   }
   void TearDown() override {
@@ -80,13 +85,69 @@ class FailoverTest : public ::testing::Test {
     return change;
   }
 
+  struct Refusals {
+    int64_t calls = 0;
+    int64_t first_us = 0;  // since the change began
+    int64_t last_us = 0;
+    std::string all;  // one line each
+  };
+  // By the change within which their call began; there may be none beside all changes.
+  std::vector<Refusals> RefusalsOf(const Load& load, const std::vector<Change>& changes) {
+    std::vector<Refusals> refusals(changes.size());
+    for (const Call& call : load.calls()) {
+      if (call.complete) {
+        slowest_us_ = std::max(slowest_us_, call.ended_us - call.begun_us - call.engine_us);
+        continue;
+      }
+      const auto change = std::find_if(changes.begin(), changes.end(), [&](const Change& one) {
+        return call.ended_us >= one.from_us && call.begun_us <= one.to_us;
+      });
+      if (change == changes.end()) {
+        ADD_FAILURE() << call.tag << " failed beside all changes: " << call.error;
+        continue;
+      }
+      Refusals& of = refusals[static_cast<size_t>(change - changes.begin())];
+      const int64_t since_us = call.ended_us - change->from_us;
+      of.first_us = of.calls == 0 ? since_us : std::min(of.first_us, since_us);
+      of.last_us = std::max(of.last_us, since_us);
+      ++of.calls;
+      of.all += call.tag + " of " + call.workspace + ", after " + std::to_string(since_us / 1000) +
+                " ms, of which it took " + std::to_string((call.ended_us - call.begun_us) / 1000) +
+                ": status " + std::to_string(call.status) + " " + call.error + "\n";
+    }
+    return refusals;
+  }
+  // A row of the table in docs/proofs.md.
+  static void Print(const char* kind, const Change& change, const Refusals& refusals) {
+    std::printf("FAILOVER | %s | %.1f | %lld | %.1f | %.1f |\n", kind,
+                static_cast<double>(change.to_us - change.from_us) / 1e6,
+                static_cast<long long>(refusals.calls),
+                static_cast<double>(refusals.first_us) / 1e6,
+                static_cast<double>(refusals.last_us) / 1e6);
+  }
+  // After the load has stopped and its refusals were counted.
+  void CompareBooks(const Load& load, int ttl_seconds, const char* kind) {
+    const Figures figures = CompareWithLedger(*cluster_, engine_, load, ttl_seconds);
+    EXPECT_EQ(cluster_->OpenDeadLetters(), 0);
+    std::printf(
+        "FAILOVER_BOOKS %lld complete%s, %lld refused, %lld cut, %lld top-ups, %lld holds "
+        "expired, %lld entries verified; slowest %.1f s beyond its engine\n",
+        static_cast<long long>(figures.complete), kind, static_cast<long long>(figures.refused),
+        static_cast<long long>(figures.cut), static_cast<long long>(figures.top_ups),
+        static_cast<long long>(figures.expired), static_cast<long long>(figures.entries),
+        static_cast<double>(slowest_us_) / 1e6);
+  }
+
   const int64_t times_ = FromEnvironment("TOLLGATE_FAILOVERS", 1);
   EngineSim engine_;
   std::unique_ptr<TestPatroni> patroni_;
+  ClusterOptions options_;
   std::unique_ptr<Cluster> cluster_;
+  int64_t slowest_us_ = 0;
 };
 
 TEST_F(FailoverTest, ASwitchOverIsNotNoticedAndALostPrimaryRefusesForItsTtlAtMost) {
+  Start();
   Load load(*cluster_, "failover");
   load.Start();
   ASSERT_TRUE(WaitUntil([&] { return load.complete() >= 30; }, 60'000, 20));
@@ -97,48 +158,48 @@ TEST_F(FailoverTest, ASwitchOverIsNotNoticedAndALostPrimaryRefusesForItsTtlAtMos
     }
   }
   load.Stop();
-  const Figures figures = CompareWithLedger(*cluster_, engine_, load, kHoldTtlSeconds);
-  EXPECT_EQ(cluster_->OpenDeadLetters(), 0);
-
-  // Refusals by the change within which their call began; the last one is for those beside any.
-  std::vector<int64_t> refused(changes.size() + 1), from(changes.size()), to(changes.size());
-  int64_t slowest_us = 0;
-  for (const Call& call : load.calls()) {
-    const auto change = std::find_if(changes.begin(), changes.end(), [&](const Change& one) {
-      return call.ended_us >= one.from_us && call.begun_us <= one.to_us;
-    });
-    if (call.complete) {
-      slowest_us = std::max(slowest_us, call.ended_us - call.begun_us - call.engine_us);
-      continue;
-    }
-    const auto at = static_cast<size_t>(change - changes.begin());
-    ++refused[at];
-    if (change == changes.end()) continue;
-    const int64_t since_us = call.ended_us - change->from_us;
-    if (from[at] == 0) from[at] = since_us;
-    from[at] = std::min(from[at], since_us);
-    to[at] = std::max(to[at], since_us);
-  }
-  EXPECT_EQ(refused.back(), 0) << "calls failed beside all changes";
+  const std::vector<Refusals> refusals = RefusalsOf(load, changes);
   for (size_t i = 0; i < changes.size(); ++i) {
     const Change& change = changes[i];
     if (change.planned && change.to_us - change.from_us < kUnnoticedUs) {
-      EXPECT_EQ(refused[i], 0) << "switch-over " << i;
+      EXPECT_EQ(refusals[i].calls, 0) << "switch-over " << i;
     }
-    EXPECT_LE(to[i], kRefusedUs) << "change " << i;
-    std::printf("FAILOVER | %s | %.1f | %lld | %.1f | %.1f |\n",
-                change.planned ? "switch-over" : "primary lost",
-                static_cast<double>(change.to_us - change.from_us) / 1e6,
-                static_cast<long long>(refused[i]), static_cast<double>(from[i]) / 1e6,
-                static_cast<double>(to[i]) / 1e6);
+    EXPECT_LE(refusals[i].last_us, kRefusedUs) << "change " << i;
+    Print(change.planned ? "switch-over" : "primary lost", change, refusals[i]);
   }
-  std::printf(
-      "FAILOVER_BOOKS %lld complete, %lld refused, %lld cut, %lld top-ups, %lld holds "
-      "expired, %lld entries verified; slowest %.1f s beyond its engine\n",
-      static_cast<long long>(figures.complete), static_cast<long long>(figures.refused),
-      static_cast<long long>(figures.cut), static_cast<long long>(figures.top_ups),
-      static_cast<long long>(figures.expired), static_cast<long long>(figures.entries),
-      static_cast<double>(slowest_us) / 1e6);
+  CompareBooks(load, kHoldTtlSeconds, "");
+}
+
+TEST_F(FailoverTest, WorkspacesWithALeaseDoNotNoticeALostPrimary) {
+  options_.billing_settings = {"lease_above_requests_per_second: 1"};
+  // As long as a lease. With a heartbeat, all that a request may cost counts as used.
+  options_.hold_ttl_seconds = kLeaseSeconds;
+  Start();
+  // Few, so that each is busy enough for billing also on a slow machine.
+  Load load(*cluster_, "leases", /*keys_of_a_workspace=*/1, /*workspaces=*/2);
+  load.Start();
+  std::vector<Change> changes;
+  for (int64_t i = 0; i < times_ && !HasFailure(); ++i) {
+    // Each of the loops of a router takes its own.
+    ASSERT_TRUE(WaitUntil(
+        [&] {
+          return SumOfMetric(*cluster_, "tollgate_router_leases").value_or(0) >=
+                 static_cast<double>(load.customers().size()) * options_.threads;
+        },
+        60'000, 100))
+        << "there is not a lease of each workspace";
+    // A lease is as large as what was spent: not of the first second.
+    const int64_t whole = load.complete();
+    ASSERT_TRUE(WaitUntil([&] { return load.complete() >= whole + 100; }, 60'000, 20));
+    changes.push_back(Run(load, /*planned=*/false));
+  }
+  load.Stop();
+  const std::vector<Refusals> refusals = RefusalsOf(load, changes);
+  for (size_t i = 0; i < changes.size(); ++i) {
+    EXPECT_EQ(refusals[i].calls, 0) << "change " << i << ":\n" << refusals[i].all;
+    Print("primary lost, with leases", changes[i], refusals[i]);
+  }
+  CompareBooks(load, kLeaseSeconds, ", with leases");
 }
 
 }  // namespace

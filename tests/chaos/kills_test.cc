@@ -51,8 +51,8 @@ struct Part {
   bool stops = false;
   bool postgres = false;
   bool citus = false;
-  // Routers admit from leases on credit (docs/adr/0042), which end up to two minutes after a loss:
-  // not run small.
+  // Rounds in which routers admit from leases on credit (docs/adr/0042). Those end up to two
+  // minutes after a loss, so that such a round is not run small.
   bool leases = false;
   int billings = 1;
   // Each once in random order, then again.
@@ -137,6 +137,7 @@ class KillsTest : public ::testing::TestWithParam<Part> {
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Load> load_;
   int hold_ttl_seconds_ = 0;
+  bool leases_ = false;
   std::string round_;
   std::vector<std::string> deck_;
   std::map<std::string, int64_t> faults_;  // by kind
@@ -163,7 +164,9 @@ void KillsTest::Start(uint32_t seed, int64_t round) {
     // The data folder was created without fsync; sync now, or the first recovery would have to.
     sync();
   }
-  if (GetParam().leases) options.billing_settings = {"lease_above_requests_per_second: 1"};
+  // On Citus in every second pair of rounds, one of each hold_ttl_seconds_.
+  leases_ = GetParam().leases || (GetParam().citus && round % 4 >= 2);
+  if (leases_) options.billing_settings = {"lease_above_requests_per_second: 1"};
   cluster_ = std::make_unique<Cluster>(options);
   ASSERT_EQ(cluster_->Start(), "");
   if (GetParam().citus) DistributeLedger(options.billing_sql, "--shards 8 --apply");
@@ -296,12 +299,12 @@ void KillsTest::Round(int64_t faults) {
     }
   }
   load_->Stop();
-  if (GetParam().leases) {
+  if (leases_) {
     EXPECT_GT(SumOfMetric(*cluster_, "tollgate_router_lease_admissions_total").value_or(0), 0);
   }
   // A lease lives for a minute, and nothing expires in the first minute of a billing.
   const Figures round =
-      CompareWithLedger(*cluster_, *engine_, *load_, GetParam().leases ? 60 : hold_ttl_seconds_);
+      CompareWithLedger(*cluster_, *engine_, *load_, leases_ ? 60 : hold_ttl_seconds_);
   EXPECT_GT(round.complete, faults);
   EXPECT_GT(round.top_ups, faults);
   figures_ += round;

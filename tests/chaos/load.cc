@@ -7,7 +7,6 @@ namespace {
 
 constexpr int64_t kInputPico = 150'101;
 constexpr int64_t kOutputPico = 600'307;
-constexpr int kCustomers = 6;  // fewer than callers, so that they meet in one wallet
 // Longer than any fault lasts: a caller waits for what becomes of its call.
 constexpr int64_t kCallMs = 60'000;
 
@@ -22,12 +21,12 @@ int64_t Load::Cost(int64_t prompt_tokens, int64_t completion_tokens) {
   return (prompt_tokens * kInputPico + completion_tokens * kOutputPico) / 1000;
 }
 
-Load::Load(Cluster& cluster, const std::string& name, int keys_of_a_workspace)
+Load::Load(Cluster& cluster, const std::string& name, int keys_of_a_workspace, int workspaces)
     : cluster_(cluster), name_(name) {
-  for (int i = 0; i < kCustomers; ++i) customers_.push_back(cluster.NewCustomer(kCredit));
+  for (int i = 0; i < workspaces; ++i) customers_.push_back(cluster.NewCustomer(kCredit));
   keys_ = customers_;
-  for (int i = kCustomers; i < kCustomers * keys_of_a_workspace; ++i) {
-    keys_.push_back(cluster.NewKey(customers_[static_cast<size_t>(i % kCustomers)].workspace_id));
+  for (int i = workspaces; i < workspaces * keys_of_a_workspace; ++i) {
+    keys_.push_back(cluster.NewKey(customers_[static_cast<size_t>(i % workspaces)].workspace_id));
   }
 }
 
@@ -75,7 +74,7 @@ bool Load::Probe() {
 
 void Load::GiveCredit() {
   for (int64_t i = 0; !stop_; ++i) {
-    TopUp top_up{customers_[static_cast<size_t>(i % kCustomers)].workspace_id,
+    TopUp top_up{customers_[static_cast<size_t>(i) % customers_.size()].workspace_id,
                  name_ + "-credit-" + std::to_string(i), 1'000 + i, false};
     // Every second caller repeats its call with the same id until it is told.
     do {

@@ -52,8 +52,9 @@ class Load {
   // By these prices, in nano-USD.
   static int64_t Cost(int64_t prompt_tokens, int64_t completion_tokens);
 
-  // Makes the workspaces; tags begin with the name. Each call has the next of the keys.
-  Load(Cluster& cluster, const std::string& name, int keys_of_a_workspace = 1);
+  // Makes the workspaces, fewer than callers, so that these meet in one wallet; tags begin with the
+  // name. Each call has the next of the keys.
+  Load(Cluster& cluster, const std::string& name, int keys_of_a_workspace = 1, int workspaces = 6);
   ~Load();  // stops
   void Start();
   // Waits for the calls that run.

@@ -13,7 +13,7 @@ std::optional<CreditLease::Ask> CreditLease::NextAsk(int64_t now_us) {
   if (giving_back_) {
     if (!Holds(now_us)) return std::nullopt;  // it ends by itself
   } else if (now_us - last_request_us_ > kIdleUs || IsOver(now_us) ||
-             (began_ && left_nano_usd() > wanted / 2 && now_us - answered_us_ < kRenewUs)) {
+             (began_ && left_nano_usd() > wanted / 4 * 3 && now_us - answered_us_ < kRenewUs)) {
     return std::nullopt;
   }
   asking_ = true;
@@ -45,6 +45,7 @@ CreditLease CreditLease::Next() const {
   CreditLease next;
   next.asked_us_ = asked_us_;
   next.not_before_us_ = giving_back_ ? answered_us_ + kDeniedUs : not_before_us_;
+  next.first_request_us_ = first_request_us_;
   next.last_request_us_ = last_request_us_;
   next.largest_nano_usd_ = largest_nano_usd_;
   next.window_us_ = window_us_;
@@ -61,10 +62,13 @@ int64_t CreditLease::WantedNanoUsd() const {
 void CreditLease::MeasureRate(int64_t now_us) {
   const int64_t passed_us = now_us - window_us_;
   if (passed_us < kSecondUs) return;
-  const auto rate = static_cast<int64_t>(Int128{spent_nano_usd_} * kSecondUs / passed_us);
+  const bool is_young = now_us - first_request_us_ < kYoungUs;
+  const int64_t cost = is_young ? std::max(spent_nano_usd_, asked_nano_usd_) : spent_nano_usd_;
+  const auto rate = static_cast<int64_t>(Int128{cost} * kSecondUs / passed_us);
   // Rises at once and falls slowly.
   rate_nano_usd_ = std::max(rate, rate_nano_usd_ - rate_nano_usd_ / 8);
   spent_nano_usd_ = 0;
+  asked_nano_usd_ = 0;
   window_us_ = now_us;
 }
 

@@ -25,20 +25,24 @@ class CreditLease {
     bool recalled = false;
   };
 
-  // The lease pays for the costs of so many seconds at the present rate: above the time that a
-  // database needs to fail over.
-  static constexpr int64_t kSeconds = 30;
+  // The lease pays for the costs of so many seconds at the present rate. More is asked for when a
+  // quarter is used, so that 30 s are left: above the time that a database needs to fail over.
+  static constexpr int64_t kSeconds = 40;
   static constexpr int64_t kSecondUs = 1'000'000;
   static constexpr int64_t kAskPauseUs = kSecondUs / 5;
   static constexpr int64_t kRenewUs = 10 * kSecondUs;
   // After a refusal or a recall.
   static constexpr int64_t kDeniedUs = 5 * kSecondUs;
-  // Without a request for so long it is given back.
-  static constexpr int64_t kIdleUs = 10 * kSecondUs;
+  // Without a request for so long it is given back; not while a database fails over.
+  static constexpr int64_t kIdleUs = 30 * kSecondUs;
+  // For so long what requests cost is not known well: they are taken to cost what they may.
+  static constexpr int64_t kYoungUs = 10 * kSecondUs;
 
   // Takes the amount out of the lease; false: the lease does not cover it.
   bool Admit(int64_t amount_nano_usd, int64_t now_us) {
+    if (last_request_us_ == 0) first_request_us_ = now_us;
     last_request_us_ = now_us;
+    asked_nano_usd_ += amount_nano_usd;
     largest_nano_usd_ = std::max(largest_nano_usd_, amount_nano_usd);
     if (!Holds(now_us) || giving_back_ || amount_nano_usd > left_nano_usd()) return false;
     used_nano_usd_ += amount_nano_usd;
@@ -93,11 +97,13 @@ class CreditLease {
   int64_t asked_us_ = INT64_MIN / 2;
   int64_t answered_us_ = INT64_MIN / 2;
   int64_t not_before_us_ = INT64_MIN / 2;
+  int64_t first_request_us_ = 0;
   int64_t last_request_us_ = 0;
   int64_t largest_nano_usd_ = 0;
   int64_t running_nano_usd_ = 0;
-  // Of requests that have ended, and since when they are counted.
+  // Of requests that have ended, of all that have begun, and since when they are counted.
   int64_t spent_nano_usd_ = 0;
+  int64_t asked_nano_usd_ = 0;
   int64_t window_us_ = 0;
   int64_t rate_nano_usd_ = 0;  // a second
 };

@@ -40,22 +40,39 @@ TEST(CreditLease, AdmitsWhatFitsAndNothingBeforeItIsGranted) {
   EXPECT_TRUE(lease.Admit(70, kNow));
 }
 
-TEST(CreditLease, AsksForMoreWhenHalfIsLeftAndToRenew) {
+TEST(CreditLease, AsksForMoreWhenAQuarterIsUsedAndToRenew) {
   CreditLease lease = Lease(800);
-  EXPECT_FALSE(lease.NextAsk(kNow + kSecond)) << "all is left";
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(lease.Admit(100, kNow + kSecond));
-  const auto more = lease.NextAsk(kNow + kSecond);
+  EXPECT_FALSE(lease.NextAsk(kNow)) << "all is left";
+  EXPECT_TRUE(lease.Admit(100, kNow));
+  EXPECT_FALSE(lease.NextAsk(kNow + kSecond / 2));
+  EXPECT_TRUE(lease.Admit(100, kNow));
+  const int64_t now = kNow + kSecond / 2;
+  const auto more = lease.NextAsk(now);
   ASSERT_TRUE(more);
-  EXPECT_EQ(more->used_nano_usd, 400);
-  EXPECT_EQ(more->wanted_nano_usd, 1200) << "what runs, and eight of the largest";
+  EXPECT_EQ(more->used_nano_usd, 200);
+  EXPECT_EQ(more->wanted_nano_usd, 1000) << "what runs, and eight of the largest";
   EXPECT_EQ(more->month, 202611);
-  lease.OnAnswer(Granted(1600), kNow + kSecond);
-  EXPECT_EQ(lease.left_nano_usd(), 1200);
-  EXPECT_FALSE(lease.NextAsk(kNow + 2 * kSecond));
-  EXPECT_TRUE(lease.NextAsk(kNow + kSecond + CreditLease::kRenewUs));
+  lease.OnAnswer(Granted(1200), now);
+  EXPECT_EQ(lease.left_nano_usd(), 1000);
+  EXPECT_FALSE(lease.NextAsk(now + CreditLease::kAskPauseUs));
+  EXPECT_TRUE(lease.NextAsk(now + CreditLease::kRenewUs));
 }
 
-TEST(CreditLease, WantsWhatItSpendsInThirtySeconds) {
+// The first requests may last for long, and their costs are known when they have ended.
+TEST(CreditLease, WantsWhatRequestsMayCostUntilItKnowsWhatTheyCost) {
+  CreditLease lease = Lease(1'000'000);
+  EXPECT_FALSE(lease.NextAsk(kNow));
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(lease.Admit(100, kNow));
+  lease.Finish(100, 1);
+  const auto ask = lease.NextAsk(kNow + CreditLease::kYoungUs - 1);
+  EXPECT_FALSE(ask) << "it has more";
+  for (int i = 0; i < 10'000; ++i) EXPECT_TRUE(lease.Admit(50, kNow + CreditLease::kYoungUs));
+  const auto more = lease.NextAsk(kNow + CreditLease::kYoungUs);
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->wanted_nano_usd, 1000 / 10 * CreditLease::kSeconds + 900 + 500'000 + 800);
+}
+
+TEST(CreditLease, WantsWhatItSpendsInTheTimeOfAFailOver) {
   CreditLease lease = Lease(1'000'000);
   EXPECT_FALSE(lease.NextAsk(kNow + kSecond));  // begins a window
   for (int i = 0; i < 1000; ++i) {
