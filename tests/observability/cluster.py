@@ -173,7 +173,7 @@ class Observed(Daemons):
         self.port = free_port()
         config = {"global": {"scrape_interval": self.scrape, "evaluation_interval": self.scrape},
                   "rule_files": [str(rule) for rule in self.rules],
-                  "scrape_configs": [{"job_name": "tollgate", "file_sd_configs": [{"files": [self.targets]}]}]}
+                  "scrape_configs": [{"job_name": "tollgate", "file_sd_configs": [{"files": [self.targets, f"{self.folder}/targets-*.json"]}]}]}
         pathlib.Path(f"{self.folder}/prometheus.yml").write_text(json.dumps(config))  # JSON is YAML
         self.start("prometheus", "prometheus", f"--config.file={self.folder}/prometheus.yml", f"--storage.tsdb.path={self.folder}/tsdb",
                    f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=warn")

@@ -6,7 +6,8 @@
 //   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"dir":…,…}    the rest: facts.h
 //
 // With --postgres auth and billing keep their data in a private PostgreSQL server; where PostgreSQL
-// is not installed it exits with 77. --gateway and --router add a line of YAML to those sections of
+// is not installed it exits with 77; with --citus in one with Citus and two workers, whose ledger
+// can be distributed. --gateway and --router add a line of YAML to those sections of
 // the configuration, --dashboard, --auth, --billing, --ratelimit and --host likewise;
 // --admin-sockets adds sockets for the command line, DIR/NAME.sock. --models adds models;
 // --engine-concurrency sets the max_concurrency of the engines;
@@ -37,7 +38,7 @@ namespace {
 using namespace tollgate::test;
 
 constexpr char kUsage[] =
-    "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--engine-concurrency N] "
+    "tollgate-test-cluster [--tcp] [--postgres|--citus] [--engine URL]... [--engine-concurrency N] "
     "[--keep-requests] [--threads N] "
     "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... "
     "[--auth YAML]... [--billing YAML]... [--ratelimit YAML]... [--host YAML]... [--gateways N] "
@@ -56,6 +57,7 @@ struct Flags {
   int keys = 1;            // of each of these workspaces
   std::string prometheus;  // a file to write; empty: none
   bool postgres = false;
+  bool citus = false;
   bool keep_requests = false;  // served at /sim/requests and /sim/bodies
 };
 
@@ -75,6 +77,10 @@ Flags Read(int argc, char** argv) {
     }
     if (flag == "--postgres") {
       flags.postgres = true;
+      continue;
+    }
+    if (flag == "--citus") {
+      flags.citus = true;
       continue;
     }
     if (flag == "--admin-sockets") {
@@ -246,10 +252,12 @@ int main(int argc, char** argv) {
     flags.options.gateway_settings.emplace_back("legacy_key_prefixes: [scale-]");
   }
   std::unique_ptr<tollgate::testing::TestPostgres> postgres;
-  if (flags.postgres) {
-    postgres = tollgate::testing::TestPostgres::Start();
+  if (flags.postgres || flags.citus) {
+    using tollgate::testing::TestPostgres;
+    postgres = flags.citus ? TestPostgres::StartCitus(2) : TestPostgres::Start();
     if (!postgres) {
-      std::fputs("PostgreSQL is not installed\n", stderr);
+      std::fputs(flags.citus ? "Citus is not installed\n" : "PostgreSQL is not installed\n",
+                 stderr);
       return tollgate::testing::TestPostgres::Required() ? 1 : 77;
     }
     flags.options.auth_sql = postgres->MakeDatabase("auth");

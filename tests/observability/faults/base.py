@@ -15,6 +15,11 @@ class Fault:
     fires_before = False  # its alerts fire since the cluster runs
     patience = 60  # seconds until its alerts fire, and until they end
 
+    @staticmethod
+    def possible():
+        """Whether this machine has what it needs."""
+        return True
+
     def begin(self, observed):
         raise NotImplementedError
 

@@ -1,0 +1,101 @@
+"""Leases on the credit of busy workspaces (docs/adr/0042)."""
+import pathlib
+import re
+import threading
+import uuid
+
+import cluster
+from faults.base import Fault, Pipe, change_database, new_customer
+from faults.router import start_answer
+
+ADMITTED = re.compile(r'^tollgate_router_lease_admissions_total\{result="admitted"\} (\S+)$', re.M)
+
+
+def with_leases(text):
+    return text.replace("\nbilling:\n", "\nbilling:\n  lease_above_requests_per_second: 1\n")
+
+
+def admitted(observed):
+    return float(ADMITTED.search(observed.metrics_of(observed.processes()["inference-router"])).group(1))
+
+
+def chats(observed, key, condition):
+    """Calls of several callers at once until the condition holds; it may not before one second of them."""
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            observed.chat({"tokens": 5, "token_ms": 1}, key, max_tokens=20)
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        cluster.wait_for("requests admitted from a lease", 30, condition)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def make_busy(observed, key):
+    """Until its router admits the requests of that key from a lease."""
+    before = admitted(observed)
+    chats(observed, key, lambda: admitted(observed) > before + 20)
+
+
+class PowerCut(Fault):
+    """a router is killed in answers that it admitted from a lease, and starts under another boot of the machine"""
+    alerts = ("RouterLostAdmissions",)
+
+    def begin(self, observed):
+        self.billing = observed.replace("billing", with_leases)
+        _, key = new_customer(observed, "power-cut", "1000")
+        make_busy(observed, key)
+        before = admitted(observed)
+        running = start_answer(observed, key, tokens=200, token_ms=100)
+        assert admitted(observed) == before + 1
+        boot = pathlib.Path(f"{observed.folder}/boot_id")
+        boot.write_text(f"{uuid.uuid4()}\n")
+        # As after a crash of the machine: what the journal says is of another boot.
+        self.router = observed.replace("inference-router", prefix=(
+            "unshare", "--mount", "sh", "-c", f'mount --bind {boot} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"))
+        running.join()
+
+    def end(self, observed):
+        observed.restore("inference-router", self.router)
+
+    def put_back(self, observed):
+        observed.restore("billing", self.billing)
+
+
+class CutFromBillingWithALease(Fault):
+    """a router that admits from a lease does not reach billing until the lease ends, and the credit is taken meanwhile"""
+    alerts = ("LedgerLeaseOverrun",)
+
+    def begin(self, observed):
+        target = re.search(r'\n  billing: "([^"]*)"', observed.config("inference-router")).group(1)
+        self.pipe = Pipe(target)
+        self.running = {
+            "billing": observed.replace("billing", with_leases),
+            "inference-router": observed.replace("inference-router", lambda text: text.replace(
+                f'  billing: "{target}"', f'  billing: "{self.pipe.address}"')),
+        }
+        workspace, key = new_customer(observed, "cut-with-a-lease", "1000")
+        make_busy(observed, key)
+        self.pipe.flows.clear()
+        before = admitted(observed)
+        chats(observed, key, lambda: admitted(observed) > before + 20)
+        # Billing ends no lease in its first minute, and this one a minute after its last renewal.
+        wallet = "SELECT paid + granted FROM wallet WHERE workspace = ? AND open_holds = 0 AND leases = 0"
+        left = cluster.wait_for("the end of the lease", 150, lambda: change_database(observed, "billing", wallet, (workspace,)))[0][0]
+        observed.operator("adjustment", "create", "debit", f"{left / 1e9:.9f}", "--workspace", workspace, "--reason", "test")
+        self.pipe.flows.set()
+
+    def put_back(self, observed):
+        for name, running in self.running.items():
+            observed.restore(name, running)
+        self.pipe.listener.close()
+
+
+FAULTS = (PowerCut, CutFromBillingWithALease)
