@@ -10,6 +10,9 @@ from faults.router import start_answer
 
 ADMITTED = re.compile(r'^tollgate_router_lease_admissions_total\{result="admitted"\} (\S+)$', re.M)
 
+# Tokens of one answer: of those that a lease covers, since there were such before.
+MOST = 20
+
 
 def with_leases(text):
     return text.replace("\nbilling:\n", "\nbilling:\n  lease_above_requests_per_second: 1\n")
@@ -25,7 +28,7 @@ def chats(observed, key, condition):
 
     def run():
         while not stop.is_set():
-            observed.chat({"tokens": 5, "token_ms": 1}, key, max_tokens=20)
+            observed.chat({"tokens": 5, "token_ms": 1}, key, max_tokens=MOST)
 
     threads = [threading.Thread(target=run, daemon=True) for _ in range(4)]
     for thread in threads:
@@ -50,10 +53,10 @@ class PowerCut(Fault):
 
     def begin(self, observed):
         self.billing = observed.replace("billing", with_leases)
-        _, key = new_customer(observed, "power-cut", "1000")
+        _, key = new_customer(observed, "power-cut", "50")
         make_busy(observed, key)
         before = admitted(observed)
-        running = start_answer(observed, key, tokens=200, token_ms=100)
+        running = start_answer(observed, key, bound=MOST, tokens=MOST, token_ms=500)
         assert admitted(observed) == before + 1
         boot = pathlib.Path(f"{observed.folder}/boot_id")
         boot.write_text(f"{uuid.uuid4()}\n")
@@ -81,7 +84,7 @@ class CutFromBillingWithALease(Fault):
             "inference-router": observed.replace("inference-router", lambda text: text.replace(
                 f'  billing: "{target}"', f'  billing: "{self.pipe.address}"')),
         }
-        workspace, key = new_customer(observed, "cut-with-a-lease", "1000")
+        workspace, key = new_customer(observed, "cut-with-a-lease", "50")
         make_busy(observed, key)
         self.pipe.flows.clear()
         before = admitted(observed)

@@ -14,18 +14,19 @@ import cluster
 from faults.base import Fault, Pipe, Stopped, change_database, limit_files, new_customer
 
 
-def start_answer(observed, key=None, **script):
-    """A streamed answer that the router works on."""
-    thread = threading.Thread(target=answer, args=(observed, key, script), daemon=True)
+def start_answer(observed, key=None, bound=None, **script):
+    """A streamed answer that the router works on; bound: of its tokens, for the hold."""
+    thread = threading.Thread(target=answer, args=(observed, key, script, bound), daemon=True)
     thread.start()
     router = observed.processes()["inference-router"]
     cluster.wait_for("a running answer", 15, lambda: "\ntollgate_router_running_requests 1\n" in observed.metrics_of(router))
     return thread
 
 
-def answer(observed, key, script):
+def answer(observed, key, script, bound):
+    more = {"max_tokens": bound} if bound else {}
     with contextlib.suppress(OSError, http.client.HTTPException):  # the fault may end it
-        observed.chat(script, key, stream=True)
+        observed.chat(script, key, stream=True, **more)
 
 
 class RouterStart(Fault):
