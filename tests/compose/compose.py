@@ -57,11 +57,12 @@ def filled(value, environment):
 
 
 def merged(base, over, what=""):
-    """Two files as one. A command takes the place of the one before; other lists are joined."""
+    """Two files as one. A command takes the place of the one before, and a mount that of the one at its place; other lists are joined."""
     if isinstance(base, list) and what != "command":
-        if not isinstance(over, list) or (what == "volumes" and {place(one) for one in base} & {place(one) for one in over}):
+        if not isinstance(over, list):
             raise ValueError(f"not understood: {base} and {over}")
-        return base + over
+        taken = {place(one) for one in over} if what == "volumes" else set()
+        return [one for one in base if place(one) not in taken] + over
     if not isinstance(over, dict) or isinstance(over, Override) or not isinstance(base, dict):
         return over
     return {**base, **{key: merged(base[key], one, key) if key in base else one for key, one in over.items()}}

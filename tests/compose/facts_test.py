@@ -122,7 +122,7 @@ class FactsTest(unittest.TestCase):
                                     for number in range(1, most + 1)})
         for name, service in self.ha["services"].items():
             # The others' are as they were.
-            if name in self.full["services"] and compose.component(name) not in ("auth", "billing", "ratelimit"):
+            if name in self.full["services"] and compose.component(name) not in ("auth", "billing", "ratelimit", "prometheus"):
                 self.assertEqual(service, self.full["services"][name], name)
         # Members differ by their names and volumes, and no two have one volume but that of the backups.
         mounted = [mount.split(":")[0] for one in own.values() for mount in one["volumes"] if not mount.startswith((".", "/"))]
@@ -133,9 +133,23 @@ class FactsTest(unittest.TestCase):
             self.assertEqual(str(service).replace(name, "X"), str(own[name[:-1] + "1"]).replace(name[:-1] + "1", "X"))
             self.assertLessEqual({mount.split(":")[0] for mount in service["volumes"] if not mount.startswith((".", "/"))},
                                  set(self.ha["volumes"]))
-        # etcd is reached by nodes of the database and by nobody else.
+        # etcd is reached by nodes of the database, and by Prometheus, which has no certificate and no password of them.
         reach = {compose.component(one) for one in self.ha["services"] if self.sharing(self.ha, one, "etcd-1")}
-        self.assertEqual(reach, {"etcd", "postgresql"})
+        self.assertEqual(reach, {"etcd", "postgresql", "prometheus"})
+        self.assertEqual({compose.component(one) for one in self.ha["services"] if "consensus" in compose.networks(self.ha["services"][one])},
+                         {"etcd", "postgresql"})
+        prometheus, before = dict(self.ha["services"]["prometheus"]), dict(self.full["services"]["prometheus"])
+        more = {compose.place(one): one for one in prometheus.pop("volumes")}
+        for mount in before.pop("volumes"):
+            there = more.pop(compose.place(mount))
+            self.assertEqual(there, mount.replace("/full/", "/ha/"))
+        self.assertEqual(list(more), ["/run/tls/authority.pem"])
+        self.assertEqual({**prometheus.pop("networks")}, {**before.pop("networks"), "watching": {}})
+        self.assertEqual(prometheus, before)
+        self.assertNotIn("secrets", prometheus)
+        for number in (1, 2, 3):
+            there = self.all[f"etcd-{number}"]["environment"]
+            self.assertEqual((there["ETCD_CLIENT_CERT_AUTH"], there["ETCD_PEER_CLIENT_CERT_AUTH"]), ("true", "true"))
         # What auth, billing and the limiters are told are the names of members.
         for name in ("auth-1", "auth-2", "billing-1", "billing-2"):
             self.assertEqual(self.ha["services"][name]["environment"]["TOLLGATE_DATABASE_HOSTS"], "postgres-1:5432,postgres-2:5432")
@@ -199,7 +213,8 @@ class FactsTest(unittest.TestCase):
                 reach = {compose.component(name) for name in project["services"]
                          if any(self.sharing(project, name, one) for one in by[data])}
                 self.assertLessEqual(callers, reach)
-                self.assertEqual(reach - {"postgresql", "redis", "etcd", "citus", *ONCE}, {"auth", "billing", "ratelimit"})
+                watches = {"prometheus"} if data == "postgresql" and project is self.ha else set()  # without a password
+                self.assertEqual(reach - {"postgresql", "redis", "etcd", "citus", *ONCE}, {"auth", "billing", "ratelimit"} | watches)
 
     def test_engines_reach_inference_routers_and_nothing_else(self):
         for project in (self.full, self.minimal, self.ha, self.scale):
@@ -232,13 +247,15 @@ class FactsTest(unittest.TestCase):
                 self.assertEqual(named, set(service.get("secrets", [])), name)
 
     def test_prometheus_asks_every_process_of_its_profile(self):
-        for project, name in ((self.full, "full/prometheus.yml"), (self.minimal, "prometheus.yml"), (self.ha, "full/prometheus.yml"),
+        for project, name in ((self.full, "full/prometheus.yml"), (self.minimal, "prometheus.yml"), (self.ha, "ha/prometheus.yml"),
                               (self.scale, "full/prometheus.yml")):
             scraped = {target for job in yaml.safe_load(read(f"deploy/prometheus/{name}"))["scrape_configs"]
                        for static in job["static_configs"] for target in static["targets"]}
             ours = {f"{one}:9464" for one, service in project["services"].items()
                     if service["image"].startswith("tollgate/") and not one.startswith(("engine-", "etcd-", "postgres-", "citus-"))}
             self.assertEqual({one for one in scraped if one.endswith(":9464")}, ours)
+            databases = {f"{one}:{port}" for one in project["services"] for start, port in (("postgres-", 8008), ("etcd-", 2381)) if one.startswith(start)}
+            self.assertEqual({one for one in scraped if one.endswith((":8008", ":2381"))}, databases)
             prometheus = next(one for one in project["services"] if compose.component(one) == "prometheus")
             for target in scraped:
                 self.assertTrue(self.sharing(project, prometheus, target.split(":")[0]), target)
@@ -291,12 +308,21 @@ class ProgramsTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0, "it takes what is wrong, so its word proves nothing")
 
     def test_prometheus_and_alertmanager_take_their_files(self):
-        for name in ("prometheus", "prometheus-minimal"):
+        for name, profile in (("prometheus", "full"), ("prometheus-minimal", "minimal"), ("prometheus", "ha")):
             with tempfile.TemporaryDirectory() as folder:
-                for mount in compose.load()["services"][name]["volumes"]:
+                for mount in compose.load(profile)["services"][name]["volumes"]:
                     source, place = mount.split(":")[:2]
                     if place.startswith("/etc/prometheus/"):
                         shutil.copy(f"{ROOT}/{source}", f"{folder}/{os.path.basename(place)}")
+                # Each file that it names is mounted; promtool wants to read it.
+                authority = f"{folder}/authority.pem"
+                with open(f"{folder}/prometheus.yml", "r+", encoding="utf-8") as file:
+                    text = file.read()
+                    self.assertEqual("/run/tls/authority.pem" in text, profile == "ha")
+                    file.seek(0)
+                    file.write(text.replace("/run/tls/authority.pem", authority))
+                    file.truncate()
+                self.check("openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=test", "-keyout", "/dev/null", "-out", authority)
                 self.check("promtool", "check", "config", f"{folder}/prometheus.yml")
         self.check("amtool", "check-config", f"{ROOT}/deploy/alertmanager/alertmanager.yml")
 

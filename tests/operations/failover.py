@@ -1,6 +1,6 @@
 """The databases of the profile "ha" are lost one after the other under load: all processes of the Redis that has the limits, and of the
 PostgreSQL that is the primary. Limits go on, and no call notices the first; of the second, calls may be refused for Patroni's ttl. Each
-member comes back and follows; whole answers are charged once, and the ledger verifies."""
+member comes back and follows, and Prometheus sees it; whole answers are charged once, and the ledger verifies."""
 import json
 import ssl
 import time
@@ -93,6 +93,7 @@ def lose_postgres():
     databases.there[old].start()
     databases.wait_both()
     check(databases.leader() == new, f"{old} leads again")
+    cluster.wait("Prometheus sees the new primary and its standby", databases.watched)
     calls.more(CALLS)
     refused = calls.failed()[before:]
     last = max((one["at"] + one["seconds"] - at for one in refused), default=0)
@@ -104,6 +105,7 @@ def lose_postgres():
 
 databases = Databases()
 cluster = databases.cluster
+cluster.wait("Prometheus reads Patroni and etcd", databases.watched)
 calls, limited = load(cluster), Limited()
 redis, postgres = [], []
 for _ in range(ROUNDS):

@@ -1,9 +1,12 @@
 """What the scripts about the profile "ha" share: its cluster without what they do not need, and questions to its databases."""
+import json
+import urllib.parse
+
 from operation import check, environment, secret, start  # noqa: F401
 
 NODES = ("postgres-1", "postgres-2")
 REDIS = ("redis-1", "redis-2")
-UNUSED = ("dashboard-1", "dashboard-2", "catalog-2", "prometheus", "alertmanager", "otel-collector", "grafana")
+UNUSED = ("dashboard-1", "dashboard-2", "catalog-2", "alertmanager", "otel-collector", "grafana")
 
 
 def lean(project):
@@ -39,6 +42,15 @@ class Databases:
 
     def wait_both(self):
         self.cluster.wait("a primary and its synchronous standby", self.both, 120)
+
+    def watched(self):
+        """Whether Prometheus reads Patroni and etcd on each node, and sees what the nodes are."""
+        def count(query):
+            path = f"/api/v1/query?query={urllib.parse.quote(query)}"
+            rows = json.loads(self.cluster.get("prometheus", "monitoring", 9090, path))["data"]["result"]
+            return int(rows[0]["value"][1]) if rows else 0
+        return [count(query) for query in ('sum(up{job="patroni"})', 'sum(up{job="etcd"})', 'sum(patroni_primary)', 'sum(patroni_sync_standby)',
+                                           'sum(etcd_server_has_leader)')] == [2, 3, 1, 1, 3]
 
     def timeline(self, node):
         return int(self.sql(node, "select timeline_id from pg_control_checkpoint()"))

@@ -278,6 +278,9 @@ class AlertRules(unittest.TestCase):
         histogram = self.GOOD.replace("tollgate_a_total", "tollgate_a_seconds_bucket")
         self.assertEqual(self.faults(histogram, 'Histogram("tollgate_a_seconds"', "`tollgate_a_seconds`"), [])
         self.assertTrue(self.faults(histogram))
+        shipped = self.GOOD.replace("rate(tollgate_a_total[5m])", "etcd_server_has_leader")
+        self.assertEqual(self.faults(shipped, "", "`etcd_server_has_leader`"), [])
+        self.assertTrue(self.faults(shipped, "", ""))
         for good, bad in (("tollgate_a_total", "up"), ("warning", "red"), ("action: a", "action: ''"), ("alert: A, ", ""),
                           ("groups", "group"), ("alert", "alrt"), ("]}]", "")):
             self.assertTrue(self.faults(self.GOOD.replace(good, bad)), bad)

@@ -1,4 +1,5 @@
-"""Rule: the alerts of Prometheus name metrics that the product has and that docs/operations.md explains, and a runbook."""
+"""Rule: the alerts of Prometheus name metrics that the product or what it ships with has, and that docs/operations.md explains, and a
+runbook."""
 import re
 
 import yaml
@@ -6,6 +7,9 @@ import yaml
 FOLDER = "deploy/prometheus/"
 # What Prometheus itself records, and what rules record.
 OWN = re.compile(r"\bup\{|\btollgate:\w+(?::\w+)*")
+
+# Of what the product ships with.
+THEIRS = re.compile(r"\b(?:patroni|etcd)_\w+")
 
 
 def metrics_of(rule):
@@ -39,8 +43,12 @@ def faults(text, sources, operations):
         for wanted in ("summary", "action", "runbook"):
             if not rule.get("annotations", {}).get(wanted):
                 yield f"{name}: no {wanted}"
-        if not metrics_of(rule) and not OWN.search(rule.get("expr", "")):
+        theirs = sorted(set(THEIRS.findall(rule.get("expr", ""))))
+        if not metrics_of(rule) and not theirs and not OWN.search(rule.get("expr", "")):
             yield f"{name}: no metric of ours"
+        for metric in theirs:
+            if metric not in operations:
+                yield f"{name}: docs/operations.md does not explain {metric}"
         for metric in sorted(metrics_of(rule)):
             if f'"{metric}"' not in sources:
                 yield f"{name}: no code has the metric {metric}"
