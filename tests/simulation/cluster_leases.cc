@@ -64,10 +64,11 @@ std::shared_ptr<const billing::Admission> ClusterSimulation::Admit(int router, i
 
 void ClusterSimulation::SendBack(int64_t number, int32_t attempt) {
   ++counts_.no_lease;
+  ++requests_[static_cast<size_t>(number)].sent;
   events_.After(events_.Between(100, 2'000), [this, number, attempt] {
     Request& request = requests_[static_cast<size_t>(number)];
     if (!Waits(request) || request.attempt != attempt) return;
-    request.leased = false;
+    request.leased = request.may_be_leased = false;
     Authorize(number, events_.now_us() + 3 * kSecond);
   });
 }

@@ -232,7 +232,9 @@ void ClusterSimulation::Ask(int gateway) {
   request.gateway = gateway;
   request.gateway_life = process.life;
   ++counts_.requests;
-  request.leased = HasLeases(request.workspace) && !events_.OneIn(4);
+  // Not every gateway was told of the leases.
+  request.may_be_leased = HasLeases(request.workspace);
+  request.leased = request.may_be_leased && !events_.OneIn(4);
   if (request.leased) return Start(number);
   Authorize(number, events_.now_us() + kAdmissionUs);
 }
@@ -251,6 +253,12 @@ void ClusterSimulation::Authorize(int64_t number, int64_t deadline_us) {
   op.attempt = request.attempt;
   Call(kGatewayKind, request.gateway, op, kTryUs, [this, number, deadline_us](const auto& reply) {
     Request& request = requests_[static_cast<size_t>(number)];
+    if (!reply && request.may_be_leased && request.attempt == 0) {
+      // The hold may have been placed.
+      request.may_be_leased = false;
+      request.leased = true;
+      return Start(number);
+    }
     if (!reply && events_.now_us() < deadline_us) return Authorize(number, deadline_us);
     if (!reply || !reply->ok) return Refuse(number, Told::kRefused);
     request.authorized = reply->authorized_nano_usd;
@@ -284,18 +292,20 @@ void ClusterSimulation::Start(int64_t number) {
                     });
     });
   }
-  Watch(number, router, request.attempt);
+  ++request.sent;
+  Watch(number, router);
 }
 
-// A router that is lost is left.
-void ClusterSimulation::Watch(int64_t number, int router, int32_t attempt) {
+// A router that is lost is left, unless it has sent the request back.
+void ClusterSimulation::Watch(int64_t number, int router) {
   const int64_t life = routers_[static_cast<size_t>(router)].life;
-  events_.After(kLostUs, [this, number, router, attempt, life] {
+  const int64_t sent = requests_[static_cast<size_t>(number)].sent;
+  events_.After(kLostUs, [this, number, router, life, sent] {
     const Request& request = requests_[static_cast<size_t>(number)];
-    if (!Waits(request) || request.attempt != attempt) return;
+    if (!Waits(request) || request.sent != sent) return;
     const Router& there = routers_[static_cast<size_t>(router)];
     if (!there.up || there.life != life) return Move(number);
-    Watch(number, router, attempt);
+    Watch(number, router);
   });
 }
 
@@ -318,6 +328,7 @@ void ClusterSimulation::Move(int64_t number) {
   // After output nothing moves.
   if (request.told_tokens > 0 || request.attempt == kMoves) return Refuse(number, Told::kFailed);
   ++request.attempt;
+  ++request.sent;
   request.leased = false;
   ++counts_.moved;
   Authorize(number, events_.now_us() + kAdmissionUs);

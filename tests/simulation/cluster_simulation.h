@@ -83,9 +83,11 @@ class ClusterSimulation {
     int gateway = 0;
     int64_t gateway_life = 0;
     int32_t attempt = 0;
+    int64_t sent = 0;  // grows whenever the gateway leaves a router or takes another one
     int64_t authorized = 0, slice = 0;
     bool ended = false;   // for the gateway
     bool leased = false;  // a router admits it, or has admitted it
+    bool may_be_leased = false;
     Told told = Told::kNothing;
     int64_t told_tokens = 0;
   };
@@ -127,7 +129,7 @@ class ClusterSimulation {
   void Ask(int gateway);
   void Authorize(int64_t number, int64_t deadline_us);
   void Start(int64_t number);
-  void Watch(int64_t number, int router, int32_t attempt);
+  void Watch(int64_t number, int router);
   bool Waits(const Request& request) const;
   void Lose(int64_t number, int32_t attempt);
   void Move(int64_t number);
