@@ -12,6 +12,7 @@
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
+#include "services/billing/storage/wallet_check.h"
 
 namespace tollgate::billing {
 namespace {
@@ -136,6 +137,40 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   const auto again = DistributeLedger(*connection_, *rest, 32);
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(Number("SELECT count(*) FROM citus_shards WHERE table_name = 'later'::regclass"), 6);
+}
+
+// One that asks several pieces opens a connection for most of them, in each batch.
+TEST_F(DistributeOnCitusTest, EveryStatementOfABatchAsksOnePiece) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());
+  // Citus refuses what would ask several pieces.
+  ASSERT_TRUE(connection_->ExecuteScript("SET citus.multi_task_query_log_level = 'error'").ok());
+  EXPECT_FALSE(connection_->ExecuteScript("SELECT count(*) FROM wallet").ok());
+  WalletChecker checker;
+  const auto run = [&](const std::vector<Operation>& operations) {
+    auto applied = RunBatch(*connection_, operations, kNowUs, Policy(), [&](State& state) {
+      return checker.Check(*connection_, state, kNowUs);
+    });
+    ASSERT_TRUE(applied.ok()) << applied.error().message;
+    for (const Reply& reply : applied->replies) EXPECT_TRUE(reply.ok);
+  };
+  run({Credit("acme", "first")});
+  Authorize hold;
+  hold.request_id = Id::Make(kNowUs / 1000, 0, 1);
+  hold.workspace = "acme";
+  hold.key_id = "key";
+  hold.model = "m";
+  hold.rates = {1, 1};
+  hold.prompt_bound = 10;
+  hold.output_bound = 10;
+  run({hold});
+  Settle settle;
+  settle.request_id = hold.request_id;
+  settle.workspace = "acme";
+  settle.sequence = 1;
+  settle.usage = {10, 0, 0, 10, 0};
+  settle.outcome = Outcome::kCompleted;
+  run({settle});
 }
 
 TEST_F(DistributeOnCitusTest, TransactionsInDoubtAreCounted) {
