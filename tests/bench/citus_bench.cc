@@ -37,8 +37,8 @@ constexpr const char* kDatabase = "bench";
 struct Flags {
   int workers = 0;  // 0: one PostgreSQL without Citus
   int workspaces = 1000;
-  int64_t rate = 400;  // pairs per second of the steady loads
-  int callers = 2000;  // of the load at full speed
+  int64_t rate = 50;   // pairs per second of the steady loads
+  int callers = 500;   // of the loads at full speed
   double seconds = 8;  // of each load
   int shards = 32;
   int warmup = 800;     // pairs
@@ -198,6 +198,7 @@ class Bench {
     if (flags_.callers > 0) {
       Measure("full",
               [&] { return LedgerLoad(ledger, flags_.workspaces).Closed(flags_.callers, Time()); });
+      Measure("hot full", [&] { return LedgerLoad(ledger, 1).Closed(flags_.callers, Time()); });
     }
     return Count(ledger);
   }
@@ -337,10 +338,9 @@ int main(int argc, char** argv) {
     }
   }
   if (argc % 2 == 0) {
-    std::fprintf(
-        stderr,
-        "usage: tollgate-citus-bench [--workers 0] [--workspaces 1000] [--rate 400]"
-        " [--callers 2000] [--seconds 8] [--shards 32] [--warmup 800] [--connections N]\n");
+    std::fprintf(stderr,
+                 "usage: tollgate-citus-bench [--workers 0] [--workspaces 1000] [--rate 50]"
+                 " [--callers 500] [--seconds 8] [--shards 32] [--warmup 800] [--connections N]\n");
     return 2;
   }
   const auto server =
