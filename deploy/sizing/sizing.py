@@ -6,7 +6,8 @@
   deploy/sizing/sizing.py --figures            # what it calculates with, and where each figure is from
   deploy/sizing/sizing.py --write | --check    # the tables of docs/sizing.md
 
-Arithmetic with the figures of figures.json: measured ones, each quoted from docs/performance.md, and assumed ones. The ratios
+Arithmetic with the figures of figures.json: measured ones, each quoted from docs/performance.md, and assumed ones; and with citus.json,
+which ./dev bench citus --medians deploy/sizing/citus.json writes. The ratios
 hold on other machines; the absolute figures are those of one small virtual machine: measure yours with ./dev bench.
 """
 import argparse
@@ -18,9 +19,12 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import citus  # noqa: E402
+
 PAGE = HERE.parents[1] / "docs/sizing.md"
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-DATABASES = ("sqlite", "postgres", "partitioned", "distributed")
+DATABASES = ("sqlite", "postgres", "citus")
 
 
 class Figures:
@@ -31,6 +35,7 @@ class Figures:
         for table in self.tables.values():
             for name, figure in table.items():
                 setattr(self, name, figure["value"])
+        self.citus = citus.Rows()
 
 
 @dataclasses.dataclass
@@ -149,22 +154,28 @@ def database(figures, load, kind):
     pairs = load.answers
     extensions = max(0, math.ceil(load.answer_tokens / f.slice_tokens) - 1)
     writes = pairs * (2 + extensions)
-    rates = {"sqlite": f.sqlite_pairs, "postgres": f.postgres_pairs, "partitioned": f.postgres_pairs,
-             "distributed": f.postgres_pairs * f.distributed_share}
-    rate = rates[kind] * f.plan_share
+    if kind == "citus":
+        used, operations = citus.needs(f, f.citus, pairs, writes)
+        coordinator, workers = used["coordinator"] / f.plan_share, used["workers"] / f.plan_share
+        fits = coordinator <= f.server_cores
+        note = (f"a coordinator with {cores_text(coordinator)} processors and {citus.workers(f, used['workers'])} workers with "
+                f"{cores_text(workers)} together, {operations:.1f} operations per batch")
+        return Database(kind, pairs, writes, citus.limit(f, f.citus), 1 + citus.workers(f, used["workers"]), coordinator + workers, fits, note)
+    rate = {"sqlite": f.sqlite_pairs, "postgres": f.postgres_pairs}[kind] * f.plan_share
     # An extension is a write like the others.
-    needed = max(1, math.ceil(writes / 2 / rate))
-    cores = writes / 2 * f.postgres_pair_us / 1e6 / f.plan_share
+    fits = writes / 2 <= rate
     if kind == "sqlite":
-        return Database(kind, pairs, writes, rate, 1, 0, needed == 1, "in the process of the ledger")
-    if kind == "postgres":
-        note = "one server" if needed == 1 else f"one server of the measured size takes {rate:,.0f} pairs/s"
-        return Database(kind, pairs, writes, rate, 1, cores, needed == 1, note)
-    if kind == "partitioned":
-        return Database(kind, pairs, writes, rate, needed, cores, needed == 1,
-                        "one server" if needed == 1 else "not built: billing takes one sql.url; the tables carry a shard for it")
-    nodes = max(f.distributed_nodes, needed)
-    return Database(kind, pairs, writes, rate, nodes, cores / f.distributed_share, False, "assumed throughout: never run against one")
+        return Database(kind, pairs, writes, rate, 1, 0, fits, "in the process of the ledger")
+    note = "one server" if fits else f"one server of the measured size takes {rate:,.0f} pairs/s"
+    return Database(kind, pairs, writes, rate, 1, postgres_cores(f, writes) / f.plan_share, fits, note)
+
+
+def postgres_cores(figures, writes):
+    """Of one server, whose batches take operations of any workspaces."""
+    f = figures
+    operations = min(f.batch_limit, max(1.0, writes * f.batch_wait_ms / 1000 / f.connections))
+    cost = citus.postgres_costs(f.citus)
+    return writes / 2 * citus.pair_us(cost, operations) / 1e6
 
 
 def network(figures, load, shape):
@@ -218,14 +229,24 @@ def report(figures, load, shape, kind):
              f"{cores_text(base.cores)} processors planned: {base.note}"]
     if kind in ("sqlite", "postgres") and not base.fits:
         lines.append("  this is above what one such ledger was measured with: it does not fit")
+    if kind == "citus" and not base.fits:
+        lines.append(f"  the coordinator does not fit one server: it ends at {base.planned_rate:,.0f} pairs/s")
+    lines.append("per million answers: " + ", ".join(f"{name} {usd:.3f} USD" for name, usd in prices(figures, load, services, base).items()))
     lines.append("network: " + ", ".join(f"{name} {rate_text(size)}" for name, size in flows.items()))
     return "\n".join(lines)
+
+
+def prices(figures, load, services, base):
+    return {"services": usd_per_million(figures, sum(s.planned for s in services), load.answers),
+            "database": usd_per_million(figures, base.cores, load.answers),
+            "disk of the ledger": disk_usd_per_million(figures, figures.citus.bytes_of_pair())}
 
 
 def as_json(figures, load, shape, kind):
     services = all_in_one(figures, load) if shape == "all-in-one" else cluster(figures, load)
     return json.dumps({"load": dataclasses.asdict(load), "services": [dataclasses.asdict(s) for s in services],
                        "database": dataclasses.asdict(database(figures, load, kind)),
+                       "usd_per_million": prices(figures, load, services, database(figures, load, kind)),
                        "network_bytes_per_second": network(figures, load, shape)}, indent=2)
 
 
@@ -254,24 +275,76 @@ def services_of_100k(figures):
     return services_table(cluster(figures, Load(streams=100_000)))
 
 
-def shapes_table(figures):
+def usd_per_million(figures, cores, rate):
+    """Of processors that are planned and kept, at this rate all the time."""
+    return cores * figures.processor_hour_usd / 3600 / rate * 1e6
+
+
+def disk_usd_per_million(figures, bytes_each):
+    return bytes_each * 1e6 / 1e9 * figures.gb_month_usd * figures.keep_months
+
+
+def processes_text(found):
+    return f"{found.processes} with {cores_text(found.planned)}"
+
+
+def requests_loads():
+    return [Load(requests=rate, answer_tokens=64) for rate in (1000, 10_000, 100_000)]
+
+
+def requests_table(figures):
     rows = []
-    for streams in (10, 1000, 100_000):
-        load = Load(streams=streams)
-        row = [f"{streams:,} streams", f"{load.answers:,.0f} pairs/s, {database(figures, load, 'postgres').writes:,.0f} writes/s"]
-        for kind in ("postgres", "partitioned", "distributed"):
-            base = database(figures, load, kind)
-            if kind == "postgres":
-                row.append(f"one server, {cores_text(base.cores)} processors" if base.fits
-                           else f"does not fit: {base.planned_rate:,.0f} pairs/s planned of one server of the measured size")
-            elif kind == "partitioned":
-                row.append("not needed" if base.servers == 1
-                           else f"{base.servers} servers, {cores_text(base.cores)} processors together")
-            else:
-                row.append(f"{base.servers} nodes, {cores_text(base.cores)} processors together")
-        rows.append(row)
-    return table(["load", "ledger", "PostgreSQL alone (measured rate)", "PostgreSQL divided by shard (not built)",
-                  "distributed database (assumed)"], rows)
+    for load in requests_loads():
+        parts = {s.name: s for s in cluster(figures, load)}
+        others = sum(s.planned for name, s in parts.items() if name not in ("gateway", "inference-router", "billing"))
+        rows.append([f"{load.answers:,.0f}", processes_text(parts["gateway"]), processes_text(parts["inference-router"]),
+                     processes_text(parts["billing"]), cores_text(others), f"{database(figures, load, 'postgres').writes:,.0f}"])
+    return table(["requests/s", "gateways, processors", "routers", "billing", "other services, processors", "writes/s of the ledger"], rows)
+
+
+def ledgers_table(figures):
+    rows, f = [], figures
+    for load in requests_loads():
+        one, many = database(f, load, "postgres"), database(f, load, "citus")
+        used, operations = citus.needs(f, f.citus, many.pairs, many.writes)
+        installations = math.ceil(many.pairs / many.planned_rate)
+        rows.append([f"{load.answers:,.0f}", f"{cores_text(one.cores)}{'' if one.fits else ', above the measured rate'}",
+                     f"{operations:.1f}", cores_text(used["billing"] / f.plan_share), cores_text(used["coordinator"] / f.plan_share),
+                     f"{citus.workers(f, used['workers'])} with {cores_text(used['workers'] / f.plan_share)}",
+                     "nothing" if many.fits else f"the coordinator: {installations} installations"])
+    return table(["requests/s", "one PostgreSQL, processors", "Citus: operations per batch", "billing's part", "coordinator",
+                  "workers, together", "breaks first"], rows)
+
+
+def costs_table(figures):
+    rows, f = [], figures
+    for load in requests_loads():
+        services = sum(s.planned for s in cluster(f, load))
+        used, _ = citus.needs(f, f.citus, load.answers, database(f, load, "citus").writes)
+        money = [usd_per_million(f, cores, load.answers)
+                 for cores in (services, database(f, load, "postgres").cores, sum(used.values()) / f.plan_share)]
+        money += [disk_usd_per_million(f, f.citus.bytes_of_pair())]
+        rows.append([f"{load.answers:,.0f}", *(f"{usd:.3f}" for usd in money)])
+    return table(["requests/s", "services", "ledger on one PostgreSQL", "ledger on Citus", "disk of the ledger"], rows)
+
+
+def citus_measured_table(figures):
+    return table(*citus.measured_rows(figures.citus))
+
+
+def citus_check_table(figures):
+    return table(*citus.check_rows(figures.citus))
+
+
+def citus_costs_table(figures):
+    rows = []
+    for part in citus.PARTS:
+        batch, operation = citus.costs(figures.citus, part)
+        rows.append([{"billing": "billing's part", "workers": "workers, together"}.get(part, part), f"{batch:,.0f} µs", f"{operation:,.0f} µs",
+                     f"{1000 * figures.citus.rest(part):,.0f} ms/s"])
+    batch, operation = citus.postgres_costs(figures.citus)
+    rows.append(["one PostgreSQL instead", f"{batch:,.0f} µs", f"{operation:,.0f} µs", "0 ms/s"])
+    return table(["part", "each batch", "and each operation in it", "at rest"], rows)
 
 
 def assumptions_table(figures):
@@ -280,7 +353,9 @@ def assumptions_table(figures):
     return table(["taken as given", "value", "why"], rows)
 
 
-PARTS = {"machines": machines_table, "services": services_of_100k, "shapes": shapes_table, "assumptions": assumptions_table}
+PARTS = {"machines": machines_table, "services": services_of_100k, "requests": requests_table, "ledgers": ledgers_table,
+         "costs": costs_table, "citus measured": citus_measured_table, "citus costs": citus_costs_table,
+         "citus check": citus_check_table, "assumptions": assumptions_table}
 
 
 def fill(page, figures):
@@ -323,12 +398,18 @@ def main(arguments=None):
     parser.add_argument("--keys", type=at_least(0, int), default=0, help="live virtual keys")
     parser.add_argument("--shape", choices=("cluster", "all-in-one"), default="cluster")
     parser.add_argument("--database", choices=DATABASES, help="default: postgres, sqlite for the all-in-one")
+    for name, what in (("processor-hour-usd", "price of a processor for an hour"), ("gb-month-usd", "of a GB of disk for a month"),
+                       ("keep-months", "how long the ledger's rows are kept")):
+        parser.add_argument("--" + name, type=at_least(0, float), help=what)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--figures", action="store_true", help="what it calculates with, and where each figure is from")
     parser.add_argument("--write", action="store_true", help="write the tables of docs/sizing.md")
     parser.add_argument("--check", action="store_true", help="exit code 1 when they are not as calculated")
     asked = parser.parse_args(arguments)
     figures = Figures()
+    for name in ("processor_hour_usd", "gb_month_usd", "keep_months"):
+        if getattr(asked, name) is not None:
+            setattr(figures, name, getattr(asked, name))
     if asked.figures:
         print(figures_text(figures))
         return 0

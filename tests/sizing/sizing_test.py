@@ -42,7 +42,7 @@ class Figures(unittest.TestCase):
             self.assertTrue(figure["what"] and figure["why"], name)
 
     def test_all_figures_are_used(self):
-        source = (ROOT / "deploy/sizing/sizing.py").read_text(encoding="utf-8")
+        source = "".join((ROOT / "deploy/sizing" / name).read_text(encoding="utf-8") for name in ("sizing.py", "citus.py"))
         for table in sizing.Figures().tables.values():
             for name in table:
                 self.assertRegex(source, rf"\b(f|figures)\.{name}\b", name)
@@ -102,10 +102,20 @@ class Arithmetic(unittest.TestCase):
         self.assertTrue(self.ask("--streams", "1000")["database"]["fits"])
         self.assertFalse(self.ask("--streams", "100000")["database"]["fits"])
         self.assertIn("does not fit", run("--streams", "100000")[1])
-        divided = self.ask("--streams", "100000", "--database", "partitioned")["database"]
-        self.assertEqual(divided["servers"], 3)
-        self.assertIn("not built", divided["note"])
-        self.assertEqual(self.ask("--streams", "10", "--database", "distributed")["database"]["servers"], 3)
+        # Citus: the coordinator is what ends first, and the tool says where.
+        self.assertTrue(self.ask("--requests-per-second", "100", "--database", "citus")["database"]["fits"])
+        large = self.ask("--requests-per-second", "100000", "--database", "citus")["database"]
+        self.assertFalse(large["fits"])
+        self.assertIn("the coordinator does not fit one server", run("--requests-per-second", "100000", "--database", "citus")[1])
+
+    def test_prices_are_processors_and_disk(self):
+        asked = ("--requests-per-second", "1000", "--tokens-per-answer", "64", "--prompt-bytes", "0")
+        found = self.ask(*asked, "--processor-hour-usd", "3.6", "--gb-month-usd", "1", "--keep-months", "2")
+        # 3.6 USD an hour are 0.001 USD a second; a million requests take 1,000 seconds.
+        self.assertAlmostEqual(found["usd_per_million"]["services"], sum(s["planned"] for s in found["services"]))
+        self.assertAlmostEqual(found["usd_per_million"]["disk of the ledger"], self.figures.citus.bytes_of_pair() * 2 / 1000)
+        free = self.ask(*asked, "--processor-hour-usd", "0", "--gb-month-usd", "0")["usd_per_million"]
+        self.assertEqual(set(free.values()), {0})
 
     def test_what_makes_no_sense_is_refused(self):
         for arguments in ((), ("--streams", "-1"), ("--streams", "x"), ("--streams", "1", "--tokens-per-answer", "0"),
@@ -118,6 +128,61 @@ class Arithmetic(unittest.TestCase):
         code, out, _ = run("--figures")
         self.assertEqual(code, 0)
         self.assertEqual(len(out.splitlines()), sum(len(table) for table in self.figures.tables.values()))
+
+
+class Citus(unittest.TestCase):
+    """Lines through the measured rows, of rows that are easy to calculate: 1,000 µs a batch and 100 an operation on the coordinator,
+    2,000 and 500 on the workers."""
+
+    class Made(sizing.citus.Rows):
+        def __init__(self):
+            def row(workers, operations, one_server):
+                of = lambda batch, operation: 2 * batch / operations + 2 * operation
+                each = [of(2000, 500) if place == 0 else 0.0 for place in range(workers)] if one_server else [of(2000, 500) / max(workers, 1)] * workers
+                return {"operations": operations, "cpu_us": [of(300, 50), of(1000, 100), *each], "bytes": 2000, "rate": 1}
+            self.rows = {str(workers): {"idle": {"ms_per_s": [1, 2] + [4] * workers}, "spread": row(workers, 1, False),
+                                        "full": row(workers, 1.5, False), "hot": row(workers, 2, True), "hot full": row(workers, 200, True)}
+                         for workers in range(5)}
+
+    def setUp(self):
+        self.rows = self.Made()
+        self.figures = sizing.Figures()
+        self.figures.citus = self.rows
+
+    def test_costs_are_found_again(self):
+        for part, batch, operation in (("billing", 300, 50), ("coordinator", 1000, 100), ("workers", 2000, 500)):
+            found = sizing.citus.costs(self.rows, part)
+            self.assertAlmostEqual(found[0], batch)
+            self.assertAlmostEqual(found[1], operation)
+
+    def test_other_numbers_of_workers_are_predicted(self):
+        _, rows = sizing.citus.check_rows(self.rows)
+        self.assertEqual(len(rows), 16)
+        for row in rows:
+            self.assertEqual((row[5], row[8]), ("+0 %", "+0 %"), row)
+        self.assertEqual([row[-1] for row in rows].count("fitted"), 2 + 4)
+
+    def test_small_loads_have_batches_of_one_and_large_ones_share_them(self):
+        self.assertEqual(sizing.citus.batch_operations(self.figures, 10_000), 1)
+        # 20 ms of 102,400 operations/s, over 1,024 shards.
+        self.assertAlmostEqual(sizing.citus.batch_operations(self.figures, 102_400), 2)
+        used, operations = sizing.citus.needs(self.figures, self.rows, 1000, 2000)
+        self.assertEqual(operations, 1)
+        self.assertAlmostEqual(used["coordinator"], 2.2 + 0.002)
+        self.assertAlmostEqual(used["workers"], 5 + 0.006)
+
+    def test_the_coordinator_ends_where_it_fills_its_server(self):
+        limit = sizing.citus.limit(self.figures, self.rows)
+        used, _ = sizing.citus.needs(self.figures, self.rows, limit, 2 * limit)
+        self.assertAlmostEqual(used["coordinator"] / self.figures.plan_share, self.figures.server_cores, places=3)
+
+    def test_the_measured_rows_are_told_whole(self):
+        rows = sizing.citus.Rows()
+        self.assertEqual(list(rows.rows), ["0", "1", "2", "3", "4"])
+        for count, row in rows.rows.items():
+            for load in ("spread", "hot", "full", "hot full"):
+                self.assertEqual(len(row[load]["cpu_us"]), 2 + int(count))
+        self.assertEqual(len(sizing.citus.measured_rows(rows)[1]), 20)
 
 
 if __name__ == "__main__":
