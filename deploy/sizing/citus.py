@@ -28,7 +28,7 @@ class Rows:
         return {"billing": billing, "coordinator": first, "workers": sum(others)}[part]
 
     def operations(self, workers, load):
-        return self.rows[workers][load]["operations"]
+        return 1 / self.rows[workers][load]["batches_per_operation"]
 
     def rest(self, part):
         """Processors of a server without any load."""
@@ -123,7 +123,7 @@ def measured_rows(rows):
         for count, row in rows.rows.items():
             one = row[load]
             billing, first, *others = one["cpu_us"]
-            found.append([name, "PostgreSQL" if count == "0" else f"Citus, {count}", number(one["rate"]), f"{one['operations']:.1f}",
+            found.append([name, "PostgreSQL" if count == "0" else f"Citus, {count}", number(one["rate"]), f"{rows.operations(count, load):.1f}",
                           number(billing), number(first), " ".join(map(number, others)) or "-", number(sum(one["cpu_us"])),
                           "{:.0f} / {:.0f}".format(*one["authorize_ms"]), "{:.0f} / {:.0f}".format(*one["settle_ms"])])
     return ["load", "ledger on, workers", "pairs/s", "operations per batch", "CPU µs per pair: billing's part", "coordinator or PostgreSQL",

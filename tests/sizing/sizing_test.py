@@ -139,7 +139,7 @@ class Citus(unittest.TestCase):
             def row(workers, operations, one_server):
                 of = lambda batch, operation: 2 * batch / operations + 2 * operation
                 each = [of(2000, 500) if place == 0 else 0.0 for place in range(workers)] if one_server else [of(2000, 500) / max(workers, 1)] * workers
-                return {"operations": operations, "cpu_us": [of(300, 50), of(1000, 100), *each], "bytes": 2000, "rate": 1}
+                return {"batches_per_operation": 1 / operations, "cpu_us": [of(300, 50), of(1000, 100), *each], "bytes": 2000, "rate": 1}
             self.rows = {str(workers): {"idle": {"ms_per_s": [1, 2] + [4] * workers}, "spread": row(workers, 1, False),
                                         "full": row(workers, 1.5, False), "hot": row(workers, 2, True), "hot full": row(workers, 200, True)}
                          for workers in range(5)}
