@@ -325,7 +325,7 @@ def costs_table(figures):
                  for cores in (services, database(f, load, "postgres").cores, sum(used.values()) / f.plan_share)]
         money += [disk_usd_per_million(f, f.citus.bytes_of_pair())]
         rows.append([f"{load.answers:,.0f}", *(f"{usd:.3f}" for usd in money)])
-    return table(["requests/s", "services", "ledger on one PostgreSQL", "ledger on Citus", "disk of the ledger"], rows)
+    return table(["requests/s", "services, USD", "ledger on one PostgreSQL", "ledger on Citus", "disk of the ledger"], rows)
 
 
 def citus_measured_table(figures):
