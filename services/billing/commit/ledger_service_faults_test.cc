@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "common/base/ledger_shard.h"
 #include "services/billing/commit/testing/ledger_service_world.h"
 
 namespace tollgate::billing {
@@ -222,8 +223,9 @@ TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
   auto connection = std::move(*database->Connect());
   ASSERT_TRUE(connection->Begin(sql::TxMode::kWrite).ok());
   ASSERT_TRUE(connection
-                  ->Query("SELECT workspace FROM wallet WHERE workspace = 'locked' FOR UPDATE", {},
-                          [](const sql::Row&) {})
+                  ->Query("SELECT workspace FROM wallet WHERE shard = $1 AND workspace = 'locked'"
+                          " FOR UPDATE",
+                          {LedgerShard("locked")}, [](const sql::Row&) {})
                   .ok());
   // Together, so that they are in one batch.
   std::atomic<bool> settled = false;
