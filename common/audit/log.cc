@@ -74,7 +74,11 @@ SqlResult<std::optional<Head>> QueryHead(Connection& connection, const std::stri
 
 }  // namespace
 
-SqlResult<void> Migrate(sql::Database& database) { return database.Migrate("audit", kMigrations); }
+std::span<const sql::Migration> EntriesMigrations() { return kMigrations; }
+
+SqlResult<void> Migrate(sql::Database& database) {
+  return database.Migrate(kEntriesComponent, kMigrations);
+}
 
 SqlResult<void> Append(Connection& transaction, const Tables& tables, std::span<Record> records) {
   if (records.empty()) return {};

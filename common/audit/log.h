@@ -23,6 +23,8 @@ struct Tables {
 };
 
 inline constexpr Tables kEntries = {"audit_entry", "audit_head"};
+inline constexpr std::string_view kEntriesComponent = "audit";
+std::span<const sql::Migration> EntriesMigrations();
 // Makes the tables of kEntries. Several parts of a service may call it, at the same time too.
 sql::SqlResult<void> Migrate(sql::Database& database);
 

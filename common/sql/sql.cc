@@ -219,6 +219,29 @@ SqlResult<void> Database::Migrate(std::string_view component,
   }
 }
 
+SqlResult<std::span<const Migration>> MissingMigrations(Connection& connection,
+                                                        const Schema& schema) {
+  const bool sqlite = connection.dialect() == Dialect::kSqlite;
+  int64_t tables = 0;
+  auto found = connection.Query(
+      sqlite ? "SELECT count(*) FROM sqlite_master WHERE name = 'schema_migration'"
+             : "SELECT count(*) FROM pg_class WHERE oid = to_regclass('schema_migration')",
+      {}, [&](const Row& row) { tables = row.Int(0); });
+  if (!found.ok()) return Fail{std::move(found).error()};
+  if (tables == 0) return schema.migrations;
+  int64_t current = 0;
+  auto read = connection.Query(
+      "SELECT CAST(coalesce(max(version), 0) AS BIGINT) FROM schema_migration WHERE component = $1",
+      {schema.component}, [&](const Row& row) { current = row.Int(0); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  if (current > static_cast<int64_t>(schema.migrations.size())) {
+    return Fail{SqlError{ErrorKind::kOther, "sql: the schema of " + std::string(schema.component) +
+                                                " is newer than this version of the program"}};
+  }
+  // Their versions are numbered from 1 without gaps.
+  return schema.migrations.subspan(static_cast<size_t>(current));
+}
+
 SqlResult<void> Database::TryMigrate(std::string_view component,
                                      std::span<const Migration> migrations) {
   auto pooled = Borrow();
@@ -242,17 +265,9 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
     auto locked = connection.ExecuteScript("LOCK TABLE schema_migration IN ACCESS EXCLUSIVE MODE");
     if (!locked.ok()) return locked;
   }
-  int64_t current = 0;
-  auto read = connection.Query(
-      "SELECT CAST(coalesce(max(version), 0) AS BIGINT) FROM schema_migration WHERE component = $1",
-      {component}, [&](const Row& row) { current = row.Int(0); });
-  if (!read.ok()) return read;
-  if (current > static_cast<int64_t>(migrations.size())) {
-    return Fail{SqlError{ErrorKind::kOther, "sql: the schema of " + std::string(component) +
-                                                " is newer than this version of the program"}};
-  }
-  for (const Migration& migration : migrations) {
-    if (migration.version <= current) continue;
+  auto missing = MissingMigrations(connection, {component, migrations});
+  if (!missing.ok()) return Fail{std::move(missing).error()};
+  for (const Migration& migration : *missing) {
     auto applied = connection.ExecuteScript(ExpandScript(dialect_, migration.script));
     if (!applied.ok()) return applied;
     if (migration.step != nullptr) {

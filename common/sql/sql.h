@@ -222,6 +222,16 @@ struct Migration {
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
+// A part of a database with migrations of its own.
+struct Schema {
+  std::string_view component;
+  std::span<const Migration> migrations;
+};
+// Those that Database::Migrate would apply, of a database that may have none yet. Fails when the
+// database is of a newer version.
+SqlResult<std::span<const Migration>> MissingMigrations(Connection& connection,
+                                                        const Schema& schema);
+
 // Sync makes all earlier commits durable; it may run on any thread, but on one at a time. If it
 // fails, the content of the file is unknown from then on, and the process aborts
 // (docs/design/ledger.md 6).

@@ -2,11 +2,15 @@
 #include "common/base/core_dumps.h"
 #include "common/host/host.h"
 #include "services/billing/billing_module.h"
+#include "services/billing/storage/all_schemas.h"
 #include "services/billing/storage/ledger_command.h"
 
 int main(int argc, char** argv) {
   tollgate::DenyCoreDumps();  // of the commands, too
-  if (const auto code = tollgate::billing::RunLedgerCommand(argc, argv)) return *code;
+  if (const auto code =
+          tollgate::billing::RunLedgerCommand(argc, argv, tollgate::billing::AllSchemas())) {
+    return *code;
+  }
   return tollgate::host::Main<tollgate::config::v1::BillingConfig>(
       argc, argv, "billing", [](tollgate::HostContext& context, const auto& config) {
         tollgate::host::Modules modules;

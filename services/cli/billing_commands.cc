@@ -220,7 +220,8 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
 void AddDistribute(CLI::App& group, Invocation& invocation) {
   CLI::App& command = *group.add_subcommand(
       "distribute",
-      "Distribute the ledger over the servers of Citus; without --apply: say what it would do");
+      "Distribute the ledger over the servers of Citus, after the migrations that its database "
+      "lacks; without --apply: say what it would do");
   auto words = std::make_shared<std::vector<std::string>>();
   for (const auto& [name, what] :
        {std::pair("--database", "postgresql://… of the coordinator"),

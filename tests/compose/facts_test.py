@@ -24,7 +24,7 @@ COLLECTOR = f"{PARTS}/collector-v0.160.0/otelcol"
 SCALE = "scale,citus-3"
 NODES = ("citus-1", "citus-2", "citus-3")
 # They end, one after the other.
-ONCE = ("citus-join", "citus-tables", "citus-distribute")
+ONCE = ("citus-join", "citus-distribute")
 # One is enough, or more than one is not ours to do: their own projects say how.
 SINGLE = {"load-balancer", "postgresql", "redis", "prometheus", "alertmanager", "otel-collector", "grafana"}
 
@@ -163,7 +163,7 @@ class FactsTest(unittest.TestCase):
         self.assertEqual(set(full) - set(scale), set())
         self.assertEqual(set(scale) - set(compose.load("scale")["services"]), {"citus-3"})
         for name, service in full.items():
-            waits = {"billing-1": {"citus-join"}, "billing-2": {"citus-join"}, "load-balancer": {"citus-distribute"}}.get(name, set())
+            waits = {"citus-distribute"} if name in ("billing-1", "billing-2") else set()
             there = dict(scale[name])
             self.assertEqual(set(there.get("depends_on", {})) - set(service.get("depends_on", {})), waits, name)
             # The others' are as they were.
@@ -171,7 +171,7 @@ class FactsTest(unittest.TestCase):
                 self.assertEqual({**there, "depends_on": 0}, {**service, "depends_on": 0}, name)
         # The coordinator keeps what PostgreSQL had, and workers differ by their names and volumes.
         self.assertLessEqual(set(full["postgres"]["volumes"]), set(scale["postgres"]["volumes"]))
-        self.assertEqual({scale[name]["image"] for name in ("postgres", "citus-join", "citus-tables", *NODES)}, {scale["postgres"]["image"]})
+        self.assertEqual({scale[name]["image"] for name in ("postgres", "citus-join", *NODES)}, {scale["postgres"]["image"]})
         for name in NODES:
             self.assertEqual({**scale[name], "profiles": 0} if name == "citus-1" else
                              yaml.safe_load(yaml.safe_dump({**scale[name], "profiles": 0}).replace(name, "citus-1")),
@@ -182,19 +182,19 @@ class FactsTest(unittest.TestCase):
             # A certificate of its name, which other nodes check.
             self.assertIn(name, re.search(r"(?m)^servers=\((.*)\)$", read("deploy/make-certificates"))[1].split())
             # Workers are reached by nodes and by what makes nodes of them.
-            self.assertEqual({one for one in scale if self.sharing(self.scale, one, name)}, {"postgres", "citus-join", "citus-tables", *NODES})
+            self.assertEqual({one for one in scale if self.sharing(self.scale, one, name)}, {"postgres", "citus-join", *NODES})
         self.assertIn("sslmode=verify-full sslrootcert=/run/tls/authority.pem", read("deploy/postgres/citus"))
-        # Each waits for the one before to end, and callers for the last.
-        for name, before in (("citus-tables", "citus-join"), ("citus-distribute", "citus-tables"), ("load-balancer", "citus-distribute")):
+        # Each waits for the one before to end.
+        for name, before in (("citus-distribute", "citus-join"), ("billing-1", "citus-distribute"), ("billing-2", "citus-distribute")):
             self.assertEqual(scale[name]["depends_on"][before], {"condition": "service_completed_successfully"})
 
-    def test_the_profile_scale_waits_for_all_tables_of_billing(self):
-        """The components that it waits for are those that billing has."""
-        waited = set(re.findall(r"'([a-z_ ]+)'", re.search(r'parts="(.*)"', read("deploy/postgres/citus"))[1]))
+    def test_the_profile_scale_distributes_all_tables_of_billing(self):
+        """The command knows every component that has migrations in billing's database."""
         sources = [path for folder in ("services/billing", "common/audit") for path in glob.glob(f"{ROOT}/{folder}/**/*.*", recursive=True)
                    if path.endswith((".h", ".cc")) and not path.endswith("_test.cc")]
-        self.assertEqual(waited, {name for path in sources for name in re.findall(r'(?:Component = |\.Migrate\()"([a-z_ ]+)"', read(path))})
-        self.assertIn(f"= {len(waited)} AND", read("deploy/postgres/citus"))
+        text = "".join(read(path) for path in sources)
+        self.assertEqual(len(re.findall(r"\{(?:\w+::)?k\w*Component, ", read("services/billing/storage/all_schemas.cc"))), len(set(re.findall(r'Component = "(.*)"', text))))
+        self.assertNotIn('Migrate("', text)
 
     def test_networks_let_through_what_the_table_of_callers_has(self):
         table = yaml.safe_load(read("deploy/helm/tollgate/files/callers.yaml"))

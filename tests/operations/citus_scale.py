@@ -14,7 +14,7 @@ import compose  # noqa: E402  operation knows where it is
 WORKERS = ("citus-1", "citus-2")
 # As docker compose up starts them, once more or for the first time.
 STOPPED = ("auth-1", "auth-2", "billing-1", "billing-2", "postgres")
-STARTED = ("postgres", *WORKERS, "citus-join", "auth-1", "auth-2", "billing-1", "billing-2", "citus-tables", "citus-distribute")
+STARTED = ("postgres", *WORKERS, "citus-join", "citus-distribute", "auth-1", "auth-2", "billing-1", "billing-2")
 NEW = "citus-3"
 TOKENS = LONGEST if FULL else 120
 CALLS = CALLERS if FULL else CALLERS // 2
@@ -116,9 +116,9 @@ def as_full(project):
     coordinator.update(services["postgres"])
     usual = compose.load("full")["services"]["postgres"]
     services["postgres"] = {**coordinator, "image": usual["image"], "command": usual["command"]}
-    for name in ("billing-1", "billing-2", "load-balancer"):
+    for name in ("billing-1", "billing-2"):
         services[name]["depends_on"] = {other: one for other, one in services[name]["depends_on"].items() if not other.startswith("citus-")}
-    return [*WORKERS, NEW, "citus-join", "citus-tables", "citus-distribute", *lean(project)]
+    return [*WORKERS, NEW, "citus-join", "citus-distribute", *lean(project)]
 
 
 def become_scale():
@@ -127,7 +127,8 @@ def become_scale():
         check(there[name].stop() == (0, True), f"{name} did not stop in its time")
     there["postgres"].become(coordinator)
     for name in STARTED:
-        cluster.machine.wait_healthy([other for other in there[name].service.get("depends_on", {}) if other in STARTED], 120)
+        before = {*there[name].service.get("depends_on", {}), *(["citus-distribute"] if name.startswith("billing-") else [])}
+        cluster.machine.wait_healthy([other for other in STARTED if other in before], 120)
         there[name].start()
     cluster.machine.wait_healthy(STARTED, 120)
 

@@ -27,6 +27,10 @@ SqlResult<int64_t> Number(Connection& db, std::string_view text) {
 // Empty when there is none.
 SqlResult<std::string> ComponentOfOthers(Connection& db) {
   std::string other;
+  auto migrated =
+      Number(db, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('schema_migration')");
+  if (!migrated.ok()) return Fail{std::move(migrated).error()};
+  if (*migrated == 0) return other;
   auto read = db.Query(
       "SELECT component FROM schema_migration WHERE component <> 'audit'"
       " AND component NOT LIKE 'billing%' ORDER BY component LIMIT 1",
@@ -70,17 +74,16 @@ SqlResult<void> KeepInPlace(Connection& db, int32_t shard) {
   return {};
 }
 
-SqlResult<Distribution> PlanDistribution(Connection& db) {
+SqlResult<void> ApplyMigrations(sql::Database& database, std::span<const sql::Schema> schemas) {
+  for (const sql::Schema& schema : schemas) {
+    if (auto done = database.Migrate(schema.component, schema.migrations); !done.ok()) return done;
+  }
+  return {};
+}
+
+SqlResult<Distribution> PlanDistribution(Connection& db, std::span<const sql::Schema> schemas) {
   if (!db.distributed()) {
     return Refuse("this is no coordinator of Citus: the database lacks the extension citus");
-  }
-  auto migrated = Number(
-      db,
-      "SELECT count(*) FROM (VALUES ('wallet'), ('audit_head'), ('schema_migration')) t(name)"
-      " WHERE to_regclass(name) IS NOT NULL");
-  if (!migrated.ok()) return Fail{std::move(migrated).error()};
-  if (*migrated < 3) {
-    return Refuse("there is no ledger in this database: start billing on it once, which makes it");
   }
   auto other = ComponentOfOthers(db);
   if (!other.ok()) return Fail{std::move(other).error()};
@@ -89,6 +92,21 @@ SqlResult<Distribution> PlanDistribution(Connection& db) {
                   "\": a ledger that is distributed has a database of its own");
   }
   Distribution plan;
+  for (const sql::Schema& schema : schemas) {
+    auto missing = sql::MissingMigrations(db, schema);
+    if (!missing.ok()) return Fail{std::move(missing).error()};
+    for (const sql::Migration& one : *missing) {
+      plan.migrations.push_back(
+          {std::string(schema.component), one.version, std::string(one.name)});
+    }
+  }
+  auto migrated = Number(
+      db,
+      "SELECT count(*) FROM (VALUES ('wallet'), ('audit_head'), ('schema_migration')) t(name)"
+      " WHERE to_regclass(name) IS NOT NULL");
+  if (!migrated.ok()) return Fail{std::move(migrated).error()};
+  if (*migrated < 3 && plan.migrations.empty())
+    return Refuse("there is no ledger in this database");
   auto servers = Number(db,
                         "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND"
                         " isactive AND shouldhaveshards");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,25 @@ struct Distribution {
     int64_t bytes = 0;      // with its indexes
     bool by_shard = false;  // else as a whole on one server
   };
+  struct Step {
+    std::string component;
+    int64_t version = 0;
+    std::string name;
+  };
+  std::vector<Step> migrations;    // missing: their tables are not among those below
   std::vector<Table> tables;       // still to be distributed
   int64_t distributed_tables = 0;  // before
   int64_t servers = 0;             // that may have shards
 };
 
-// What DistributeLedger would do. kOther when it would refuse: the database is no Citus
-// coordinator, is not migrated, has no server for shards, or also has tables of another service.
-sql::SqlResult<Distribution> PlanDistribution(sql::Connection& connection);
+// What ApplyMigrations and then DistributeLedger would do. kOther when it would be refused: the
+// database is no Citus coordinator, has no server for shards, is of a newer version, also has
+// tables of another service, or has no ledger and the migrations make none.
+sql::SqlResult<Distribution> PlanDistribution(sql::Connection& connection,
+                                              std::span<const sql::Schema> schemas = {});
+
+// Runs what is missing of these, beside billings that run; once more is harmless.
+sql::SqlResult<void> ApplyMigrations(sql::Database& database, std::span<const sql::Schema> schemas);
 
 // Distributes these tables, in one transaction that locks them until it has copied their rows.
 // Tables with a ledger shard are cut into so many pieces, all together; the others go as they are

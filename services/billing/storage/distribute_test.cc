@@ -10,6 +10,10 @@
 
 #include "common/audit/log.h"
 #include "common/base/ledger_shard.h"
+#include "services/billing/alerts/alert_store.h"
+#include "services/billing/payments/payment_store.h"
+#include "services/billing/storage/all_schemas.h"
+#include "services/billing/storage/ledger_command.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
 #include "services/billing/storage/wallet_check.h"
@@ -57,6 +61,26 @@ class DistributeOnCitusTest : public ::testing::Test {
     auto read = connection_->Query(text, {}, [&](const sql::Row& row) { number = row.Int(0); });
     EXPECT_TRUE(read.ok()) << read.error().message;
     return number;
+  }
+  // Tables and partitions that are ordinary ones of the coordinator.
+  int64_t Left() {
+    return Number(
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename <>"
+        " 'schema_migration' AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid ="
+        " tablename::regclass)");
+  }
+  // What `tollgate ledger distribute` prints.
+  std::string Distribute(std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {"tollgate-billing", "distribute", "--database", database_->options().url});
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    ::testing::internal::CaptureStdout();
+    const auto code = RunLedgerCommand(static_cast<int>(argv.size()), argv.data(), AllSchemas());
+    std::fflush(stdout);
+    const std::string printed = ::testing::internal::GetCapturedStdout();
+    EXPECT_EQ(code, 0) << printed;
+    return printed;
   }
   static AddCredit Credit(const std::string& workspace, const std::string& id) {
     AddCredit credit;
@@ -171,6 +195,96 @@ TEST_F(DistributeOnCitusTest, EveryStatementOfABatchAsksOnePiece) {
   settle.usage = {10, 0, 0, 10, 0};
   settle.outcome = Outcome::kCompleted;
   run({settle});
+}
+
+TEST_F(DistributeOnCitusTest, OneRunOnAnEmptyDatabaseDistributesAllThatBillingHas) {
+  const std::string plan = Distribute({});
+  for (const sql::Schema& schema : AllSchemas()) {
+    EXPECT_NE(plan.find("migration 1 of " + std::string(schema.component)), std::string::npos)
+        << plan;
+  }
+  EXPECT_NE(plan.find("Nothing was changed"), std::string::npos) << plan;
+  EXPECT_EQ(Number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), 0);
+
+  const std::string done = Distribute({"--shards", "4", "--apply"});
+  EXPECT_NE(done.find("The ledger is distributed"), std::string::npos) << done;
+  EXPECT_EQ(Left(), 0);
+  EXPECT_EQ(Number("SELECT count(*) FROM citus_shards WHERE table_name = 'payment'::regclass"), 4);
+  EXPECT_NE(Distribute({}).find("There is nothing to distribute"), std::string::npos);
+  EXPECT_NE(Distribute({"--apply"}).find("There is nothing to distribute"), std::string::npos);
+
+  // Billing finds all that it would make.
+  const std::string made = "SELECT count(*) FROM schema_migration";
+  const int64_t before = Number(made);
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(payments::PaymentStore(*database_).Migrate().ok());
+  ASSERT_TRUE(alerts::AlertStore(*database_).Migrate().ok());
+  EXPECT_EQ(Number(made), before);
+  Run({OpenWallet{"ws"}, Credit("ws", "credit")});
+  const auto report = VerifyLedger(*database_);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(report->ok()) << report->violations.front();
+}
+
+TEST_F(DistributeOnCitusTest, TablesThatWereNotMadeYetAreDistributedWithTheOthersOrAfterThem) {
+  for (const bool distributed : {false, true}) {
+    connection_.reset();
+    database_ = *sql::Database::Open({.url = server_->MakeDatabase("ledger")});
+    connection_ = *database_->Connect();
+    ASSERT_TRUE(MigrateLedger(*database_).ok());
+    if (distributed) {
+      ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 4).ok());
+    }
+    const auto plan = PlanDistribution(*connection_, AllSchemas());
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(plan->tables.empty(), distributed);
+    EXPECT_EQ(std::ranges::count(plan->migrations, "billing", &Distribution::Step::component), 0);
+    const std::string done = Distribute({"--shards", "4", "--apply"});
+    EXPECT_NE(done.find("migration 1 of billing_alerts"), std::string::npos) << done;
+    EXPECT_NE(done.find("The ledger is distributed"), std::string::npos) << done;
+    EXPECT_EQ(Left(), 0);
+    EXPECT_EQ(Number("SELECT count(DISTINCT colocation_id) FROM citus_tables"), 2);
+  }
+}
+
+TEST_F(DistributeOnCitusTest, MigrationsAreRunBesideBillingsThatRunThem) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([this] {
+      const auto done = ApplyMigrations(*database_, AllSchemas());
+      EXPECT_TRUE(done.ok()) << done.error().message;
+    });
+  }
+  threads.emplace_back([this] {
+    EXPECT_TRUE(MigrateLedger(*database_).ok());
+    EXPECT_TRUE(alerts::AlertStore(*database_).Migrate().ok());
+    EXPECT_TRUE(payments::PaymentStore(*database_).Migrate().ok());
+  });
+  for (std::thread& thread : threads) thread.join();
+  const auto plan = PlanDistribution(*connection_, AllSchemas());
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_TRUE(plan->migrations.empty());
+}
+
+TEST_F(DistributeOnCitusTest, ADatabaseOfANewerVersionOrOfAnotherServiceIsNotMigrated) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  const auto refusal = [this] {
+    const auto plan = PlanDistribution(*connection_, AllSchemas());
+    return plan.ok() ? "" : plan.error().message;
+  };
+  for (const auto& [component, says] :
+       {std::pair("billing_alerts", "the schema of billing_alerts is newer than this version"),
+        std::pair("auth", "also has tables of \"auth\"")}) {
+    ASSERT_TRUE(connection_
+                    ->ExecuteScript("INSERT INTO schema_migration (component, version, name, "
+                                    "applied_us) VALUES ('" +
+                                    std::string(component) + "', 99, 'later', 1)")
+                    .ok());
+    EXPECT_NE(refusal().find(says), std::string::npos) << refusal();
+    ASSERT_TRUE(connection_->ExecuteScript("DELETE FROM schema_migration WHERE version = 99").ok());
+  }
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(Number("SELECT count(*) FROM pg_tables WHERE tablename = 'payment'"), 0);
 }
 
 TEST_F(DistributeOnCitusTest, TransactionsInDoubtAreCounted) {

@@ -44,35 +44,41 @@ int Failed(const std::string& message) {
   return 1;
 }
 
-// Null with the exit code set when the database cannot be opened.
-std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int* exit_code) {
-  *exit_code = 2;
-  sql::Database::Options options;
-  options.url = place.url;
+// Empty when none is named.
+std::string UrlOf(const Place& place) {
+  std::string found = place.url;
   if (!place.config.empty()) {
     config::v1::BillingConfig billing;
     config::v1::AllInOneConfig all;
     if (auto loaded = config::LoadFile(place.config, billing); loaded.ok()) {
-      options.url = billing.billing().sql().url();
+      found = billing.billing().sql().url();
     } else if (config::LoadFile(place.config, all).ok()) {
-      options.url = all.billing().sql().url();
+      found = all.billing().sql().url();
     } else {
       Failed(loaded.error());
-      return nullptr;
+      return "";
     }
   }
-  if (options.url.empty()) {
-    Failed("--database URL or --config FILE is required");
-    return nullptr;
-  }
+  if (found.empty()) Failed("--database URL or --config FILE is required");
+  return found;
+}
+
+// Null with the exit code set when the database cannot be opened.
+std::unique_ptr<sql::Connection> Connect(const std::string& url, bool read_only, int* exit_code) {
+  *exit_code = 2;
+  if (url.empty()) return nullptr;
   *exit_code = 1;
-  auto connection = sql::ConnectBeside(options.url, read_only);
+  auto connection = sql::ConnectBeside(url, read_only);
   if (!connection.ok()) {
     Failed(connection.error().message);
     return nullptr;
   }
   *exit_code = 0;
   return std::move(*connection);
+}
+
+std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int* exit_code) {
+  return Connect(UrlOf(place), read_only, exit_code);
 }
 
 // One line on a terminal, one line a minute in a file.
@@ -240,6 +246,13 @@ void AddArchive(CLI::App& app, int& exit_code) {
 }
 
 void PrintPlan(const Distribution& plan, int shards) {
+  for (const Distribution::Step& step : plan.migrations) {
+    std::printf("migration %lld of %s: %s\n", static_cast<long long>(step.version),
+                step.component.c_str(), step.name.c_str());
+  }
+  if (!plan.migrations.empty()) {
+    std::printf("These migrations are run first; tables that they make are distributed, too.\n");
+  }
   if (plan.distributed_tables > 0) {
     std::printf("%lld tables are distributed already.\n",
                 static_cast<long long>(plan.distributed_tables));
@@ -255,19 +268,30 @@ void PrintPlan(const Distribution& plan, int shards) {
                 static_cast<long long>(table.rows), static_cast<long long>(table.bytes),
                 where.c_str());
   }
-  if (plan.tables.empty()) {
+  if (plan.tables.empty() && plan.migrations.empty()) {
     std::printf("There is nothing to distribute.\n");
-  } else {
+  } else if (!plan.tables.empty()) {
     std::printf("%zu tables, %lld MiB, over %lld servers\n", plan.tables.size(),
                 static_cast<long long>(bytes >> 20), static_cast<long long>(plan.servers));
   }
 }
 
-void AddDistribute(CLI::App& app, int& exit_code) {
+// What is missing of the database first, so that all of its tables are distributed.
+sql::SqlResult<Distribution> Migrate(const std::string& url, sql::Connection& connection,
+                                     std::span<const sql::Schema> schemas) {
+  sql::Database::Options options;
+  options.url = url;
+  auto database = sql::Database::Open(options);
+  if (!database.ok()) return Fail{database.error()};
+  if (auto done = ApplyMigrations(**database, schemas); !done.ok()) return Fail{done.error()};
+  return PlanDistribution(connection, schemas);
+}
+
+void AddDistribute(CLI::App& app, std::span<const sql::Schema> schemas, int& exit_code) {
   CLI::App& command = *app.add_subcommand(
       "distribute",
-      "Distribute the ledger over the servers of Citus (docs/operations/citus.md). Without "
-      "--apply: say what it would do");
+      "Distribute the ledger over the servers of Citus, after the migrations that its database "
+      "lacks (docs/operations/citus.md). Without --apply: say what it would do");
   struct Words {
     Place place;
     int shards = 32;
@@ -281,21 +305,32 @@ void AddDistribute(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1024));
   command.add_flag("--apply", words->apply,
                    "Do it. The ledger waits meanwhile: requests get 503 until its rows are copied");
-  command.callback([words, &exit_code] {
-    const auto connection = Connect(words->place, /*read_only=*/false, &exit_code);
+  command.callback([words, schemas, &exit_code] {
+    const std::string url = UrlOf(words->place);
+    const auto connection = Connect(url, /*read_only=*/false, &exit_code);
     if (connection == nullptr) return;
-    auto plan = PlanDistribution(*connection);
+    auto plan = PlanDistribution(*connection, schemas);
     if (!plan.ok()) {
       exit_code = Failed(plan.error().message);
       return;
     }
     PrintPlan(*plan, words->shards);
-    if (plan->tables.empty()) return;
+    if (plan->tables.empty() && plan->migrations.empty()) return;
     if (!words->apply) {
       std::printf("Nothing was changed; --apply does it.\n");
       return;
     }
     std::fflush(stdout);
+    if (!plan->migrations.empty()) {
+      plan = Migrate(url, *connection, schemas);
+      if (!plan.ok()) {
+        exit_code = Failed(plan.error().message);
+        return;
+      }
+      PrintPlan(*plan, words->shards);
+      std::fflush(stdout);
+      if (plan->tables.empty()) return;
+    }
     auto done = DistributeLedger(*connection, *plan, words->shards);
     if (!done.ok()) {
       exit_code = Failed(done.error().message);
@@ -346,7 +381,7 @@ void AddStatement(CLI::App& app, int& exit_code) {
 
 }  // namespace
 
-std::optional<int> RunLedgerCommand(int argc, char** argv) {
+std::optional<int> RunLedgerCommand(int argc, char** argv, std::span<const sql::Schema> schemas) {
   if (argc < 2 || argv[1][0] == '-') return std::nullopt;
   // Files that it writes are read by nobody else.
   ::umask(077);
@@ -355,7 +390,7 @@ std::optional<int> RunLedgerCommand(int argc, char** argv) {
   app.require_subcommand(1);
   AddVerify(app, exit_code);
   AddArchive(app, exit_code);
-  AddDistribute(app, exit_code);
+  AddDistribute(app, schemas, exit_code);
   AddStatement(app, exit_code);
   try {
     app.parse(argc, argv);

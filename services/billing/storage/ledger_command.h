@@ -3,11 +3,15 @@
 #pragma once
 
 #include <optional>
+#include <span>
+
+#include "common/sql/sql.h"
 
 namespace tollgate::billing {
 
 // The exit code, or nothing when the arguments are those of the server. 0: done, 1: refused,
 // unreachable or violations found, 2: usage error.
-std::optional<int> RunLedgerCommand(int argc, char** argv);
+// schemas: of billing's database.
+std::optional<int> RunLedgerCommand(int argc, char** argv, std::span<const sql::Schema> schemas);
 
 }  // namespace tollgate::billing

@@ -25,8 +25,10 @@ constexpr int64_t kKeepUs = int64_t{7} * 24 * 3600 * 1'000'000;
 
 }  // namespace
 
+std::span<const sql::Migration> RequestIdMigrations() { return kMigrations; }
+
 SqlResult<void> MigrateRequestIds(sql::Database& database) {
-  return database.Migrate("billing request ids", kMigrations);
+  return database.Migrate(kRequestIdsComponent, kMigrations);
 }
 
 SqlResult<SeenRequest> SeeRequest(sql::Connection& transaction, const audit::Origin& by,

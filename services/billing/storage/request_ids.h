@@ -2,6 +2,7 @@
 // repetition must not undo what came after, and the id of one call is no other call's.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "common/audit/log.h"
@@ -9,6 +10,8 @@
 
 namespace tollgate::billing {
 
+inline constexpr std::string_view kRequestIdsComponent = "billing request ids";
+std::span<const sql::Migration> RequestIdMigrations();
 // Makes the table. Several parts of billing may call it, at the same time too.
 sql::SqlResult<void> MigrateRequestIds(sql::Database& database);
 
