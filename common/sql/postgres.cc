@@ -15,7 +15,7 @@ SqlResult<void> PostgresConnection::Reconnect() {
   types_.clear();
   pending_.clear();
   pipeline_ = false;
-  unlimited_ = unlimited_transaction_ = distributed_ = false;
+  unlimited_ = unlimited_transaction_ = distributed_ = no_answer_ = false;
   connection_.reset();
   connection_.reset(OpenPostgres(url_, options_));
   if (!healthy()) {
@@ -158,7 +158,7 @@ SqlResult<void> PostgresConnection::Commit() {
   // lost, which may have committed.
   if (done.error().kind == ErrorKind::kConnection || done.error().kind == ErrorKind::kNodeLost) {
     Rollback();
-    return Fail{SqlError{ErrorKind::kCommitUnknown, done.error().message}};
+    return Fail{SqlError{ErrorKind::kCommitUnknown, done.error().message, done.error().no_answer}};
   }
   Rollback();
   return done;
@@ -180,7 +180,13 @@ SqlResult<void> PostgresConnection::FindCitus() {
   if (!found.ok()) return Fail{std::move(found).error()};
   distributed_ = PQntuples(found->get()) > 0;
   if (!distributed_) return {};
-  auto set = ExecuteScript("SET plan_cache_mode = auto; SET citus.node_connection_timeout = 2000");
+  std::string settings = "SET plan_cache_mode = auto; SET citus.node_connection_timeout = ";
+  if (const int limit_ms = options_.distributed_timeout_ms; limit_ms > 0) {
+    settings += std::to_string(limit_ms) + "; SET statement_timeout = " + std::to_string(limit_ms);
+  } else {
+    settings += "2000";
+  }
+  auto set = ExecuteScript(settings);
   if (!set.ok() || options_.lock_timeout_ms == 0) return set;
   return ExecuteScript("SET citus.propagate_set_commands = 'local'");
 }

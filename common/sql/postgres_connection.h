@@ -116,6 +116,7 @@ class PostgresConnection : public Connection {
   bool unlimited_ = false;
   bool unlimited_transaction_ = false;
   bool distributed_ = false;
+  bool no_answer_ = false;  // given up
   std::unique_ptr<PGconn, CloseConn> connection_;
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> statements_;
   std::unordered_map<std::string, PostgresRowType> types_;  // by table

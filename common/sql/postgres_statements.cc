@@ -15,6 +15,9 @@ constexpr std::chrono::seconds kCancelWait(1);
 // The server ends a statement after statement_timeout_ms. An answer that comes so much later still
 // will not come: the server stands still, or its machine is gone.
 constexpr int kAnswerGraceMs = 2000;
+// The same of a coordinator of Citus, which the others wait for: it hands on the cancel, and waits
+// without end for a node that stands still.
+constexpr int kDistributedGraceMs = 300;
 
 using SteadyClock = std::chrono::steady_clock;
 
@@ -56,12 +59,17 @@ SqlResult<void> PostgresConnection::Check(const PGresult* result, std::string_vi
   }
   // The connection to a server that shuts down or became a standby does not recover.
   if (error.kind == ErrorKind::kConnection) connection_.reset();
+  error.no_answer = no_answer_;
   return Fail{std::move(error)};
 }
 
 SteadyClock::time_point PostgresConnection::AnswerBy() const {
   const bool limited = options_.statement_timeout_ms > 0 && !unlimited_ && !unlimited_transaction_;
   if (!limited) return SteadyClock::time_point::max();
+  if (distributed_ && options_.distributed_timeout_ms > 0) {
+    return SteadyClock::now() +
+           std::chrono::milliseconds(options_.distributed_timeout_ms + kDistributedGraceMs);
+  }
   return SteadyClock::now() +
          std::chrono::milliseconds(options_.statement_timeout_ms + kAnswerGraceMs);
 }
@@ -71,6 +79,7 @@ ResultPtr PostgresConnection::Next() {
   if (WaitForResult(connection_.get(), AnswerBy()))
     return ResultPtr(PQgetResult(connection_.get()));
   connection_.reset();
+  no_answer_ = true;
   return nullptr;
 }
 
@@ -168,6 +177,7 @@ SqlResult<ResultPtr> PostgresConnection::RunCancellable(const char* name) {
     if (ready <= 0 && SteadyClock::now() > give_up) {
       // The server does not react; it will find that the connection is closed.
       connection_.reset();
+      no_answer_ = true;
       if (cancelled) return Fail{CancelledError()};
       auto late = Check(nullptr, "execute");
       return Fail{std::move(late).error()};

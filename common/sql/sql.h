@@ -39,6 +39,9 @@ enum class ErrorKind : uint8_t {
 struct SqlError {
   ErrorKind kind = ErrorKind::kOther;
   std::string message;  // for logs; contains no row values
+  // The connection was given up, since no answer came in time. Of a distributed database any node
+  // may be the one that does not answer.
+  bool no_answer = false;
   // Whether a retry may succeed, on a new connection if needed. After kCommitUnknown the caller
   // must be able to detect that its first attempt was committed.
   bool retryable() const {
@@ -252,6 +255,9 @@ class Database {
     // PostgreSQL only:
     int statement_timeout_ms = 10'000;
     int lock_timeout_ms = 0;  // for waiting for a row that another transaction has locked; 0: none
+    // Instead of statement_timeout_ms on a distributed database, where a node that stands still
+    // keeps a statement for so long, and answers are waited for little longer; 0: that one holds.
+    int distributed_timeout_ms = 0;
     // The server ends the session of a client that stops in the middle of a transaction, and with
     // it the locks of the transaction.
     int idle_in_transaction_ms = 30'000;

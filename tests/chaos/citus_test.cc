@@ -33,6 +33,7 @@ using testing::TestPostgres;
 constexpr int kHoldTtlSeconds = 6;
 // Longer than admissions wait for the ledger.
 constexpr int64_t kAwayMs = 5'000;
+constexpr int64_t kStillMs = 10'000;
 // Until a lost worker's workspaces are served again, once it is back.
 constexpr int64_t kAfterwardsUs = 1'000'000;
 
@@ -108,6 +109,17 @@ class CitusTest : public ::testing::Test {
     EXPECT_TRUE(server.Run());
   }
 
+  // Connections to it stay open or are made, and nothing is answered.
+  void StandStill(TestPostgres& server) {
+    server.FreezeAll();
+    SleepMs(kStillMs);
+    server.ThawAll();
+  }
+  bool HasAuditLog(const TestPostgres& server) {
+    return Ask("SELECT nodename FROM citus_shards WHERE table_name = 'audit_head'::regclass") ==
+           server.folder();
+  }
+
   const int64_t asked_ = FromEnvironment("TOLLGATE_CITUS_FAULTS", 0);
   const int64_t rounds_ = std::max<int64_t>(asked_, 1);
   EngineSim engine_;
@@ -139,6 +151,16 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
       TestPostgres& worker = coordinator_->worker(i);
       During(load, {.name = "worker lost", .workspaces = WorkspacesOn(load, worker.folder())},
              [&] { LoseAndRestart(worker); });
+    }
+    // Credit is given to all workspaces in turn, and waits for the audit log: a workspace whose
+    // credit waits is not refused for it.
+    for (int i = 0; i < (asked_ > 0 ? 2 : 1); ++i) {
+      TestPostgres& worker = coordinator_->worker(i);
+      During(load,
+             {.name = HasAuditLog(worker) ? "worker with the audit log stands still"
+                                          : "worker stands still",
+              .workspaces = WorkspacesOn(load, worker.folder())},
+             [&] { StandStill(worker); });
     }
     During(load, {.name = "coordinator lost", .workspaces = all},
            [&] { LoseAndRestart(*coordinator_); });

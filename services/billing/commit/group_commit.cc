@@ -37,6 +37,10 @@ void GroupCommit::Start() {
   }
   threads_.emplace_back([this] { WatchdogMain(); });
   pthread_setname_np(threads_.back().native_handle(), "ledger-watch");
+  if (node_answers_) {
+    threads_.emplace_back([this] { NodesMain(); });
+    pthread_setname_np(threads_.back().native_handle(), "ledger-nodes");
+  }
   if (!sync_) return;
   sync_thread_ = std::thread([this] { SyncMain(); });
   pthread_setname_np(sync_thread_.native_handle(), "ledger-sync");
@@ -53,6 +57,7 @@ void GroupCommit::Stop() {
   }
   wake_.notify_all();
   stop_wake_.notify_all();
+  aside_wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   if (sync_thread_.joinable()) {
@@ -164,13 +169,14 @@ void GroupCommit::Execute(size_t index, PendingBatch& batch) {
     if (observer_) observer_->OnError(result.error());
     const sql::SqlError error = result.error();
     using Kind = sql::ErrorKind;
+    // Also when all calls have timed out: the next ones need not.
+    if (IsOfANode(index, error)) return SetNodeAside(batch);
     if (error.kind == Kind::kConnection || error.kind == Kind::kCommitUnknown) {
       if (!Recover(index, batch, error, attempt)) return;
       continue;
     }
     // Calls that have timed out are retried by their callers, with the same ids.
     if (Stopping() || !HasPendingCall(batch)) return FailBatch(batch, sql::ToError(error));
-    if (error.kind == Kind::kNodeLost) return SetNodeAside(batch);
     if (error.kind == Kind::kLocked) {
       std::set<std::string> locked = LockedOf(index, batch);
       // It is no wallet that is locked, or not any more: perhaps a table was, for a moment.

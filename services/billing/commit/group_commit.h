@@ -58,6 +58,8 @@ class GroupCommitObserver {
   virtual void OnIsolated(const std::string& workspace, const sql::SqlError& error) {}
   // Several times a second: how many of these workspaces still fail (OperationQueue::Failing).
   virtual void OnFailing(size_t workspaces) {}
+  // A node of a distributed database does not answer, or answers again.
+  virtual void OnNode(int32_t node, bool answers) {}
   // Wallet and entries of this workspace contradict each other; it is frozen.
   virtual void OnBroken(const std::string& workspace, const std::string& what) {}
 };
@@ -84,6 +86,9 @@ class GroupCommit {
               std::unique_ptr<sql::LogSync> sync = nullptr);
   ~GroupCommit();
 
+  // Of a distributed database: whether a node answers, called on a thread of its own, which may
+  // wait. Before Start.
+  void WatchNodes(std::function<bool(int32_t node)> answers) { node_answers_ = std::move(answers); }
   void Start();
   // Fails the queued calls and lets running batches finish.
   void Stop();
@@ -92,6 +97,10 @@ class GroupCommit {
   // Whether a batch is of one ledger shard: for a distributed database, where one that changes
   // several servers is committed in two phases (docs/adr/0040).
   void SetOneShard(bool one_shard);
+  // Which node has what of it, for WatchNodes. One that does not answer is set aside: what needs it
+  // is refused, without being tried, until it answers.
+  void SetNodes(LedgerNodes nodes);
+  bool HasNodeAside() const;
   // Whether the last batch reached the database.
   bool available() const;
   // Monotonic time since when the database has been available without interruption.
@@ -104,6 +113,7 @@ class GroupCommit {
 
   void WorkerMain(size_t index);
   void WatchdogMain();
+  void NodesMain();
   // Runs the batch until it is committed, its calls have failed, or its operations are back in the
   // queue.
   void Execute(size_t index, PendingBatch& batch);
@@ -119,8 +129,10 @@ class GroupCommit {
   void SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
                       std::set<std::string> locked);
   void FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error);
-  // The node of a distributed database that has the workspaces of the batch is unreachable.
+  // A node of a distributed database that the batch needs is unreachable or stands still.
   void SetNodeAside(PendingBatch& batch);
+  // Whether it is so after this error: the database itself answers.
+  bool IsOfANode(size_t index, const sql::SqlError& error);
   void Isolate(const std::string& workspace, const sql::SqlError& error);
   void ReplyUnavailable(PendingBatch& batch);
 
@@ -152,6 +164,8 @@ class GroupCommit {
   bool stopping_ = false;
   bool available_ = true;
   int64_t available_since_us_ = 0;
+  std::function<bool(int32_t node)> node_answers_;  // null: nodes are not set aside
+  std::condition_variable aside_wake_;
   OperationQueue queue_;
   std::deque<std::weak_ptr<Call>> calls_;  // by deadline
   std::vector<std::thread> threads_;

@@ -1,6 +1,7 @@
 // What a batch does that cannot be written: it is divided, so that nobody waits for the workspace
 // that is the cause (docs/design/ledger.md 10).
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "services/billing/commit/group_commit.h"
@@ -20,6 +21,7 @@ std::pair<OperationQueue::Batch, OperationQueue::Batch> Split(
     part.sources.push_back(std::move(batch.sources[i]));
     part.operations.push_back(std::move(batch.operations[i]));
   }
+  parts.first.node = parts.second.node = batch.node;
   for (const std::string& workspace : batch.workspaces) {
     auto& part = workspaces.contains(workspace) ? parts.first : parts.second;
     part.workspaces.push_back(workspace);
@@ -62,16 +64,82 @@ void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::S
   if (!rest.sources.empty()) Execute(index, rest);
 }
 
-// They are asked again, in batches of their own until the first success: the others go on.
+bool GroupCommit::IsOfANode(size_t index, const sql::SqlError& error) {
+  if (error.kind == sql::ErrorKind::kNodeLost) return true;
+  if (!error.no_answer || Stopping()) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.nodes().of_shard.empty()) return false;
+  }
+  // The coordinator takes a new connection: it is another node that it waits for.
+  return runners_[index]->Reconnect().ok();
+}
+
+// They are asked again, in batches of their own until the first success: the others go on. Nothing
+// else is tried on the nodes that the batch needs until they have answered.
 void GroupCommit::SetNodeAside(PendingBatch& batch) {
+  std::vector<QueuedOperation> waiting;
+  std::vector<int32_t> aside;
   {
     const std::lock_guard lock(mutex_);
     const int64_t now_us = clock_.MonotonicUs();
     for (const std::string& workspace : batch.workspaces) {
       queue_.Isolate(workspace, now_us, now_us + options_.isolated_retry_ms * 1000, 0);
     }
+    std::set<int32_t> needed = {batch.node};
+    if (std::ranges::any_of(batch.operations, [](const Operation& operation) {
+          return !CommandIdOf(operation).empty();
+        })) {
+      needed.insert(queue_.nodes().of_audit_log);
+    }
+    needed.erase(LedgerNodes::kNone);
+    for (const int32_t node : needed) {
+      if (!node_answers_ || stopping_ || queue_.aside().contains(node)) continue;
+      aside.push_back(node);
+      auto left = queue_.SetAside(node);
+      std::ranges::move(left, std::back_inserter(waiting));
+    }
   }
+  aside_wake_.notify_one();
   ReplyUnavailable(batch);
+  std::vector<Reply> refused(waiting.size(), Refuse(Deny::kUnavailable));
+  SetReplies(waiting, refused);
+  for (const int32_t node : aside) {
+    if (observer_) observer_->OnNode(node, false);
+  }
+}
+
+void GroupCommit::SetNodes(LedgerNodes nodes) {
+  const std::lock_guard lock(mutex_);
+  // One thread is left for other nodes while this one keeps batches waiting.
+  queue_.SetNodes(std::move(nodes), std::max<size_t>(1, runners_.size() - 1));
+}
+
+bool GroupCommit::HasNodeAside() const {
+  const std::lock_guard lock(mutex_);
+  return !queue_.aside().empty();
+}
+
+void GroupCommit::NodesMain() {
+  while (true) {
+    std::set<int32_t> aside;
+    {
+      std::unique_lock lock(mutex_);
+      aside_wake_.wait(lock, [this] { return stopping_ || !queue_.aside().empty(); });
+      if (stopping_) return;
+      aside = queue_.aside();
+    }
+    for (const int32_t node : aside) {
+      if (Stopping() || !node_answers_(node)) continue;
+      {
+        const std::lock_guard lock(mutex_);
+        queue_.Restore(node);
+      }
+      wake_.notify_all();
+      if (observer_) observer_->OnNode(node, true);
+    }
+    Pause(options_.isolated_retry_ms);
+  }
 }
 
 // All operations are of one workspace: those that can be written are written, and the workspace
@@ -88,6 +156,7 @@ void GroupCommit::FailAlone(size_t index, PendingBatch& batch, const sql::SqlErr
   for (size_t i = 0; i < batch.sources.size(); ++i) {
     PendingBatch one;
     one.part = true;
+    one.node = batch.node;
     one.workspaces = batch.workspaces;
     one.sources.push_back(batch.sources[i]);
     one.operations.push_back(std::move(batch.operations[i]));

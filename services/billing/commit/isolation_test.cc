@@ -1,4 +1,5 @@
 // One workspace whose batches fail stops nobody else (docs/design/ledger.md 10).
+#include "common/base/ledger_shard.h"
 #include "services/billing/commit/testing/fake_runner.h"
 
 namespace tollgate::billing {
@@ -152,6 +153,108 @@ TEST_F(IsolationTest, WhatWaitsOfAnIsolatedWorkspaceIsBounded) {
   ASSERT_TRUE(replies.ok());
   EXPECT_EQ((*replies)[0].denied_by, Deny::kUnavailable) << "at once";
   EXPECT_TRUE((*replies)[1].ok) << "the queue has room for others";
+}
+
+// Of a distributed database (docs/adr/0040). Workspaces of node 1 hang, those of node 2 do not.
+class NodesTest : public IsolationTest {
+ protected:
+  void StartOnTwoNodes() {
+    node_answers = [this](int32_t node) { return node != 1 || first_answers_; };
+    Start(4);
+    LedgerNodes nodes;
+    nodes.of_shard.resize(kLedgerShards);
+    for (int shard = 0; shard < kLedgerShards; ++shard) {
+      nodes.of_shard[static_cast<size_t>(shard)] = 1 + shard % 2;
+    }
+    nodes.of_audit_log = 1;
+    group_commit->SetOneShard(true);
+    group_commit->SetNodes(nodes);
+  }
+  // The number-th workspace of a node.
+  static std::string On(int32_t node, int number) {
+    for (int i = 0;; ++i) {
+      const std::string name = "ws" + std::to_string(i);
+      if (1 + LedgerShard(name) % 2 == node && number-- == 0) return name;
+    }
+  }
+  void Hang(bool hang) {
+    first_answers_ = !hang;
+    const std::lock_guard lock(db.mutex);
+    for (int i = 0; i < 8; ++i) {
+      if (hang) db.hanging.insert(On(1, i));
+      if (!hang) db.hanging.erase(On(1, i));
+    }
+  }
+  size_t Batches() {
+    const std::lock_guard lock(db.mutex);
+    return db.batches.size();
+  }
+  void WaitForAside(bool aside) {
+    while (group_commit->HasNodeAside() != aside) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  std::atomic<bool> first_answers_ = true;
+};
+
+TEST_F(NodesTest, ANodeThatStandsStillKeepsNoBatchOfOthersWaiting) {
+  StartOnTwoNodes();
+  Hang(true);
+  std::vector<PendingReplies> hanging;
+  for (int i = 0; i < 8; ++i) hanging.push_back(Submit({NewSettle(i, On(1, i))}));
+  db.WaitForBatches(3);
+  // Of four threads one is left, and no batch of the hanging node has ended yet.
+  for (int i = 0; i < 8; ++i) {
+    auto other = Submit({NewSettle(i, On(2, i))});
+    EXPECT_TRUE(Only(other).ok);
+  }
+  EXPECT_TRUE(group_commit->available());
+  for (auto& call : hanging) EXPECT_EQ(Only(call).denied_by, Deny::kUnavailable);
+  EXPECT_EQ(Batches(), 3U + 8U) << "what waited behind the first ones was not tried";
+}
+
+TEST_F(NodesTest, WhatNeedsANodeThatIsSetAsideIsRefusedUntilItAnswers) {
+  StartOnTwoNodes();
+  Hang(true);
+  auto first = Submit({NewSettle(1, On(1, 0))});
+  EXPECT_EQ(Only(first).denied_by, Deny::kUnavailable);
+  ASSERT_TRUE(group_commit->HasNodeAside());
+  const size_t before = Batches();
+  auto second = Submit({NewSettle(2, On(1, 1))});
+  EXPECT_TRUE(IsReady(second));
+  EXPECT_EQ(Only(second).denied_by, Deny::kUnavailable);
+  // The audit log is on that node, too.
+  AddCredit credit = NewAddCredit(3);
+  credit.workspace = On(2, 0);
+  auto command = Submit({credit});
+  EXPECT_TRUE(IsReady(command));
+  EXPECT_EQ(Only(command).denied_by, Deny::kUnavailable);
+  EXPECT_EQ(Batches(), before);
+  auto other = Submit({NewSettle(4, On(2, 0))});
+  EXPECT_TRUE(Only(other).ok);
+
+  Hang(false);
+  WaitForAside(false);
+  auto again = Submit({NewSettle(5, On(1, 1))});
+  EXPECT_TRUE(Only(again).ok);
+  auto healed = Submit({NewSettle(6, On(1, 0))});
+  EXPECT_TRUE(Only(healed).ok);
+}
+
+TEST_F(NodesTest, ADatabaseThatStandsStillAsAWholeIsUnavailable) {
+  StartOnTwoNodes();
+  Hang(true);
+  {
+    const std::lock_guard lock(db.mutex);
+    db.reachable = false;
+  }
+  auto call = Submit({NewSettle(1, On(1, 0))});
+  EXPECT_FALSE(call.get().ok());
+  EXPECT_FALSE(group_commit->HasNodeAside());
+  EXPECT_FALSE(group_commit->available());
+  const std::lock_guard lock(db.mutex);
+  db.reachable = true;
 }
 
 }  // namespace

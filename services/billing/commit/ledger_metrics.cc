@@ -175,6 +175,15 @@ void LedgerMetrics::OnIsolated(const std::string& workspace, const sql::SqlError
             {{"workspace", workspace}, {"error", error.message}});
 }
 
+void LedgerMetrics::OnNode(int32_t node, bool answers) {
+  if (answers) {
+    log::Info("a node of the ledger's database answers again", {{"group", node}});
+  } else {
+    log::Warn("a node of the ledger's database does not answer; what it has is refused",
+              {{"group", node}});
+  }
+}
+
 void LedgerMetrics::OnFailing(size_t workspaces) {
   metrics_->isolated_now.Set(static_cast<double>(workspaces));
 }

@@ -28,11 +28,15 @@ constexpr int kLockTimeoutMs = 300;
 // A server that stands still, or whose machine is gone, keeps a writer for so long and two seconds
 // more, and with it the workspaces of its batch: less than a fail-over takes.
 constexpr int kStatementTimeoutMs = 5000;
+// The same of a node of a distributed ledger: calls that waited behind its batches can be answered
+// before they have waited for two seconds.
+constexpr int kNodeTimeoutMs = 1500;
 
 sql::Database::Options ForWriters(sql::Database::Options options) {
   options.idle_in_transaction_ms = kIdleInTransactionMs;
   options.lock_timeout_ms = kLockTimeoutMs;
   options.statement_timeout_ms = kStatementTimeoutMs;
+  options.distributed_timeout_ms = kNodeTimeoutMs;
   options.by_key_only = true;
   return options;
 }
@@ -124,6 +128,13 @@ Result<void> LedgerService::Start() {
                                                 &metrics_, database_->MakeLogSync());
   if (sqlite) {
     if (auto opened = Open(); !opened.ok()) return opened;
+  } else {
+    group_commit_->WatchNodes([this](int32_t node) {
+      auto connection = write_database_->Connect();
+      if (!connection.ok()) return false;
+      auto answers = NodeAnswers(**connection, node);
+      return answers.ok() && *answers;
+    });
   }
   threads_.emplace_back([this] { MaintenanceMain(); });
   for (int i = 0; i < kReaders; ++i) threads_.emplace_back([this] { ReaderMain(); });
@@ -244,6 +255,9 @@ void LedgerService::MaintenanceMain() {
       interrupted_us_ = clock_.MonotonicUs();
     }
     busy_.Tick(clock_.MonotonicUs());
+    // Heartbeats for its workspaces are refused meanwhile.
+    if (!AllNodesAnswer()) interrupted_us_ = clock_.MonotonicUs();
+    const sql::CancelScope scope([this] { return !AllNodesAnswer(); });
     ExpireHolds();
     ExpireLeases();
     if (clock_.MonotonicUs() - hourly_us < kHourlyUs) continue;
@@ -304,6 +318,10 @@ sql::SqlResult<void> LedgerService::ReadDistribution() {
   if (!distributed.ok()) return Fail{std::move(distributed).error()};
   distributed_ = *distributed;
   group_commit_->SetOneShard(distributed_);
+  if (!distributed_) return {};
+  auto nodes = ReadNodes(**connection);
+  if (!nodes.ok()) return Fail{std::move(nodes).error()};
+  group_commit_->SetNodes(std::move(*nodes));
   return {};
 }
 
@@ -319,16 +337,17 @@ void LedgerService::LookForDoubts() {
 bool LedgerService::Probe() {
   const bool has_time = ReadClocks().ok();  // without an answer the clock runs on
   const bool has_distribution = ReadDistribution().ok();
+  if (!AllNodesAnswer()) return has_time && has_distribution;
   NextStep(Asks::kAllNodes);
+  // Need not wait for one that batches find not to answer.
+  const sql::CancelScope scope([this] { return !AllNodesAnswer(); });
   LookForDoubts();
   auto letters = CountOpenDeadLetters(*database_);
   if (letters.ok()) metrics_.SetOpenDeadLetters(*letters);
   auto frozen = CountFrozenByCheck(*database_);
   if (frozen.ok()) metrics_.SetFrozenByCheck(*frozen);
   // The other nodes serve on.
-  const auto answered = [](const auto& result) {
-    return result.ok() || result.error().kind == sql::ErrorKind::kNodeLost;
-  };
+  const auto answered = [this](const auto& result) { return result.ok() || distributed_; };
   return has_time && has_distribution && answered(letters) && answered(frozen);
 }
 

@@ -80,6 +80,8 @@ class LedgerService {
   sql::SqlResult<void> ReadClocks();
   // Whether batches are to be of one ledger shard.
   sql::SqlResult<void> ReadDistribution();
+  // Whether all nodes of a distributed ledger answer, as far as batches tell.
+  bool AllNodesAnswer() const { return !distributed_ || !group_commit_->HasNodeAside(); }
   void LookForDoubts();
   // What each round of the maintenance reads. False: the database did not answer.
   bool Probe();

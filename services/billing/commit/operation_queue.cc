@@ -42,8 +42,54 @@ void OperationQueue::SetOneShard(bool one_shard) {
   }
 }
 
+void OperationQueue::SetNodes(LedgerNodes nodes, size_t batches_of_a_node) {
+  nodes_ = std::move(nodes);
+  batches_of_a_node_ = batches_of_a_node;
+}
+
+int32_t OperationQueue::NodeOf(int32_t shard) const {
+  const auto at = static_cast<size_t>(shard);
+  return one_shard_ && at < nodes_.of_shard.size() ? nodes_.of_shard[at] : LedgerNodes::kNone;
+}
+
+bool OperationQueue::MayTake(int32_t node) const {
+  if (node == LedgerNodes::kNone) return true;
+  const auto running = running_.find(node);
+  return !aside_.contains(node) &&
+         (running == running_.end() || running->second < batches_of_a_node_);
+}
+
+bool OperationQueue::Needs(const Operation& operation, int32_t shard, int32_t node) const {
+  return NodeOf(shard) == node ||
+         (one_shard_ && nodes_.of_audit_log == node && !CommandIdOf(operation).empty());
+}
+
+std::vector<QueuedOperation> OperationQueue::SetAside(int32_t node) {
+  aside_.insert(node);
+  std::vector<QueuedOperation> all;
+  for (auto& [workspace, lane] : lanes_) {
+    for (auto* queue : {&lane.urgent, &lane.normal}) {
+      // Their order among the others stays.
+      const auto gone = std::stable_partition(queue->begin(), queue->end(),
+                                              [&, shard = lane.shard](QueuedOperation& queued) {
+                                                return !Needs(queued.operation(), shard, node);
+                                              });
+      (queue == &lane.normal ? normal_ : urgent_) -= static_cast<size_t>(queue->end() - gone);
+      all.insert(all.end(), std::make_move_iterator(gone), std::make_move_iterator(queue->end()));
+      queue->erase(gone, queue->end());
+    }
+  }
+  return all;
+}
+
 bool OperationQueue::Push(QueuedOperation queued) {
   const bool is_authorize = IsAuthorize(queued.operation());
+  if (!aside_.empty()) {
+    const int32_t shard = ShardOf(WorkspaceOf(queued.operation()));
+    for (const int32_t node : aside_) {
+      if (Needs(queued.operation(), shard, node)) return false;
+    }
+  }
   Lane& lane = LaneOf(WorkspaceOf(queued.operation()));
   if (lane.isolated && lane.urgent.size() + lane.normal.size() >= kMaxIsolated) return false;
   (is_authorize ? normal_ : urgent_) += 1;
@@ -131,8 +177,10 @@ void OperationQueue::TakeIsolated(size_t limit, int64_t now_us, Batch& batch) {
     lane.listed_isolated = false;
     if (lane.batch != 0) continue;
     const bool same_shard = batch.sources.empty() || lane.shard == shard;
-    if (lane.isolated && lane.retry_us <= now_us && same_shard) {
+    const int32_t node = NodeOf(lane.shard);
+    if (lane.isolated && lane.retry_us <= now_us && same_shard && MayTake(node)) {
       shard = lane.shard;
+      batch.node = node;
       TakeFrom(lane, lane.urgent, limit, batch);
       TakeFrom(lane, lane.normal, limit, batch);
     }
@@ -148,6 +196,7 @@ bool OperationQueue::Take(size_t limit, int64_t now_us, Batch& batch) {
     if (!batch.sources.empty()) {
       batch.isolated = true;
       isolated_batch_ = true;
+      ++running_[batch.node];
       return true;
     }
   }
@@ -156,15 +205,23 @@ bool OperationQueue::Take(size_t limit, int64_t now_us, Batch& batch) {
     const int32_t shard = turns_.front();
     turns_.pop_front();
     Row& row = rows_[static_cast<size_t>(shard)];
+    batch.node = NodeOf(shard);
+    if (!MayTake(batch.node)) {
+      turns_.push_back(shard);
+      continue;
+    }
     TakeList(row.urgent, true, limit, batch);
     TakeList(row.normal, false, limit, batch);
     row.in_turn = !row.empty();
     if (row.in_turn) turns_.push_back(shard);
   }
-  return !batch.sources.empty();
+  if (batch.sources.empty()) return false;
+  ++running_[batch.node];
+  return true;
 }
 
 void OperationQueue::Release(const Batch& batch) {
+  --running_[batch.node];
   if (batch.isolated) isolated_batch_ = false;
   for (const std::string& workspace : batch.workspaces) {
     const auto found = lanes_.find(workspace);

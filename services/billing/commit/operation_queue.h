@@ -2,18 +2,22 @@
 // what it takes and not with what waits. No two batches share a workspace. A workspace whose
 // batches fail is isolated: it gets batches of its own, a few in a second, and disturbs nobody. On
 // a distributed database a batch is of one ledger shard (docs/adr/0040): lanes wait in a row per
-// shard, else all in one. Not thread-safe.
+// shard, else all in one. One node of it never keeps all that run batches busy, and one that does
+// not answer is set aside: nothing is taken for it. Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "services/billing/commit/call.h"
+#include "services/billing/storage/distribute.h"
 
 namespace tollgate::billing {
 
@@ -25,12 +29,14 @@ class OperationQueue {
     std::vector<QueuedOperation> sources;  // of the operations, in the same order
     std::vector<Operation> operations;
     std::vector<std::string> workspaces;  // those that this batch keeps busy
+    int32_t node = LedgerNodes::kNone;    // that has them, when it is known
     bool isolated = false;                // a batch of isolated workspaces
     bool part = false;                    // of a workspace whose batch has failed
     bool failed = false;                  // answered with kUnavailable
   };
 
-  // False when the workspace is isolated and has enough waiting.
+  // False when the workspace is isolated and has enough waiting, or a node that the operation needs
+  // is set aside.
   bool Push(QueuedOperation queued);
   // Takes up to limit operations of workspaces in no other batch: those that release credit or
   // follow a running request first, then authorizes whose call still waits. In turns, so that a
@@ -38,6 +44,13 @@ class OperationQueue {
   bool Take(size_t limit, int64_t now_us, Batch& batch);
   // Whether a batch takes workspaces of one ledger shard only. Not by default.
   void SetOneShard(bool one_shard);
+  // Which node has what, and how many batches of one node there may be at the same time.
+  void SetNodes(LedgerNodes nodes, size_t batches_of_a_node);
+  const LedgerNodes& nodes() const { return nodes_; }
+  // Until Restore nothing is taken for the node. Returns what waited for it.
+  std::vector<QueuedOperation> SetAside(int32_t node);
+  void Restore(int32_t node) { aside_.erase(node); }
+  const std::set<int32_t>& aside() const { return aside_; }
   // Ends the batch: its workspaces may be taken again.
   void Release(const Batch& batch);
   // Puts operations back to the front, in their order. Their workspaces are in a batch.
@@ -86,6 +99,10 @@ class OperationQueue {
   };
 
   int32_t ShardOf(const std::string& workspace) const;
+  int32_t NodeOf(int32_t shard) const;
+  bool MayTake(int32_t node) const;
+  // Whether the operation of a workspace of this shard needs the node.
+  bool Needs(const Operation& operation, int32_t shard, int32_t node) const;
   Lane& LaneOf(const std::string& workspace);
   // Puts the lane into the lists that it belongs to.
   void List(Lane& lane);
@@ -100,6 +117,10 @@ class OperationQueue {
   bool one_shard_ = false;
   std::vector<Row> rows_ = std::vector<Row>(1);  // by ledger shard; one row when batches take all
   std::deque<int32_t> turns_;                    // rows with lanes, each once
+  LedgerNodes nodes_;
+  size_t batches_of_a_node_ = 0;
+  std::map<int32_t, size_t> running_;  // batches by node
+  std::set<int32_t> aside_;
   std::deque<Lane*> isolated_lanes_;
   size_t urgent_ = 0;
   size_t normal_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/ledger_shard.h"
+
 namespace tollgate::billing {
 namespace {
 
@@ -56,6 +58,38 @@ SqlResult<bool> IsDistributed(Connection& db) {
       db, "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('wallet')");
   if (!found.ok()) return Fail{std::move(found).error()};
   return *found > 0;
+}
+
+SqlResult<LedgerNodes> ReadNodes(Connection& db) {
+  LedgerNodes nodes;
+  nodes.of_shard.assign(kLedgerShards, LedgerNodes::kNone);
+  auto read = db.Query(
+      "WITH piece AS MATERIALIZED (SELECT s, get_shard_id_for_distribution_column('wallet', s) AS"
+      " id FROM generate_series(0::bigint, $1::bigint - 1) s)"
+      " SELECT s, CAST(p.groupid AS BIGINT) FROM piece JOIN pg_dist_placement p ON p.shardid ="
+      " piece.id UNION ALL"
+      " SELECT -1::bigint, CAST(p.groupid AS BIGINT) FROM pg_dist_shard x JOIN pg_dist_placement p"
+      " ON p.shardid = x.shardid WHERE x.logicalrelid = to_regclass('audit_head')",
+      {kLedgerShards}, [&](const Row& row) {
+        const auto node = static_cast<int32_t>(row.Int(1));
+        if (row.Int(0) < 0) {
+          nodes.of_audit_log = node;
+        } else {
+          nodes.of_shard[static_cast<size_t>(row.Int(0))] = node;
+        }
+      });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return nodes;
+}
+
+SqlResult<bool> NodeAnswers(Connection& fresh, int32_t node) {
+  bool answers = true;
+  auto read = fresh.Query(
+      "SELECT CASE WHEN citus_check_connection_to_node(nodename, nodeport) THEN 1 ELSE 0 END FROM"
+      " pg_dist_node WHERE noderole = 'primary' AND groupid = $1::int",
+      {node}, [&](const Row& row) { answers = row.Int(0) != 0; });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return answers;
 }
 
 SqlResult<int64_t> CountInDoubt(Connection& db, int64_t for_seconds) {

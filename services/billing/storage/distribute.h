@@ -47,6 +47,21 @@ sql::SqlResult<void> DistributeLedger(sql::Connection& connection, const Distrib
 // Whether the ledger is distributed.
 sql::SqlResult<bool> IsDistributed(sql::Connection& connection);
 
+// Which nodes of Citus have what, by their groups: a primary and its standbys are one.
+struct LedgerNodes {
+  static constexpr int32_t kNone = -1;
+  std::vector<int32_t> of_shard;  // by ledger shard; empty: nothing is known
+  int32_t of_audit_log = kNone;   // which every command writes to
+  bool operator==(const LedgerNodes&) const = default;
+};
+// From what the coordinator knows: no other node is asked. The ledger is distributed.
+sql::SqlResult<LedgerNodes> ReadNodes(sql::Connection& connection);
+
+// Whether the node takes connections and answers on them. The connection must be a new one, without
+// sessions of its own at the nodes: then it waits for no longer than connecting may take, and
+// leaves nothing behind at the coordinator. A node that is none any more answers.
+sql::SqlResult<bool> NodeAnswers(sql::Connection& fresh, int32_t node);
+
 // How many transactions over several servers are prepared for longer than this and neither
 // committed nor rolled back, as a crash leaves them until Citus ends them; their rows are locked.
 // Of the workers that answer. The ledger is distributed.

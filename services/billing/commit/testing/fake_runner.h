@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -36,6 +37,8 @@ struct FakeDatabase {
   std::map<std::string, sql::ErrorKind> bad;  // batches with these workspaces fail
   std::set<std::string> locked;               // by another transaction
   std::set<std::string> broken;               // books
+  // Of a distributed database: no batch of these gets an answer, until the test says so.
+  std::set<std::string> hanging;
 
   void Block(bool value) {
     const std::lock_guard lock(mutex);
@@ -83,6 +86,13 @@ class FakeRunner : public BatchRunner {
     }
     db_.changed.notify_all();
     db_.changed.wait(lock, [this] { return !db_.blocked; });
+    const bool hangs = std::ranges::any_of(
+        mine, [this](const std::string& one) { return db_.hanging.contains(one); });
+    if (hangs) {
+      db_.changed.wait_for(lock, std::chrono::milliseconds(200), [this] { return db_.blocked; });
+      for (const std::string& workspace : mine) db_.running.erase(db_.running.find(workspace));
+      return Fail{sql::SqlError{sql::ErrorKind::kConnection, "no answer", /*no_answer=*/true}};
+    }
     for (const std::string& workspace : mine) db_.running.erase(db_.running.find(workspace));
     if (!db_.errors.empty()) {
       const sql::ErrorKind kind = db_.errors.front();
@@ -186,6 +196,7 @@ class GroupCommitTest : public ::testing::Test {
     for (int i = 0; i < workers; ++i) runners.push_back(std::make_unique<FakeRunner>(db));
     group_commit =
         std::make_unique<GroupCommit>(options, clock, std::move(runners), &events, std::move(sync));
+    if (node_answers) group_commit->WatchNodes(node_answers);
     group_commit->Start();
   }
   PendingReplies Submit(std::vector<Operation> operations) {
@@ -202,6 +213,7 @@ class GroupCommitTest : public ::testing::Test {
   FakeDatabase db;
   Events events;
   GroupCommit::Options options;
+  std::function<bool(int32_t)> node_answers;
   SystemClock& clock = SystemClock::Get();
   std::unique_ptr<GroupCommit> group_commit;
 };
