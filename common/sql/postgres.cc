@@ -182,7 +182,9 @@ SqlResult<void> PostgresConnection::FindCitus() {
   if (!distributed_) return {};
   std::string settings = "SET plan_cache_mode = auto; SET citus.node_connection_timeout = ";
   if (const int limit_ms = options_.distributed_timeout_ms; limit_ms > 0) {
-    settings += std::to_string(limit_ms) + "; SET statement_timeout = " + std::to_string(limit_ms);
+    // A node that takes no session is told of before the statement ends.
+    settings +=
+        std::to_string(limit_ms * 2 / 3) + "; SET statement_timeout = " + std::to_string(limit_ms);
   } else {
     settings += "2000";
   }

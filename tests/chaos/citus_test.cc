@@ -152,8 +152,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
       During(load, {.name = "worker lost", .workspaces = WorkspacesOn(load, worker.folder())},
              [&] { LoseAndRestart(worker); });
     }
-    // Credit is given to all workspaces in turn, and waits for the audit log: a workspace whose
-    // credit waits is not refused for it.
+    // The audit log is on one of them, and credit of all workspaces needs it.
     for (int i = 0; i < (asked_ > 0 ? 2 : 1); ++i) {
       TestPostgres& worker = coordinator_->worker(i);
       During(load,
@@ -214,7 +213,9 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     });
     ASSERT_NE(fault, faults_.end()) << call.tag << " failed beside all faults: " << call.error;
     EXPECT_TRUE(fault->workspaces.contains(call.workspace))
-        << fault->name << ": " << call.tag << " was refused: " << call.error;
+        << fault->name << ": " << call.tag << " of " << call.workspace << " was refused with "
+        << call.status << " " << call.error << ", begun " << (call.begun_us - fault->from_us) / 1000
+        << " ms and ended " << (call.ended_us - fault->from_us) / 1000 << " ms after its begin";
     const auto at = static_cast<size_t>(fault - faults_.begin());
     ++refused[at];
     last[at] = std::max(last[at], call.begun_us - fault->to_us);

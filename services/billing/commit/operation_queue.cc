@@ -69,14 +69,16 @@ std::vector<QueuedOperation> OperationQueue::SetAside(int32_t node) {
   std::vector<QueuedOperation> all;
   for (auto& [workspace, lane] : lanes_) {
     for (auto* queue : {&lane.urgent, &lane.normal}) {
-      // Their order among the others stays.
-      const auto gone = std::stable_partition(queue->begin(), queue->end(),
-                                              [&, shard = lane.shard](QueuedOperation& queued) {
-                                                return !Needs(queued.operation(), shard, node);
-                                              });
-      (queue == &lane.normal ? normal_ : urgent_) -= static_cast<size_t>(queue->end() - gone);
-      all.insert(all.end(), std::make_move_iterator(gone), std::make_move_iterator(queue->end()));
-      queue->erase(gone, queue->end());
+      std::deque<QueuedOperation> stays;
+      for (QueuedOperation& queued : *queue) {
+        if (Needs(queued.operation(), lane.shard, node)) {
+          all.push_back(std::move(queued));
+        } else {
+          stays.push_back(std::move(queued));
+        }
+      }
+      (queue == &lane.normal ? normal_ : urgent_) -= queue->size() - stays.size();
+      queue->swap(stays);
     }
   }
   return all;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <set>
 #include <thread>
 
 #include "common/audit/log.h"
@@ -297,6 +298,48 @@ TEST_F(DistributeOnCitusTest, TransactionsInDoubtAreCounted) {
   EXPECT_EQ(*CountInDoubt(*connection_, 60), 0);
   EXPECT_TRUE(server_->worker(0).Execute("ROLLBACK PREPARED 'left-behind'", "ledger"));
   EXPECT_EQ(*CountInDoubt(*connection_, 0), 0);
+}
+
+// What a worker has that stands still gets no answer; whether it does is asked without waiting for
+// it for long.
+TEST_F(DistributeOnCitusTest, AWorkerThatStandsStillIsFoundAndOthersServeOn) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) names.push_back("ws" + std::to_string(i));
+  for (const std::string& name : names) Run({OpenWallet{name}});
+  const auto nodes = ReadNodes(*connection_);
+  ASSERT_TRUE(nodes.ok()) << nodes.error().message;
+  ASSERT_EQ(nodes->of_shard.size(), static_cast<size_t>(kLedgerShards));
+  EXPECT_NE(nodes->of_audit_log, LedgerNodes::kNone);
+  const auto still = static_cast<int32_t>(
+      Number("SELECT CAST(groupid AS BIGINT) FROM pg_dist_node WHERE nodename = '" +
+             server_->worker(1).folder() + "'"));
+
+  auto options = database_->options();
+  options.distributed_timeout_ms = 1500;
+  const auto database = *sql::Database::Open(options);
+  std::set<int32_t> seen;
+  server_->worker(1).FreezeAll();
+  for (const std::string& name : names) {
+    const int32_t node = nodes->of_shard[static_cast<size_t>(LedgerShard(name))];
+    if (node == still && !seen.insert(node).second) continue;
+    seen.insert(node);
+    const auto fresh = *database->Connect();
+    const auto answers = NodeAnswers(*fresh, node);
+    ASSERT_TRUE(answers.ok()) << answers.error().message;
+    EXPECT_EQ(*answers, node != still);
+    const auto done = RunBatch(*fresh, std::vector<Operation>{OpenWallet{name}}, kNowUs, Policy());
+    EXPECT_EQ(done.ok(), node != still) << name;
+    if (!done.ok()) {
+      EXPECT_TRUE(done.error().no_answer || done.error().kind == sql::ErrorKind::kNodeLost)
+          << done.error().message;
+    }
+  }
+  server_->worker(1).ThawAll();
+  EXPECT_EQ(seen.size(), 2U);
+  const auto fresh = *database->Connect();
+  EXPECT_TRUE(*NodeAnswers(*fresh, still));
 }
 
 // The lock of a row does not go with it. Without KeepInPlace two batches write the same entry.

@@ -284,6 +284,18 @@ SqlResult<void> SaveAudit(sql::Connection& db, const Applied& applied) {
   return audit::Append(db, audit::kEntries, records);
 }
 
+// Commands write to the audit log last. On a distributed database its node may stand still: that is
+// found before wallets on other nodes are locked.
+SqlResult<void> AskAuditLog(sql::Connection& db, std::span<const Operation> operations) {
+  const bool commands = std::ranges::any_of(
+      operations, [](const Operation& operation) { return !CommandIdOf(operation).empty(); });
+  if (!commands || !db.distributed()) return {};
+  auto asked = db.Query("SELECT id FROM audit_head WHERE id = 1", {}, [](const sql::Row&) {});
+  if (asked.ok()) asked = db.Flush();
+  db.Pipeline();
+  return asked;
+}
+
 }  // namespace
 
 SqlResult<void> MigrateLedger(sql::Database& database) {
@@ -299,6 +311,9 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
   connection.Pipeline();
   auto tx = sql::Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
+  if (auto done = AskAuditLog(connection, operations); !done.ok()) {
+    return Fail{std::move(done).error()};
+  }
   State state;
   if (auto done = Load(connection, operations, now_us, state); !done.ok()) {
     return Fail{std::move(done).error()};
