@@ -12,6 +12,24 @@ namespace {
 // After so many operations of one workspace in a row the rest is not tried.
 constexpr int kMaxFailuresInARow = 3;
 
+bool IsCommand(const Operation& operation) { return !CommandIdOf(operation).empty(); }
+
+// The commands, in their order, and the operations of requests.
+std::pair<OperationQueue::Batch, OperationQueue::Batch> SplitCommands(
+    OperationQueue::Batch& batch) {
+  std::pair<OperationQueue::Batch, OperationQueue::Batch> parts;
+  for (size_t i = 0; i < batch.sources.size(); ++i) {
+    auto& part = IsCommand(batch.operations[i]) ? parts.first : parts.second;
+    part.sources.push_back(std::move(batch.sources[i]));
+    part.operations.push_back(std::move(batch.operations[i]));
+  }
+  for (auto* part : {&parts.first, &parts.second}) {
+    part->workspaces = batch.workspaces;
+    part->node = batch.node;
+  }
+  return parts;
+}
+
 // The operations whose workspace is in the set, in their order, and the others.
 std::pair<OperationQueue::Batch, OperationQueue::Batch> Split(
     OperationQueue::Batch& batch, const std::set<std::string>& workspaces) {
@@ -51,6 +69,14 @@ std::set<std::string> GroupCommit::LockedOf(size_t index, const PendingBatch& ba
 // server ends that one soon; until then only the locked workspaces wait.
 void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
                                  std::set<std::string> locked) {
+  if (locked.empty() && std::ranges::any_of(batch.operations, IsCommand)) {
+    // It is the audit log: on a distributed database for as long as a command of another workspace
+    // waits for a node that stands still. Requests do not write to it.
+    auto [commands, requests] = SplitCommands(batch);
+    ReplyUnavailable(commands);
+    if (!requests.sources.empty()) Execute(index, requests);
+    return;
+  }
   // Nothing is locked any more, or it is not a wallet that is.
   if (locked.empty() && batch.workspaces.size() > 1) return Divide(index, batch, error);
   if (locked.empty()) locked.insert(batch.workspaces.begin(), batch.workspaces.end());
@@ -87,9 +113,7 @@ void GroupCommit::SetNodeAside(PendingBatch& batch) {
       queue_.Isolate(workspace, now_us, now_us + options_.isolated_retry_ms * 1000, 0);
     }
     std::set<int32_t> needed = {batch.node};
-    if (std::ranges::any_of(batch.operations, [](const Operation& operation) {
-          return !CommandIdOf(operation).empty();
-        })) {
+    if (std::ranges::any_of(batch.operations, IsCommand)) {
       needed.insert(queue_.nodes().of_audit_log);
     }
     needed.erase(LedgerNodes::kNone);

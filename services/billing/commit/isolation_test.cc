@@ -123,6 +123,22 @@ TEST_F(IsolationTest, ALockThatIsOnNoWalletIsWaitedForOnceMore) {
   EXPECT_TRUE(events.isolated().empty());
 }
 
+TEST_F(IsolationTest, RequestsDoNotWaitForTheAuditLogThatACommandNeeds) {
+  Start();
+  {
+    const std::lock_guard lock(db.mutex);
+    db.audit_log_locked = true;
+  }
+  AddCredit credit = NewAddCredit(2);
+  credit.workspace = "ws";
+  const auto replies = Submit({NewSettle(1, "ws"), credit, NewAuthorize(3, "ws")}).get();
+  ASSERT_TRUE(replies.ok());
+  EXPECT_TRUE(replies->at(0).ok);
+  EXPECT_EQ(replies->at(1).denied_by, Deny::kUnavailable);
+  EXPECT_TRUE(replies->at(2).ok);
+  EXPECT_TRUE(events.isolated().empty());
+}
+
 TEST_F(IsolationTest, AWorkspaceWithBrokenBooksIsReported) {
   Start();
   db.bad = {{"ws2", ErrorKind::kUnique}, {"ws4", ErrorKind::kUnique}};

@@ -37,6 +37,7 @@ struct FakeDatabase {
   std::map<std::string, sql::ErrorKind> bad;  // batches with these workspaces fail
   std::set<std::string> locked;               // by another transaction
   std::set<std::string> broken;               // books
+  bool audit_log_locked = false;              // which commands write to
   // Of a distributed database: no batch of these gets an answer, until the test says so.
   std::set<std::string> hanging;
 
@@ -103,6 +104,11 @@ class FakeRunner : public BatchRunner {
       const Settle* settle = std::get_if<Settle>(&op);
       if (settle && settle->engine == "bad")
         return Fail{sql::SqlError{sql::ErrorKind::kOther, "bad"}};
+    }
+    const bool commands = std::ranges::any_of(
+        operations, [](const Operation& op) { return !CommandIdOf(op).empty(); });
+    if (commands && db_.audit_log_locked) {
+      return Fail{sql::SqlError{sql::ErrorKind::kLocked, "locked"}};
     }
     for (const std::string& workspace : mine) {
       if (db_.locked.contains(workspace)) {
