@@ -136,8 +136,15 @@ SqlResult<void> PostgresConnection::Begin(TxMode mode) {
   auto begun = pipeline_ ? SendPlain(text) : ExecuteScript(text);
   if (!begun.ok() || !distributed_ || options_.lock_timeout_ms == 0) return begun;
   // The coordinator tells the other nodes, where the rows are locked.
-  const std::string limit = "SET LOCAL lock_timeout = " + std::to_string(options_.lock_timeout_ms);
-  return pipeline_ ? SendPlain(limit.c_str()) : ExecuteScript(limit);
+  // A node whose part of the transaction waits for another node that stands still frees its rows.
+  for (const std::string& limit :
+       {"SET LOCAL lock_timeout = " + std::to_string(options_.lock_timeout_ms),
+        "SET LOCAL idle_in_transaction_session_timeout = " +
+            std::to_string(options_.idle_in_transaction_ms)}) {
+    begun = pipeline_ ? SendPlain(limit.c_str()) : ExecuteScript(limit);
+    if (!begun.ok()) return begun;
+  }
+  return begun;
 }
 
 SqlResult<void> PostgresConnection::Commit() {

@@ -1,5 +1,7 @@
 #include <poll.h>
 
+#include <utility>
+
 #include "common/sql/postgres_cancel.h"
 #include "common/sql/postgres_connect.h"
 #include "common/sql/postgres_connection.h"
@@ -55,6 +57,7 @@ SqlResult<void> PostgresConnection::Check(const PGresult* result, std::string_vi
   if (distributed_ && options_.distributed_timeout_ms > 0 && state != nullptr &&
       std::string_view(state) == kQueryCancelled) {
     error.kind = ErrorKind::kNodeLost;
+    no_answer_ = true;
   }
   // The extension came after this connection: a new one knows.
   if (!distributed_ && state != nullptr && std::string_view(state) == kNotSupported &&
@@ -64,7 +67,7 @@ SqlResult<void> PostgresConnection::Check(const PGresult* result, std::string_vi
   }
   // The connection to a server that shuts down or became a standby does not recover.
   if (error.kind == ErrorKind::kConnection) connection_.reset();
-  error.no_answer = no_answer_;
+  error.no_answer = std::exchange(no_answer_, false);
   return Fail{std::move(error)};
 }
 

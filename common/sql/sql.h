@@ -39,8 +39,8 @@ enum class ErrorKind : uint8_t {
 struct SqlError {
   ErrorKind kind = ErrorKind::kOther;
   std::string message;  // for logs; contains no row values
-  // The connection was given up, since no answer came in time. Of a distributed database any node
-  // may be the one that does not answer.
+  // No answer came in time. kConnection: the connection was given up; of a distributed database any
+  // node may be the one that does not answer. kNodeLost: it may also only be slow.
   bool no_answer = false;
   // Whether a retry may succeed, on a new connection if needed. After kCommitUnknown the caller
   // must be able to detect that its first attempt was committed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <tuple>
 
 #include "services/billing/commit/group_commit.h"
 
@@ -102,35 +103,47 @@ bool GroupCommit::IsOfANode(size_t index, const sql::SqlError& error) {
 }
 
 // They are asked again, in batches of their own until the first success: the others go on. Nothing
-// else is tried on the nodes that the batch needs until they have answered.
-void GroupCommit::SetNodeAside(PendingBatch& batch) {
+// else is tried on the node until it has answered.
+void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
+  int32_t audit_log;
+  {
+    const std::lock_guard lock(mutex_);
+    audit_log = queue_.nodes().of_audit_log;
+  }
+  // Commands need a second node: which of the two it is, the requests find out.
+  PendingBatch commands, requests;
+  PendingBatch* refused = &batch;
+  int32_t node = batch.node;
+  if (audit_log != LedgerNodes::kNone && audit_log != node &&
+      std::ranges::any_of(batch.operations, IsCommand)) {
+    std::tie(commands, requests) = SplitCommands(batch);
+    refused = &commands;
+    node = audit_log;
+  }
+  // A node that is slow goes on; only the workspaces of the batch are tried alone.
+  const bool only_slow = error.kind == sql::ErrorKind::kNodeLost && error.no_answer &&
+                         node_answers_ && node_answers_(node);
   std::vector<QueuedOperation> waiting;
-  std::vector<int32_t> aside;
+  bool aside = false;
   {
     const std::lock_guard lock(mutex_);
     const int64_t now_us = clock_.MonotonicUs();
     for (const std::string& workspace : batch.workspaces) {
       queue_.Isolate(workspace, now_us, now_us + options_.isolated_retry_ms * 1000, 0);
     }
-    std::set<int32_t> needed = {batch.node};
-    if (std::ranges::any_of(batch.operations, IsCommand)) {
-      needed.insert(queue_.nodes().of_audit_log);
-    }
-    needed.erase(LedgerNodes::kNone);
-    for (const int32_t node : needed) {
-      if (!node_answers_ || stopping_ || queue_.aside().contains(node)) continue;
-      aside.push_back(node);
-      auto left = queue_.SetAside(node);
-      std::ranges::move(left, std::back_inserter(waiting));
+    if (node != LedgerNodes::kNone && node_answers_ && !only_slow && !stopping_ &&
+        !queue_.aside().contains(node)) {
+      aside = true;
+      waiting = queue_.SetAside(node);
     }
   }
   aside_wake_.notify_one();
-  ReplyUnavailable(batch);
-  std::vector<Reply> refused(waiting.size(), Refuse(Deny::kUnavailable));
-  SetReplies(waiting, refused);
-  for (const int32_t node : aside) {
-    if (observer_) observer_->OnNode(node, false);
-  }
+  ReplyUnavailable(*refused);
+  batch.failed = true;
+  std::vector<Reply> replies(waiting.size(), Refuse(Deny::kUnavailable));
+  SetReplies(waiting, replies);
+  if (aside && observer_) observer_->OnNode(node, false);
+  if (!requests.sources.empty()) Execute(index, requests);
 }
 
 void GroupCommit::SetNodes(LedgerNodes nodes) {
