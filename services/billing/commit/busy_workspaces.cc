@@ -1,9 +1,9 @@
 #include "services/billing/commit/busy_workspaces.h"
 
 #include <algorithm>
-#include <utility>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace tollgate::billing {
 namespace {

@@ -104,37 +104,38 @@ bool GroupCommit::IsOfANode(size_t index, const sql::SqlError& error) {
 
 // They are asked again, in batches of their own until the first success: the others go on. Nothing
 // else is tried on the node until it has answered.
-void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
+void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch) {
   int32_t audit_log;
   {
     const std::lock_guard lock(mutex_);
     audit_log = queue_.nodes().of_audit_log;
   }
-  // Commands need a second node: which of the two it is, the requests find out.
+  std::vector<int32_t> lost = {batch.node};
   PendingBatch commands, requests;
   PendingBatch* refused = &batch;
-  int32_t node = batch.node;
-  if (audit_log != LedgerNodes::kNone && audit_log != node &&
+  // Commands need a second node. Setting aside the wrong one would refuse what others have there.
+  if (node_answers_ && audit_log != LedgerNodes::kNone && audit_log != batch.node &&
       std::ranges::any_of(batch.operations, IsCommand)) {
-    std::tie(commands, requests) = SplitCommands(batch);
-    refused = &commands;
-    node = audit_log;
+    lost = {batch.node, audit_log};
+    std::erase_if(lost, [this](int32_t node) { return node_answers_(node); });
+    if (std::ranges::find(lost, batch.node) == lost.end()) {
+      std::tie(commands, requests) = SplitCommands(batch);
+      refused = &commands;
+    }
   }
-  // A node that is slow goes on; only the workspaces of the batch are tried alone.
-  const bool only_slow = error.kind == sql::ErrorKind::kNodeLost && error.no_answer &&
-                         node_answers_ && node_answers_(node);
+  std::erase(lost, LedgerNodes::kNone);
   std::vector<QueuedOperation> waiting;
-  bool aside = false;
   {
     const std::lock_guard lock(mutex_);
     const int64_t now_us = clock_.MonotonicUs();
     for (const std::string& workspace : batch.workspaces) {
       queue_.Isolate(workspace, now_us, now_us + options_.isolated_retry_ms * 1000, 0);
     }
-    if (node != LedgerNodes::kNone && node_answers_ && !only_slow && !stopping_ &&
-        !queue_.aside().contains(node)) {
-      aside = true;
-      waiting = queue_.SetAside(node);
+    std::erase_if(lost, [this](int32_t node) {
+      return !node_answers_ || stopping_ || queue_.aside().contains(node);
+    });
+    for (const int32_t node : lost) {
+      std::ranges::move(queue_.SetAside(node), std::back_inserter(waiting));
     }
   }
   aside_wake_.notify_one();
@@ -142,7 +143,9 @@ void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::Sql
   batch.failed = true;
   std::vector<Reply> replies(waiting.size(), Refuse(Deny::kUnavailable));
   SetReplies(waiting, replies);
-  if (aside && observer_) observer_->OnNode(node, false);
+  for (const int32_t node : lost) {
+    if (observer_) observer_->OnNode(node, false);
+  }
   if (!requests.sources.empty()) Execute(index, requests);
 }
 
