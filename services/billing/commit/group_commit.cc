@@ -170,7 +170,7 @@ void GroupCommit::Execute(size_t index, PendingBatch& batch) {
     const sql::SqlError error = result.error();
     using Kind = sql::ErrorKind;
     // Also when all calls have timed out: the next ones need not.
-    if (IsOfANode(index, error)) return SetNodeAside(index, batch);
+    if (IsOfANode(index, error)) return SetNodeAside(index, batch, error);
     if (error.kind == Kind::kConnection || error.kind == Kind::kCommitUnknown) {
       if (!Recover(index, batch, error, attempt)) return;
       continue;

@@ -130,7 +130,7 @@ class GroupCommit {
                       std::set<std::string> locked);
   void FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error);
   // A node of a distributed database that the batch needs is unreachable or stands still.
-  void SetNodeAside(size_t index, PendingBatch& batch);
+  void SetNodeAside(size_t index, PendingBatch& batch, const sql::SqlError& error);
   // Whether it is so after this error: the database itself answers.
   bool IsOfANode(size_t index, const sql::SqlError& error);
   void Isolate(const std::string& workspace, const sql::SqlError& error);

@@ -104,24 +104,27 @@ bool GroupCommit::IsOfANode(size_t index, const sql::SqlError& error) {
 
 // They are asked again, in batches of their own until the first success: the others go on. Nothing
 // else is tried on the node until it has answered.
-void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch) {
+void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
   int32_t audit_log;
   {
     const std::lock_guard lock(mutex_);
     audit_log = queue_.nodes().of_audit_log;
   }
   std::vector<int32_t> lost = {batch.node};
+  // Commands need a second node.
+  const bool on_two = audit_log != LedgerNodes::kNone && audit_log != batch.node &&
+                      std::ranges::any_of(batch.operations, IsCommand);
+  if (on_two) lost.push_back(audit_log);
+  // A node that is slow, or the wrong one, goes on: setting it aside would refuse what others have
+  // there. One that stands still is not waited for any longer.
+  if (node_answers_ && (on_two || error.kind == sql::ErrorKind::kNodeLost)) {
+    std::erase_if(lost, [this](int32_t node) { return node_answers_(node); });
+  }
   PendingBatch commands, requests;
   PendingBatch* refused = &batch;
-  // Commands need a second node. Setting aside the wrong one would refuse what others have there.
-  if (node_answers_ && audit_log != LedgerNodes::kNone && audit_log != batch.node &&
-      std::ranges::any_of(batch.operations, IsCommand)) {
-    lost = {batch.node, audit_log};
-    std::erase_if(lost, [this](int32_t node) { return node_answers_(node); });
-    if (std::ranges::find(lost, batch.node) == lost.end()) {
-      std::tie(commands, requests) = SplitCommands(batch);
-      refused = &commands;
-    }
+  if (on_two && node_answers_ && std::ranges::find(lost, batch.node) == lost.end()) {
+    std::tie(commands, requests) = SplitCommands(batch);
+    refused = &commands;
   }
   std::erase(lost, LedgerNodes::kNone);
   std::vector<QueuedOperation> waiting;
