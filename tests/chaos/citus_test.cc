@@ -210,7 +210,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
       90'000, 500))
       << "transactions are left in doubt";
 
-  std::vector<int64_t> refused(faults_.size()), last(faults_.size());
+  std::vector<int64_t> refused(faults_.size()), others(faults_.size()), last(faults_.size());
   for (const Call& call : load.calls()) {
     if (call.complete) continue;
     const auto fault = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& one) {
@@ -224,12 +224,14 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
         << " ms and ended " << (call.ended_us - fault->from_us) / 1000 << " ms after its begin";
     const auto at = static_cast<size_t>(fault - faults_.begin());
     ++refused[at];
+    others[at] += fault->workspaces.contains(call.workspace) ? 0 : 1;
     last[at] = std::max(last[at], call.begun_us - fault->to_us);
   }
   for (size_t i = 0; i < faults_.size(); ++i) {
-    std::printf("CITUS | %s | %.1f | %zu | %lld | %.1f |\n", faults_[i].name.c_str(),
+    std::printf("CITUS | %s | %.1f | %zu | %lld | %lld | %.1f |\n", faults_[i].name.c_str(),
                 static_cast<double>(faults_[i].to_us - faults_[i].from_us) / 1e6,
                 faults_[i].workspaces.size(), static_cast<long long>(refused[i]),
+                static_cast<long long>(others[i]),
                 refused[i] == 0 ? 0.0 : static_cast<double>(last[i]) / 1e6);
   }
   std::printf(
