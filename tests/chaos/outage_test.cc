@@ -103,7 +103,8 @@ class OutageTest : public ::testing::Test {
   }
   // Each whole answer is booked once, nothing else is, and no hold is left.
   void ExpectBooked(int64_t answers) {
-    EXPECT_TRUE(cluster_->WaitIdle(key_.workspace_id));
+    // Longer than a lease is kept without requests.
+    EXPECT_TRUE(cluster_->WaitIdle(key_.workspace_id, 45'000));
     // The connection of admin calls may have been lost with billing.
     std::optional<std::vector<ReceiptView>> receipts;
     EXPECT_TRUE(WaitUntil(

@@ -228,8 +228,9 @@ std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
 }
 
 void TestPostgres::CreateDatabase(const std::string& name) const {
-  // Refused while a transaction of Citus is prepared in the old one.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  // Refused while a transaction of Citus is prepared in the old one, or a session of it ends
+  // slowly.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!Execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") ||
          !Execute("CREATE DATABASE " + name + " TEMPLATE template0")) {
     if (std::chrono::steady_clock::now() > deadline) return;
