@@ -17,6 +17,7 @@
 #include "services/billing/rpc/callers.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/storage/archive_runner.h"
+#include "services/billing/storage/audit_mover.h"
 #include "services/billing/storage/checkpoint_writer.h"
 #include "services/billing/storage/rollup_runner.h"
 
@@ -143,6 +144,13 @@ billing::RollUpRunner::Options RollUpsFrom(const config::v1::BillingSettings& se
   return options;
 }
 
+sql::Database::Options AuditMovesFrom(const config::v1::BillingSettings& settings) {
+  sql::Database::Options options = OptionsFrom(settings).sql;
+  LimitLocks(options);
+  options.statement_timeout_ms = options.distributed_timeout_ms = 5000;
+  return options;
+}
+
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
@@ -157,6 +165,8 @@ class BillingModule : public Module {
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         archive_(MakeArchive(settings, ledger_)),
         rollups_(RollUpsFrom(settings), context.clock, [this] { return ledger_.Ready(); }),
+        audit_mover_(AuditMovesFrom(settings), context.clock,
+                     [this] { return ledger_.Ready() && ledger_.distributed(); }),
         rpc_(billing::MakeRpcServices(ledger_)),
         admin_services_(billing::MakeAdminServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
@@ -201,6 +211,7 @@ class BillingModule : public Module {
       if (auto started = archive_->Start(); !started.ok()) return started;
     }
     rollups_.Start();
+    audit_mover_.Start();
     return checkpoints_ == nullptr ? Result<void>() : checkpoints_->Start();
   }
   bool Ready() const override { return ledger_.Ready(); }
@@ -212,6 +223,7 @@ class BillingModule : public Module {
     if (checkpoints_ != nullptr) checkpoints_->Stop();
     if (archive_ != nullptr) archive_->Stop();
     rollups_.Stop();
+    audit_mover_.Stop();
     ledger_.Stop();
   }
 
@@ -242,6 +254,7 @@ class BillingModule : public Module {
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
   billing::RollUpRunner rollups_;
+  billing::AuditMover audit_mover_;
   std::unique_ptr<sql::Database> refusal_database_;
   std::unique_ptr<audit::RefusalWriter> refusals_;
   billing::RpcServices rpc_;

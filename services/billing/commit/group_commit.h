@@ -58,8 +58,8 @@ class GroupCommitObserver {
   virtual void OnIsolated(const std::string& workspace, const sql::SqlError& error) {}
   // Several times a second: how many of these workspaces still fail (OperationQueue::Failing).
   virtual void OnFailing(size_t workspaces) {}
-  // A node of a distributed database does not answer, or answers again.
-  virtual void OnNode(int32_t node, bool answers) {}
+  // A node of a distributed database does not answer, as the error says, or (null) answers again.
+  virtual void OnNode(int32_t node, const sql::SqlError* error) {}
   // Wallet and entries of this workspace contradict each other; it is frozen.
   virtual void OnBroken(const std::string& workspace, const std::string& what) {}
 };
@@ -97,8 +97,8 @@ class GroupCommit {
   // Whether a batch is of one ledger shard: for a distributed database, where one that changes
   // several servers is committed in two phases (docs/adr/0040).
   void SetOneShard(bool one_shard);
-  // Which node has what of it, for WatchNodes. One that does not answer is set aside: what needs it
-  // is refused, without being tried, until it answers.
+  // Which node has which shards, for WatchNodes. One that does not answer is set aside: what needs
+  // it is refused, without being tried, until it answers.
   void SetNodes(LedgerNodes nodes);
   bool HasNodeAside() const;
   // Whether the last batch reached the database.

@@ -1,9 +1,7 @@
 // What a batch does that cannot be written: it is divided, so that nobody waits for the workspace
 // that is the cause (docs/design/ledger.md 10).
 #include <algorithm>
-#include <iterator>
 #include <set>
-#include <tuple>
 
 #include "services/billing/commit/group_commit.h"
 
@@ -71,8 +69,8 @@ std::set<std::string> GroupCommit::LockedOf(size_t index, const PendingBatch& ba
 void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
                                  std::set<std::string> locked) {
   if (locked.empty() && std::ranges::any_of(batch.operations, IsCommand)) {
-    // It is the audit log: on a distributed database for as long as a command of another workspace
-    // waits for a node that stands still. Requests do not write to it.
+    // It is the audit log, which a command of another workspace has locked. Requests do not write
+    // to it.
     auto [commands, requests] = SplitCommands(batch);
     ReplyUnavailable(commands);
     if (!requests.sources.empty()) Execute(index, requests);
@@ -102,31 +100,14 @@ bool GroupCommit::IsOfANode(size_t index, const sql::SqlError& error) {
   return runners_[index]->Reconnect().ok();
 }
 
-// They are asked again, in batches of their own until the first success: the others go on. Nothing
-// else is tried on the node until it has answered.
+// Its workspaces are asked again, in batches of their own until the first success: the others go
+// on. Nothing else is tried on the node until it has answered.
 void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
-  int32_t audit_log;
-  {
-    const std::lock_guard lock(mutex_);
-    audit_log = queue_.nodes().of_audit_log;
-  }
-  std::vector<int32_t> lost = {batch.node};
-  // Commands need a second node.
-  const bool on_two = audit_log != LedgerNodes::kNone && audit_log != batch.node &&
-                      std::ranges::any_of(batch.operations, IsCommand);
-  if (on_two) lost.push_back(audit_log);
-  // A node that is slow, or the wrong one, goes on: setting it aside would refuse what others have
-  // there. One that stands still is not waited for any longer.
-  if (node_answers_ && (on_two || error.kind == sql::ErrorKind::kNodeLost)) {
-    std::erase_if(lost, [this](int32_t node) { return node_answers_(node); });
-  }
-  PendingBatch commands, requests;
-  PendingBatch* refused = &batch;
-  if (on_two && node_answers_ && std::ranges::find(lost, batch.node) == lost.end()) {
-    std::tie(commands, requests) = SplitCommands(batch);
-    refused = &commands;
-  }
-  std::erase(lost, LedgerNodes::kNone);
+  const int32_t node = batch.node;
+  // One that is slow goes on: setting it aside would refuse what others have there. One that stands
+  // still is not waited for any longer.
+  bool lost = node != LedgerNodes::kNone && node_answers_ &&
+              !(error.kind == sql::ErrorKind::kNodeLost && node_answers_(node));
   std::vector<QueuedOperation> waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -134,22 +115,14 @@ void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::Sql
     for (const std::string& workspace : batch.workspaces) {
       queue_.Isolate(workspace, now_us, now_us + options_.isolated_retry_ms * 1000, 0);
     }
-    std::erase_if(lost, [this](int32_t node) {
-      return !node_answers_ || stopping_ || queue_.aside().contains(node);
-    });
-    for (const int32_t node : lost) {
-      std::ranges::move(queue_.SetAside(node), std::back_inserter(waiting));
-    }
+    lost = lost && !stopping_ && !queue_.aside().contains(node);
+    if (lost) waiting = queue_.SetAside(node);
   }
   aside_wake_.notify_one();
-  ReplyUnavailable(*refused);
-  batch.failed = true;
+  ReplyUnavailable(batch);
   std::vector<Reply> replies(waiting.size(), Refuse(Deny::kUnavailable));
   SetReplies(waiting, replies);
-  for (const int32_t node : lost) {
-    if (observer_) observer_->OnNode(node, false);
-  }
-  if (!requests.sources.empty()) Execute(index, requests);
+  if (lost && observer_) observer_->OnNode(node, &error);
 }
 
 void GroupCommit::SetNodes(LedgerNodes nodes) {
@@ -179,7 +152,7 @@ void GroupCommit::NodesMain() {
         queue_.Restore(node);
       }
       wake_.notify_all();
-      if (observer_) observer_->OnNode(node, true);
+      if (observer_) observer_->OnNode(node, nullptr);
     }
     Pause(options_.isolated_retry_ms);
   }

@@ -175,12 +175,12 @@ void LedgerMetrics::OnIsolated(const std::string& workspace, const sql::SqlError
             {{"workspace", workspace}, {"error", error.message}});
 }
 
-void LedgerMetrics::OnNode(int32_t node, bool answers) {
-  if (answers) {
+void LedgerMetrics::OnNode(int32_t node, const sql::SqlError* error) {
+  if (error == nullptr) {
     log::Info("a node of the ledger's database answers again", {{"group", node}});
   } else {
     log::Warn("a node of the ledger's database does not answer; what it has is refused",
-              {{"group", node}});
+              {{"group", node}, {"error", error->message}});
   }
 }
 

@@ -27,7 +27,7 @@ class LedgerMetrics : public GroupCommitObserver {
   void OnError(const sql::SqlError& error) override;
   void OnRefused() override;
   void OnIsolated(const std::string& workspace, const sql::SqlError& error) override;
-  void OnNode(int32_t node, bool answers) override;
+  void OnNode(int32_t node, const sql::SqlError* error) override;
   void OnFailing(size_t workspaces) override;
   void OnBroken(const std::string& workspace, const std::string& what) override;
   void SetOpenHolds(int64_t count);

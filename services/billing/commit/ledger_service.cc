@@ -317,8 +317,8 @@ sql::SqlResult<void> LedgerService::ReadDistribution() {
   auto distributed = IsDistributed(**connection);
   if (!distributed.ok()) return Fail{std::move(distributed).error()};
   distributed_ = *distributed;
-  group_commit_->SetOneShard(distributed_);
-  if (!distributed_) return {};
+  group_commit_->SetOneShard(*distributed);
+  if (!*distributed) return {};
   auto nodes = ReadNodes(**connection);
   if (!nodes.ok()) return Fail{std::move(nodes).error()};
   group_commit_->SetNodes(std::move(*nodes));

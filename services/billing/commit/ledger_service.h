@@ -69,6 +69,8 @@ class LedgerService {
   bool has_reports() const { return reports_ != nullptr; }
   // Whether routers may have leases on the workspace's credit. Thread-safe.
   bool HasLeases(std::string_view workspace) const { return busy_.IsBusy(workspace); }
+  // Whether the ledger is distributed over several servers. Thread-safe.
+  bool distributed() const { return distributed_; }
   int64_t NowUs() { return open_ ? group_commit_->NowUs() : clock_.WallUs(); }
 
  private:
@@ -141,7 +143,7 @@ class LedgerService {
   // been lost before.
   int64_t interrupted_us_ = 0;
   int64_t looked_for_doubts_us_ = 0;
-  bool distributed_ = false;
+  std::atomic<bool> distributed_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -1,6 +1,7 @@
 #include "services/billing/commit/operation_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/base/ledger_shard.h"
@@ -59,26 +60,15 @@ bool OperationQueue::MayTake(int32_t node) const {
          (running == running_.end() || running->second < batches_of_a_node_);
 }
 
-bool OperationQueue::Needs(const Operation& operation, int32_t shard, int32_t node) const {
-  return NodeOf(shard) == node ||
-         (one_shard_ && nodes_.of_audit_log == node && !CommandIdOf(operation).empty());
-}
-
 std::vector<QueuedOperation> OperationQueue::SetAside(int32_t node) {
   aside_.insert(node);
   std::vector<QueuedOperation> all;
   for (auto& [workspace, lane] : lanes_) {
+    if (NodeOf(lane.shard) != node) continue;
     for (auto* queue : {&lane.urgent, &lane.normal}) {
-      std::deque<QueuedOperation> stays;
-      for (QueuedOperation& queued : *queue) {
-        if (Needs(queued.operation(), lane.shard, node)) {
-          all.push_back(std::move(queued));
-        } else {
-          stays.push_back(std::move(queued));
-        }
-      }
-      (queue == &lane.normal ? normal_ : urgent_) -= queue->size() - stays.size();
-      queue->swap(stays);
+      (queue == &lane.normal ? normal_ : urgent_) -= queue->size();
+      std::ranges::move(*queue, std::back_inserter(all));
+      queue->clear();
     }
   }
   return all;
@@ -86,11 +76,8 @@ std::vector<QueuedOperation> OperationQueue::SetAside(int32_t node) {
 
 bool OperationQueue::Push(QueuedOperation queued) {
   const bool is_authorize = IsAuthorize(queued.operation());
-  if (!aside_.empty()) {
-    const int32_t shard = ShardOf(WorkspaceOf(queued.operation()));
-    for (const int32_t node : aside_) {
-      if (Needs(queued.operation(), shard, node)) return false;
-    }
+  if (!aside_.empty() && aside_.contains(NodeOf(ShardOf(WorkspaceOf(queued.operation()))))) {
+    return false;
   }
   Lane& lane = LaneOf(WorkspaceOf(queued.operation()));
   if (lane.isolated && lane.urgent.size() + lane.normal.size() >= kMaxIsolated) return false;

@@ -35,8 +35,7 @@ class OperationQueue {
     bool failed = false;                  // answered with kUnavailable
   };
 
-  // False when the workspace is isolated and has enough waiting, or a node that the operation needs
-  // is set aside.
+  // False when the workspace is isolated and has enough waiting, or its node is set aside.
   bool Push(QueuedOperation queued);
   // Takes up to limit operations of workspaces in no other batch: those that release credit or
   // follow a running request first, then authorizes whose call still waits. In turns, so that a
@@ -44,7 +43,7 @@ class OperationQueue {
   bool Take(size_t limit, int64_t now_us, Batch& batch);
   // Whether a batch takes workspaces of one ledger shard only. Not by default.
   void SetOneShard(bool one_shard);
-  // Which node has what, and how many batches of one node there may be at the same time.
+  // Which node has which shards, and how many batches of one node there may be at the same time.
   void SetNodes(LedgerNodes nodes, size_t batches_of_a_node);
   const LedgerNodes& nodes() const { return nodes_; }
   // Until Restore nothing is taken for the node. Returns what waited for it.
@@ -101,8 +100,6 @@ class OperationQueue {
   int32_t ShardOf(const std::string& workspace) const;
   int32_t NodeOf(int32_t shard) const;
   bool MayTake(int32_t node) const;
-  // Whether the operation of a workspace of this shard needs the node.
-  bool Needs(const Operation& operation, int32_t shard, int32_t node) const;
   Lane& LaneOf(const std::string& workspace);
   // Puts the lane into the lists that it belongs to.
   void List(Lane& lane);

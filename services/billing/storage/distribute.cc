@@ -67,16 +67,9 @@ SqlResult<LedgerNodes> ReadNodes(Connection& db) {
       "WITH piece AS MATERIALIZED (SELECT s, get_shard_id_for_distribution_column('wallet', s) AS"
       " id FROM generate_series(0::bigint, $1::bigint - 1) s)"
       " SELECT s, CAST(p.groupid AS BIGINT) FROM piece JOIN pg_dist_placement p ON p.shardid ="
-      " piece.id UNION ALL"
-      " SELECT -1::bigint, CAST(p.groupid AS BIGINT) FROM pg_dist_shard x JOIN pg_dist_placement p"
-      " ON p.shardid = x.shardid WHERE x.logicalrelid = to_regclass('audit_head')",
+      " piece.id",
       {kLedgerShards}, [&](const Row& row) {
-        const auto node = static_cast<int32_t>(row.Int(1));
-        if (row.Int(0) < 0) {
-          nodes.of_audit_log = node;
-        } else {
-          nodes.of_shard[static_cast<size_t>(row.Int(0))] = node;
-        }
+        nodes.of_shard[static_cast<size_t>(row.Int(0))] = static_cast<int32_t>(row.Int(1));
       });
   if (!read.ok()) return Fail{std::move(read).error()};
   return nodes;

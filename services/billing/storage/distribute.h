@@ -47,11 +47,10 @@ sql::SqlResult<void> DistributeLedger(sql::Connection& connection, const Distrib
 // Whether the ledger is distributed.
 sql::SqlResult<bool> IsDistributed(sql::Connection& connection);
 
-// Which nodes of Citus have what, by their groups: a primary and its standbys are one.
+// Which nodes of Citus have the ledger shards, by their groups: a primary and its standbys are one.
 struct LedgerNodes {
   static constexpr int32_t kNone = -1;
   std::vector<int32_t> of_shard;  // by ledger shard; empty: nothing is known
-  int32_t of_audit_log = kNone;   // which every command writes to
   bool operator==(const LedgerNodes&) const = default;
 };
 // From what the coordinator knows: no other node is asked. The ledger is distributed.

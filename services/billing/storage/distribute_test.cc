@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -14,6 +15,7 @@
 #include "services/billing/alerts/alert_store.h"
 #include "services/billing/payments/payment_store.h"
 #include "services/billing/storage/all_schemas.h"
+#include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/ledger_command.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
@@ -110,6 +112,22 @@ class DistributeOnCitusTest : public ::testing::Test {
     return credit;
   }
 
+  // How many the audit log has, whose chain is verified.
+  int64_t AuditEntries() {
+    const auto page = audit::ReadPage(*connection_, audit::kEntries, 0, 10'000);
+    EXPECT_TRUE(page.ok()) << page.error().message;
+    if (!page.ok()) return -1;
+    audit::Verifier chain;
+    for (const audit::Record& record : page->records) EXPECT_TRUE(chain.Add(record));
+    EXPECT_TRUE(chain.Finish(page->head.sequence, page->head.hash));
+    return page->head.sequence;
+  }
+  testing::TestPostgres& WorkerOf(const std::string& table) {
+    const std::string name = "SELECT count(*) FROM citus_shards WHERE table_name = '" + table +
+                             "'::regclass AND nodename = '";
+    return server_->worker(Number(name + server_->worker(0).folder() + "'") > 0 ? 0 : 1);
+  }
+
   static testing::TestPostgres* server_;
   std::unique_ptr<sql::Database> database_;
   std::unique_ptr<sql::Connection> connection_;
@@ -154,18 +172,18 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   EXPECT_EQ(Number("SELECT count(DISTINCT nodename) FROM citus_shards"), 2);
   EXPECT_EQ(Number("SELECT count(*) FROM ONLY wallet"), 20) << "nothing is left beside";
 
-  // A command in the ledger and its audit entry are on two servers, and are committed together.
+  // A command and its audit entry are on one server.
   for (int i = 0; i < 20; ++i) Run({Credit("ws" + std::to_string(i), "after")});
-  EXPECT_GT(Number("SELECT count(*) FROM pg_dist_transaction"), 0) << "in two phases";
+  EXPECT_EQ(Number("SELECT count(*) FROM pg_dist_transaction"), 0) << "none was in two phases";
   Run(credits);  // are known
   for (int i = 0; i < 20; ++i) {
     const auto balance = ReadBalance(*database_, "ws" + std::to_string(i), kNowUs);
     ASSERT_TRUE(balance.ok()) << balance.error().message;
     EXPECT_EQ(balance->paid_nano_usd, 2'000'000);
   }
-  auto page = audit::ReadPage(*connection_, audit::kEntries, 0, 1000);
-  ASSERT_TRUE(page.ok()) << page.error().message;
-  EXPECT_EQ(page->records.size(), 60U);
+  EXPECT_EQ(AuditEntries(), 40) << "of before";
+  EXPECT_EQ(*MoveAuditEntries(*connection_), 20);
+  EXPECT_EQ(AuditEntries(), 60);
   const auto report = VerifyLedger(*database_);
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_TRUE(report->ok()) << report->violations.front();
@@ -329,7 +347,6 @@ TEST_F(DistributeOnCitusTest, AWorkerThatStandsStillIsFoundAndOthersServeOn) {
   const auto nodes = ReadNodes(*connection_);
   ASSERT_TRUE(nodes.ok()) << nodes.error().message;
   ASSERT_EQ(nodes->of_shard.size(), static_cast<size_t>(kLedgerShards));
-  EXPECT_NE(nodes->of_audit_log, LedgerNodes::kNone);
   const auto still = static_cast<int32_t>(
       Number("SELECT CAST(groupid AS BIGINT) FROM pg_dist_node WHERE nodename = '" +
              server_->worker(1).folder() + "'"));
@@ -397,6 +414,86 @@ TEST_F(DistributeOnCitusTest, APieceThatMovesUnderBatchesBreaksNoLedger) {
   ASSERT_TRUE(balance.ok());
   EXPECT_EQ(balance->held_nano_usd, 0);
   std::printf("%lld requests settled\n", static_cast<long long>(settled));
+}
+
+TEST_F(DistributeOnCitusTest, EveryAuditEntryIsMovedOnceInTheOrderOfItsWorkspace) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 4).ok());
+  std::atomic<bool> stop = false;
+  std::atomic<int64_t> moved = 0;
+  std::vector<std::thread> movers;
+  for (int i = 0; i < 3; ++i) {
+    movers.emplace_back([&] {
+      const auto connection = *database_->Connect();
+      while (!stop) {
+        const auto done = MoveAuditEntries(*connection);
+        if (done.ok()) moved += *done;
+        EXPECT_TRUE(done.ok() || done.error().retryable()) << done.error().message;
+      }
+    });
+  }
+  constexpr int kCommands = 40, kWorkspaces = 5;
+  for (int i = 0; i < kCommands; ++i) {
+    for (int w = 0; w < kWorkspaces; ++w) {
+      const std::string name = "ws" + std::to_string(w);
+      if (i == 0) Run({OpenWallet{name}});
+      Run({Credit(name, std::to_string(2 * i)), Credit(name, std::to_string(2 * i + 1))});
+    }
+  }
+  stop = true;
+  for (std::thread& mover : movers) mover.join();
+  const auto rest = MoveAuditEntries(*connection_);
+  ASSERT_TRUE(rest.ok()) << rest.error().message;
+  constexpr int64_t kAll = kWorkspaces * (2 * kCommands + 1);
+  EXPECT_EQ(AuditEntries(), kAll);
+  EXPECT_LE(moved + *rest, kAll) << "an entry that is counted is in the log";
+  const auto page = audit::ReadPage(*connection_, audit::kEntries, 0, 10'000);
+  std::map<std::string, int> next;
+  for (const audit::Record& record : page->records) {
+    if (record.action != "credit.add") continue;
+    EXPECT_EQ(record.subject, std::to_string(next[record.workspace_id]++)) << record.workspace_id;
+  }
+}
+
+// The audit log is on one of them.
+TEST_F(DistributeOnCitusTest, CommandsAreBookedWhileTheServerOfTheAuditLogIsLost) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());
+  testing::TestPostgres& of_log = WorkerOf("audit_head");
+  std::vector<std::string> names;
+  for (int i = 0; names.size() < 5; ++i) {
+    const std::string name = "ws" + std::to_string(i);
+    if (Number("SELECT count(*) FROM citus_shards WHERE nodename = '" + of_log.folder() +
+               "' AND shardid = get_shard_id_for_distribution_column('wallet', " +
+               std::to_string(LedgerShard(name)) + "::bigint)") == 0) {
+      names.push_back(name);
+    }
+  }
+  for (const std::string& name : names) Run({OpenWallet{name}});
+  ASSERT_EQ(*MoveAuditEntries(*connection_), 5);
+  of_log.Kill();
+  for (const std::string& name : names) Run({Credit(name, "meanwhile")});
+  EXPECT_FALSE(MoveAuditEntries(*connection_).ok());
+  ASSERT_TRUE(of_log.Run());
+  EXPECT_EQ(*MoveAuditEntries(*connection_), 5);
+  EXPECT_EQ(AuditEntries(), 10);
+}
+
+// An ordinary table of the coordinator would not be committed together with the wallet.
+TEST_F(DistributeOnCitusTest, UntilTheOutboxIsDistributedCommandsWriteToTheAuditLog) {
+  ASSERT_TRUE(MigrateLedger(*database_).ok());
+  ASSERT_TRUE(connection_->ExecuteScript("ALTER TABLE audit_outbox RENAME TO later").ok());
+  auto plan = *PlanDistribution(*connection_);
+  std::erase_if(plan.tables, [](const auto& table) { return table.name == "later"; });
+  ASSERT_TRUE(DistributeLedger(*connection_, plan, 4).ok());
+  ASSERT_TRUE(connection_->ExecuteScript("ALTER TABLE later RENAME TO audit_outbox").ok());
+  Run({OpenWallet{"ws"}, Credit("ws", "before")});
+  EXPECT_EQ(AuditEntries(), 2);
+  ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 4).ok());
+  Run({Credit("ws", "after")});
+  EXPECT_EQ(AuditEntries(), 2);
+  EXPECT_EQ(*MoveAuditEntries(*connection_), 1);
+  EXPECT_EQ(AuditEntries(), 3);
 }
 
 // What a lost server has is refused, what others have is not (docs/adr/0040).

@@ -2,6 +2,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/archive_tables.h"
+#include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/candidates.h"
 #include "services/billing/storage/idempotency_table.h"
 #include "services/billing/storage/leases.h"
@@ -412,7 +413,8 @@ std::span<const sql::Migration> Migrations() {
       {5, "runs of the archive, frozen wallets", kArchiveRuns},
       {6, "fall-back models", kCandidateColumns},
       {7, "roll-ups that follow the entries", roll_ups},
-      {8, "leases", kLeaseTable}};
+      {8, "leases", kLeaseTable},
+      {9, "outbox of audit entries", kAuditOutboxTable}};
   return migrations;
 }
 

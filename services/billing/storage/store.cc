@@ -7,6 +7,7 @@
 #include "common/audit/log.h"
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
@@ -272,30 +273,6 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   return Write(db, key_months, kKeyMonthHead, kKeyMonthCount, kKeyMonthUpdate);
 }
 
-// Last: who has locked the head of the audit log waits for nothing until the commit.
-SqlResult<void> SaveAudit(sql::Connection& db, const Applied& applied) {
-  if (applied.audit_notes.empty()) return {};
-  if (auto done = db.Flush(); !done.ok()) return done;
-  std::vector<audit::Record> records;
-  for (const AuditNote& note : applied.audit_notes) {
-    records.push_back(audit::RecordOf({note.actor, note.address, note.call_id}, note.at_us,
-                                      note.action, note.workspace, note.subject, note.detail));
-  }
-  return audit::Append(db, audit::kEntries, records);
-}
-
-// Commands write to the audit log last. On a distributed database its node may stand still: that is
-// found before wallets on other nodes are locked.
-SqlResult<void> AskAuditLog(sql::Connection& db, std::span<const Operation> operations) {
-  const bool commands = std::ranges::any_of(
-      operations, [](const Operation& operation) { return !CommandIdOf(operation).empty(); });
-  if (!commands || !db.distributed()) return {};
-  auto asked = db.Query("SELECT id FROM audit_head WHERE id = 1", {}, [](const sql::Row&) {});
-  if (asked.ok()) asked = db.Flush();
-  db.Pipeline();
-  return asked;
-}
-
 }  // namespace
 
 SqlResult<void> MigrateLedger(sql::Database& database) {
@@ -311,9 +288,6 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
   connection.Pipeline();
   auto tx = sql::Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
-  if (auto done = AskAuditLog(connection, operations); !done.ok()) {
-    return Fail{std::move(done).error()};
-  }
   State state;
   if (auto done = Load(connection, operations, now_us, state); !done.ok()) {
     return Fail{std::move(done).error()};
@@ -329,7 +303,9 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
   if (auto done = Save(connection, state, applied); !done.ok()) {
     return Fail{std::move(done).error()};
   }
-  if (auto done = SaveAudit(connection, applied); !done.ok()) return Fail{std::move(done).error()};
+  if (auto done = WriteAudit(connection, applied.audit_notes); !done.ok()) {
+    return Fail{std::move(done).error()};
+  }
   if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
   return applied;
 }

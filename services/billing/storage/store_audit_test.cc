@@ -1,7 +1,9 @@
-// Every command that changes something is an audit entry, in the transaction of the change.
+// Every command that changes something is an audit entry, in the transaction of the change: of the
+// audit log, or on a distributed ledger of the outbox.
 #include "services/billing/storage/store.h"
 
 #include "common/audit/log.h"
+#include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {
@@ -10,6 +12,10 @@ namespace {
 class StoreAuditTest : public LedgerDatabaseTest {
  protected:
   std::vector<audit::Record> Entries() {
+    if (connection_->distributed()) {
+      const auto moved = MoveAuditEntries(*connection_);
+      EXPECT_TRUE(moved.ok()) << moved.error().message;
+    }
     auto page = audit::ReadPage(*connection_, audit::kEntries, 0, 1000);
     EXPECT_TRUE(page.ok()) << page.error().message;
     if (!page.ok()) return {};

@@ -1,0 +1,66 @@
+#include "services/billing/storage/audit_mover.h"
+
+#include <utility>
+
+#include "common/observability/log.h"
+#include "common/observability/metrics.h"
+#include "services/billing/storage/audit_outbox.h"
+#include "services/billing/storage/background_connection.h"
+
+namespace tollgate::billing {
+namespace {
+
+constexpr auto kPeriod = std::chrono::seconds(1);
+// Each try that meets a node that stands still leaves a session at the coordinator.
+constexpr int64_t kPauseUs = 10'000'000;
+
+prometheus::Counter& Moved() {
+  static prometheus::Counter& counter = metrics::Counter(
+      "tollgate_billing_audit_moved_total",
+      "Audit entries of commands that were moved from the outbox of a distributed ledger into the "
+      "audit log.");
+  return counter;
+}
+
+prometheus::Counter& Failures() {
+  static prometheus::Counter& counter = metrics::Counter(
+      "tollgate_billing_audit_move_failures_total",
+      "Rounds that could not move audit entries from the outbox of a distributed ledger into the "
+      "audit log; tried again after 10 s.");
+  return counter;
+}
+
+}  // namespace
+
+AuditMover::AuditMover(sql::Database::Options options, const Clock& clock,
+                       std::function<bool()> wanted)
+    : options_(std::move(options)), clock_(clock), wanted_(std::move(wanted)) {
+  (void)Moved();
+  (void)Failures();  // alerts see the first increase
+}
+
+void AuditMover::Start() {
+  thread_.Start("audit-mover", kPeriod, [this] { Step(); });
+}
+
+void AuditMover::Step() {
+  if (!wanted_() || clock_.MonotonicUs() < next_us_) return;
+  const std::string failed = Move();
+  if (failed.empty()) return;
+  next_us_ = clock_.MonotonicUs() + kPauseUs;
+  Failures().Increment();
+  log::Warn("audit entries stay in the outbox; the next try follows", {{"reason", failed}});
+}
+
+std::string AuditMover::Move() {
+  if (auto connected = EnsureConnected(options_, &connection_); !connected.ok()) {
+    return connected.error().message;
+  }
+  const sql::CancelScope scope([this] { return thread_.stopping(); });
+  auto moved = MoveAuditEntries(*connection_);
+  if (!moved.ok()) return thread_.stopping() ? "" : moved.error().message;
+  Moved().Increment(static_cast<double>(*moved));
+  return "";
+}
+
+}  // namespace tollgate::billing

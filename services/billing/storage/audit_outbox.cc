@@ -1,0 +1,165 @@
+#include "services/billing/storage/audit_outbox.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/audit/log.h"
+#include "common/base/ledger_shard.h"
+#include "services/billing/storage/row_texts.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Connection;
+using sql::Param;
+using sql::Row;
+using sql::SqlResult;
+
+constexpr std::string_view kColumns =
+    "shard, workspace, number, at_us, actor, address, action, subject, detail, request_id";
+constexpr int kCount = 10;
+// Entries in one transaction.
+constexpr int kMoved = 256;
+
+// An ordinary table of the coordinator would not be committed together with the wallet: that of an
+// upgrade, until the ledger is distributed once more.
+SqlResult<bool> HasOutbox(Connection& db) {
+  if (!db.distributed()) return false;
+  bool has = false;
+  auto read = db.Query(
+      "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('audit_outbox')", {},
+      [&](const Row& row) { has = row.Int(0) > 0; });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return has;
+}
+
+SqlResult<void> AppendToLog(Connection& db, std::span<const AuditNote> notes) {
+  std::vector<audit::Record> records;
+  for (const AuditNote& note : notes) {
+    records.push_back(audit::RecordOf({note.actor, note.address, note.call_id}, note.at_us,
+                                      note.action, note.workspace, note.subject, note.detail));
+  }
+  return audit::Append(db, audit::kEntries, records);
+}
+
+// The lock of the wallet keeps others from taking the same numbers.
+SqlResult<int64_t> LastNumber(Connection& db, const std::string& workspace) {
+  int64_t last = 0;
+  auto read = db.Query(
+      "SELECT CAST(coalesce(max(number), 0) AS BIGINT) FROM audit_outbox WHERE shard = $1 AND"
+      " workspace = $2",
+      {LedgerShard(workspace), workspace}, [&](const Row& row) { last = row.Int(0); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return last;
+}
+
+SqlResult<void> WriteOutbox(Connection& db, std::span<const AuditNote> notes) {
+  static const std::string kHead = Insert(kColumns, "audit_outbox");
+  std::map<std::string_view, int64_t> last;
+  std::vector<Param> cells;
+  for (const AuditNote& note : notes) {
+    auto [number, first] = last.try_emplace(note.workspace, 0);
+    if (first) {
+      auto read = LastNumber(db, note.workspace);
+      if (!read.ok()) return Fail{std::move(read).error()};
+      number->second = *read;
+    }
+    cells.insert(cells.end(),
+                 {LedgerShard(note.workspace), note.workspace, ++number->second, note.at_us,
+                  note.actor, note.address, note.action, note.subject, note.detail, note.call_id});
+  }
+  auto written = db.ExecuteRows(kHead, kCount, cells);
+  if (!written.ok()) return Fail{std::move(written).error()};
+  return {};
+}
+
+struct Waiting {
+  int64_t number = 0;
+  AuditNote note;
+};
+
+// Oldest first.
+SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
+  static const std::string kSelect = Select(kColumns, "audit_outbox") +
+                                     " shard = $1 ORDER BY workspace, number LIMIT $2 FOR UPDATE";
+  std::vector<Waiting> waiting;
+  auto read = db.Query(kSelect, {shard, kMoved}, [&](const Row& row) {
+    waiting.push_back({row.Int(2),
+                       {.at_us = row.Int(3),
+                        .actor = row.Text(4),
+                        .address = row.Text(5),
+                        .action = row.Text(6),
+                        .workspace = row.Text(1),
+                        .subject = row.Text(7),
+                        .detail = row.Text(8),
+                        .call_id = row.Text(9)}});
+  });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  std::ranges::sort(waiting, {}, [](const Waiting& one) {
+    return std::tuple(one.note.at_us, std::string_view(one.note.workspace), one.number);
+  });
+  return waiting;
+}
+
+// Its first entries. The lock of a row ends when Citus moves it to another server: another mover
+// may then have them, too, and one of the two finds fewer than it has read.
+SqlResult<int64_t> MoveShard(Connection& db, int32_t shard) {
+  auto tx = sql::Transaction::Begin(db);
+  if (!tx.ok()) return Fail{std::move(tx).error()};
+  auto waiting = LockWaiting(db, shard);
+  if (!waiting.ok()) return Fail{std::move(waiting).error()};
+  if (waiting->empty()) return 0;
+  std::map<std::string_view, int64_t> last;
+  std::vector<AuditNote> notes;
+  for (const Waiting& one : *waiting) {
+    int64_t& number = last[one.note.workspace];
+    number = std::max(number, one.number);
+    notes.push_back(one.note);
+  }
+  int64_t deleted = 0;
+  for (const auto& [workspace, number] : last) {
+    auto done =
+        db.Execute("DELETE FROM audit_outbox WHERE shard = $1 AND workspace = $2 AND number <= $3",
+                   {shard, workspace, number});
+    if (!done.ok()) return Fail{std::move(done).error()};
+    deleted += *done;
+  }
+  if (deleted != static_cast<int64_t>(notes.size())) {
+    return Fail{sql::SqlError{sql::ErrorKind::kRetry, "entries were moved by another replica"}};
+  }
+  if (auto done = AppendToLog(db, notes); !done.ok()) return Fail{std::move(done).error()};
+  if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
+  return deleted;
+}
+
+}  // namespace
+
+SqlResult<void> WriteAudit(Connection& db, std::span<const AuditNote> notes) {
+  if (notes.empty()) return {};
+  if (auto done = db.Flush(); !done.ok()) return done;
+  auto has_outbox = HasOutbox(db);
+  if (!has_outbox.ok()) return Fail{std::move(has_outbox).error()};
+  // Last: who has locked the head of the log waits for nothing until the commit.
+  return *has_outbox ? WriteOutbox(db, notes) : AppendToLog(db, notes);
+}
+
+SqlResult<int64_t> MoveAuditEntries(Connection& db) {
+  std::vector<int32_t> shards;
+  auto read = db.Query("SELECT DISTINCT shard FROM audit_outbox", {},
+                       [&](const Row& row) { shards.push_back(static_cast<int32_t>(row.Int(0))); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  int64_t moved = 0;
+  for (const int32_t shard : shards) {
+    auto of_shard = MoveShard(db, shard);
+    if (!of_shard.ok()) return Fail{std::move(of_shard).error()};
+    moved += *of_shard;
+  }
+  return moved;
+}
+
+}  // namespace tollgate::billing
