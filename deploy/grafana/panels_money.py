@@ -90,6 +90,8 @@ LEDGER = (
         graph("Archive", "short", "Months that were archived, failed runs; in a day.", ("sum(increase(tollgate_billing_archived_months_total[1d]))", "months"),
               ("sum(increase(tollgate_billing_archive_failures_total[1d]))", "failures")),
         graph("Roll-ups", "ops", "Rounds that failed: reports stay exact and become slow.", (rate("tollgate_billing_rollup_failures_total"), "failed")),
+        graph("Audit outbox", "ops", "Of a ledger on Citus: entries of commands that were moved into the audit log; rounds that failed.",
+              (rate("tollgate_billing_audit_moved_total"), "moved"), (rate("tollgate_billing_audit_move_failures_total"), "failed")),
         graph("Frozen", "ops", "Workspaces that were frozen.", (rate("tollgate_billing_frozen_workspaces_total"), "frozen")),
         graph("Disk", "percentunit", "Free where databases are files.", ('min by (instance, folder) (tollgate_disk_free_bytes / tollgate_disk_size_bytes)', "{{instance}} {{folder}}")),
     )),

@@ -10,6 +10,7 @@
 #include "common/money/money.h"
 #include "common/observability/disk_metrics.h"
 #include "services/billing/alerts/alerts.h"
+#include "services/billing/commit/audit_mover.h"
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/payments/payments.h"
 #include "services/billing/rpc/alerts_rpc.h"
@@ -17,7 +18,6 @@
 #include "services/billing/rpc/callers.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/storage/archive_runner.h"
-#include "services/billing/storage/audit_mover.h"
 #include "services/billing/storage/checkpoint_writer.h"
 #include "services/billing/storage/rollup_runner.h"
 

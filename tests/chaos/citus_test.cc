@@ -1,7 +1,7 @@
 // A ledger on Citus, under load: it is distributed while it serves, workers and the coordinator are
-// killed and come back, pieces move between servers and new ones join. Only workspaces of a lost
-// worker are refused, until a second after it is back; nothing is lost or booked twice. See
-// docs/operations/citus.md.
+// killed or stand still and come back, pieces move between servers and new ones join. Only
+// workspaces of a lost worker are refused, until a second after it is back; nothing is lost or
+// booked twice. See docs/operations/citus.md.
 //
 // TOLLGATE_CITUS_FAULTS sets how many rounds of faults there are. When it is not set, there is a
 // part of one.
@@ -34,8 +34,6 @@ constexpr int kHoldTtlSeconds = 6;
 // Longer than admissions wait for the ledger.
 constexpr int64_t kAwayMs = 5'000;
 constexpr int64_t kStillMs = 10'000;
-// Until billing has found that a worker stands still.
-constexpr int64_t kFoundUs = 3'000'000;
 // Until a lost worker's workspaces are served again, once it is back.
 constexpr int64_t kAfterwardsUs = 1'000'000;
 
@@ -45,8 +43,6 @@ struct Fault {
   int64_t to_us = 0;    // the servers are back
   // Whose calls may be refused meanwhile.
   std::set<std::string> workspaces;
-  // Calls of the others that began within so much of its begin may be refused, too.
-  int64_t others_us = 0;
 };
 
 class CitusTest : public ::testing::Test {
@@ -156,15 +152,12 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
       During(load, {.name = "worker lost", .workspaces = WorkspacesOn(load, worker.folder())},
              [&] { LoseAndRestart(worker); });
     }
-    // The audit log is on one of them, and credit of all workspaces needs it.
-    // Not small: it is not contained (docs/operations/citus.md).
-    for (int i = 0; i < (asked_ > 0 ? 2 : 0); ++i) {
+    for (int i = 0; i < (asked_ > 0 ? 2 : 1); ++i) {
       TestPostgres& worker = coordinator_->worker(i);
       During(load,
              {.name = HasAuditLog(worker) ? "worker with the audit log stands still"
                                           : "worker stands still",
-              .workspaces = WorkspacesOn(load, worker.folder()),
-              .others_us = kFoundUs},
+              .workspaces = WorkspacesOn(load, worker.folder())},
              [&] { StandStill(worker); });
     }
     During(load, {.name = "coordinator lost", .workspaces = all},
@@ -218,8 +211,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
       return call.ended_us >= one.from_us && call.begun_us <= one.to_us + kAfterwardsUs;
     });
     ASSERT_NE(fault, faults_.end()) << call.tag << " failed beside all faults: " << call.error;
-    EXPECT_TRUE(fault->workspaces.contains(call.workspace) ||
-                call.begun_us < fault->from_us + fault->others_us)
+    EXPECT_TRUE(fault->workspaces.contains(call.workspace))
         << fault->name << ": " << call.tag << " of " << call.workspace << " was refused with "
         << call.status << " " << call.error << ", begun " << (call.begun_us - fault->from_us) / 1000
         << " ms and ended " << (call.ended_us - fault->from_us) / 1000 << " ms after its begin";

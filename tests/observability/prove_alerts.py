@@ -26,7 +26,7 @@ FOLDER = ROOT / "deploy/prometheus"
 # Seconds instead of the ranges of the rules.
 WINDOWS = {"5m": 10, "10m": 15, "15m": 15, "30m": 12, "1h": 15, "2h": 15, "6h": 18, "26h": 15, "3d": 20, "1d": 15}
 # What would last too long: (alert, from, to).
-SHORTER = (("MailsWait", "> 600", "> 5"), ("KeyDatabaseUnreachable", "> 30", "> 3"), ("SettlementsWait", "> 60", "> 3"), ("AuditCopyLags", "> 60", "> 3"),
+SHORTER = (("MailsWait", "> 600", "> 5"), ("KeyDatabaseUnreachable", "> 30", "> 3"), ("SettlementsWait", "> 60", "> 3"), ("AuditCopyLags", "> 60", "> 3"), ("AuditOutboxFails", "> 10", "> 0"),
            ("GatewayEvictsConnections", "> 100", "> 5"), ("GatewaySlowClients", "> 1000", "> 5"),
            ("GatewayLinkQueues", "> 64e6", "> 2e6"), ("PaymentUnknown", "> 600", "> 3"), ("NoticesWait", "> 3600", "> 5"))
 

@@ -173,8 +173,10 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   EXPECT_EQ(Number("SELECT count(*) FROM ONLY wallet"), 20) << "nothing is left beside";
 
   // A command and its audit entry are on one server.
+  const std::string in_two_phases = "SELECT count(*) FROM pg_dist_transaction";
+  const int64_t before = Number(in_two_phases);
   for (int i = 0; i < 20; ++i) Run({Credit("ws" + std::to_string(i), "after")});
-  EXPECT_EQ(Number("SELECT count(*) FROM pg_dist_transaction"), 0) << "none was in two phases";
+  EXPECT_LE(Number(in_two_phases), before);
   Run(credits);  // are known
   for (int i = 0; i < 20; ++i) {
     const auto balance = ReadBalance(*database_, "ws" + std::to_string(i), kNowUs);

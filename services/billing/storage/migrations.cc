@@ -359,10 +359,12 @@ constexpr std::string_view kSums =
     " CAST(sum(completion) AS BIGINT), CAST(sum(reasoning) AS BIGINT),"
     " CAST(sum(charged) AS BIGINT), CAST(sum(overrun) AS BIGINT)";
 
-void Replace(std::string& text, std::string_view word, std::string_view with) {
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) {
-    text.replace(at, word.size(), with);
+std::string With(std::string_view script, std::string_view word, std::string_view text) {
+  std::string made(script);
+  for (size_t at = made.find(word); at != std::string::npos; at = made.find(word)) {
+    made.replace(at, word.size(), text);
   }
+  return made;
 }
 
 sql::SqlResult<void> ShardRows(sql::Connection& db) {
@@ -387,16 +389,9 @@ sql::SqlResult<void> ShardRows(sql::Connection& db) {
   if (!read.ok()) return read;
   auto made = EnsurePartitions(db, SystemClock::Get().WallUs(), since);
   if (!made.ok()) return made;
-  std::string script(kMoveRows);
-  Replace(script, "{sums}", kSums);
-  Replace(script, "{empty}", db.dialect() == sql::Dialect::kSqlite ? "x''" : "''::bytea");
-  return db.ExecuteScript(script);
-}
-
-std::string With(std::string_view script, std::string_view name, std::string_view text) {
-  std::string made(script);
-  Replace(made, name, text);
-  return made;
+  const std::string script = With(kMoveRows, "{sums}", kSums);
+  const bool sqlite = db.dialect() == sql::Dialect::kSqlite;
+  return db.ExecuteScript(With(script, "{empty}", sqlite ? "x''" : "''::bytea"));
 }
 
 }  // namespace

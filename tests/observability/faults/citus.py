@@ -15,10 +15,7 @@ def select(url, statement):
     return done.stdout.strip()
 
 
-class LeftPrepared(Fault):
-    """a transaction that Citus does not know is left prepared on a worker of the ledger"""
-    alerts = ("LedgerTransactionsInDoubt",)
-
+class OnCitus(Fault):
     @staticmethod
     def possible():
         return any(pathlib.Path("/usr/share/postgresql").glob("*/extension/citus.control"))
@@ -31,20 +28,14 @@ class LeftPrepared(Fault):
         line = self.process.stdout.readline()
         assert line, observed.log("citus")
         config = pathlib.Path(f"{json.loads(line)['dir']}/billing.yaml").read_text()
-        url = re.search(r"postgresql:///billing\?[^\s\"']*", config).group(0)
+        self.url = url = re.search(r"postgresql:///billing\?[^\s\"']*", config).group(0)
         subprocess.run([observed.bin / "tollgate", "ledger", "distribute", "--database", url, "--shards", "4", "--apply"], check=True,
                        capture_output=True, env=os.environ | {"XDG_STATE_HOME": observed.folder})
-        host = select(url, "SELECT nodename FROM pg_dist_node WHERE groupid > 0 ORDER BY nodeid LIMIT 1")
-        self.worker = f"postgresql:///billing?user=tollgate&host={host}"
         processes = json.loads(pathlib.Path(beside).read_text())
         billing = next(one for one in processes if one["labels"]["instance"] == "billing")
         self.targets.write_text(json.dumps([billing | {"labels": {"instance": "billing-citus"}}]))
         scraped = 'tollgate_billing_transactions_in_doubt{instance="billing-citus"} == 0'
         cluster.wait_for("a scrape of it", 30, lambda: observed.query(scraped))
-        select(self.worker, "BEGIN; LOCK TABLE pg_authid IN ACCESS SHARE MODE; PREPARE TRANSACTION 'left-behind'")
-
-    def end(self, observed):
-        select(self.worker, "ROLLBACK PREPARED 'left-behind'")
 
     def put_back(self, observed):
         self.targets.write_text("[]")
@@ -52,4 +43,30 @@ class LeftPrepared(Fault):
         self.process.wait(60)
 
 
-FAULTS = (LeftPrepared,)
+class LeftPrepared(OnCitus):
+    """a transaction that Citus does not know is left prepared on a worker of the ledger"""
+    alerts = ("LedgerTransactionsInDoubt",)
+
+    def begin(self, observed):
+        super().begin(observed)
+        host = select(self.url, "SELECT nodename FROM pg_dist_node WHERE groupid > 0 ORDER BY nodeid LIMIT 1")
+        self.worker = f"postgresql:///billing?user=tollgate&host={host}"
+        select(self.worker, "BEGIN; LOCK TABLE pg_authid IN ACCESS SHARE MODE; PREPARE TRANSACTION 'left-behind'")
+
+    def end(self, observed):
+        select(self.worker, "ROLLBACK PREPARED 'left-behind'")
+
+
+class OutboxAway(OnCitus):
+    """the outbox of audit entries of a ledger on Citus has another name; it gets its own again"""
+    alerts = ("AuditOutboxFails",)
+
+    def begin(self, observed):
+        super().begin(observed)
+        select(self.url, "ALTER TABLE audit_outbox RENAME TO outbox_away")
+
+    def end(self, observed):
+        select(self.url, "ALTER TABLE outbox_away RENAME TO audit_outbox")
+
+
+FAULTS = (LeftPrepared, OutboxAway)

@@ -1,4 +1,4 @@
-#include "services/billing/storage/audit_mover.h"
+#include "services/billing/commit/audit_mover.h"
 
 #include <utility>
 
