@@ -59,7 +59,7 @@ std::string AuditMover::Move() {
   const sql::CancelScope scope([this] { return thread_.stopping(); });
   auto moved = MoveAuditEntries(*connection_);
   if (!moved.ok()) return thread_.stopping() ? "" : moved.error().message;
-  Moved().Increment(static_cast<double>(*moved));
+  for (int64_t i = 0; i < *moved; ++i) Moved().Increment();
   return "";
 }
 
