@@ -228,13 +228,14 @@ std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
 }
 
 void TestPostgres::CreateDatabase(const std::string& name) const {
-  // Refused while a transaction of Citus is prepared in the old one, or a session of it ends
-  // slowly.
+  // Refused while a transaction of Citus is prepared in the old one. Citus looks for such every 5 s,
+  // with a session that waits for the drop, which waits for it for 5 s: the next try must not begin
+  // at the same moment again.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!Execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") ||
          !Execute("CREATE DATABASE " + name + " TEMPLATE template0")) {
     if (std::chrono::steady_clock::now() > deadline) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1300));
   }
 }
 
