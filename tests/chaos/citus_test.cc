@@ -194,6 +194,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
   }
   load.Stop();
   const Figures figures = CompareWithLedger(*cluster_, engine_, load, kHoldTtlSeconds);
+  CompareWithAuditLog(url_);
   EXPECT_EQ(cluster_->OpenDeadLetters(), 0);
   EXPECT_TRUE(WaitUntil(
       [&] {

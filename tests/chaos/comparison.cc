@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "common/sql/sql.h"
+
 namespace tollgate::test {
 namespace {
 
@@ -216,6 +218,28 @@ Figures CompareWithLedger(Cluster& cluster, const EngineSim& engine, const Load&
   EXPECT_TRUE(check.ok) << check.violations;
   figures.entries = check.entries;
   return figures;
+}
+
+void CompareWithAuditLog(const std::string& billing_sql) {
+  if (!billing_sql.starts_with("postgresql")) return;
+  const auto database = sql::Database::Open({.url = billing_sql, .statement_timeout_ms = 60'000});
+  ASSERT_TRUE(database.ok()) << database.error().message;
+  const auto connection = (*database)->Connect();
+  ASSERT_TRUE(connection.ok()) << connection.error().message;
+  const auto number = [&](const std::string& text) {
+    int64_t found = -1;
+    auto read = (*connection)->Query(text, {}, [&](const sql::Row& row) { found = row.Int(0); });
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return found;
+  };
+  EXPECT_TRUE(
+      WaitUntil([&] { return number("SELECT count(*) FROM audit_outbox") == 0; }, 90'000, 500))
+      << "audit entries stay in the outbox";
+  const std::string of_credit = " FROM audit_entry WHERE action = 'credit.add'";
+  const int64_t booked = number("SELECT count(*) FROM command WHERE kind = 6 AND granted = 0");
+  EXPECT_EQ(number("SELECT count(*)" + of_credit), booked);
+  EXPECT_EQ(number("SELECT count(DISTINCT workspace_id || ' ' || subject)" + of_credit), booked);
+  EXPECT_GT(booked, 0);
 }
 
 }  // namespace tollgate::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "tests/chaos/load.h"
 #include "tests/support/cluster.h"
@@ -27,5 +28,10 @@ struct Figures {
 // have ended: their time to live, and once more behind a start of billing.
 Figures CompareWithLedger(Cluster& cluster, const EngineSim& engine, const Load& load,
                           int64_t hold_ttl_seconds);
+
+// Afterwards, with all servers of the ledger's database running: whether the audit log has each
+// top-up that the ledger has, once. On Citus entries come from the outbox; waits for them. Does
+// nothing on SQLite.
+void CompareWithAuditLog(const std::string& billing_sql);
 
 }  // namespace tollgate::test

@@ -138,6 +138,7 @@ class KillsTest : public ::testing::TestWithParam<Part> {
   std::unique_ptr<Load> load_;
   int hold_ttl_seconds_ = 0;
   bool leases_ = false;
+  std::string billing_sql_;
   std::string round_;
   std::vector<std::string> deck_;
   std::map<std::string, int64_t> faults_;  // by kind
@@ -160,7 +161,7 @@ void KillsTest::Start(uint32_t seed, int64_t round) {
   options.catalog = DefaultCatalog({engine_->base_url()}, Load::kInputPrice, Load::kOutputPrice);
   if (GetParam().postgres) {
     options.auth_sql = postgres_->MakeDatabase("auth");
-    options.billing_sql = postgres_->MakeDatabase("billing");
+    options.billing_sql = billing_sql_ = postgres_->MakeDatabase("billing");
     // The data folder was created without fsync; sync now, or the first recovery would have to.
     sync();
   }
@@ -305,6 +306,7 @@ void KillsTest::Round(int64_t faults) {
   // A lease lives for a minute, and nothing expires in the first minute of a billing.
   const Figures round =
       CompareWithLedger(*cluster_, *engine_, *load_, leases_ ? 60 : hold_ttl_seconds_);
+  CompareWithAuditLog(billing_sql_);
   EXPECT_GT(round.complete, faults);
   EXPECT_GT(round.top_ups, faults);
   figures_ += round;

@@ -228,7 +228,7 @@ std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
 }
 
 void TestPostgres::CreateDatabase(const std::string& name) const {
-  // Refused while a transaction of Citus is prepared in the old one. Citus looks for such every 5 s,
+  // Refused while a transaction of Citus is prepared in the old one. Citus looks for them each 5 s,
   // with a session that waits for the drop, which waits for it for 5 s: the next try must not begin
   // at the same moment again.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
