@@ -3,13 +3,14 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
 #include <utility>
+
+#include "common/base/sort_unique.h"
 
 namespace tollgate::rpc {
 namespace {
@@ -111,8 +112,7 @@ std::vector<std::string> Resolver::AddressesOfAll(const std::vector<std::string>
     if (found.empty()) addresses.push_back(part);
     addresses.insert(addresses.end(), found.begin(), found.end());
   }
-  std::sort(addresses.begin(), addresses.end());
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  SortUnique(addresses);
   return addresses;
 }
 

@@ -4,20 +4,12 @@
 #include <algorithm>
 
 #include "common/base/clock.h"
+#include "common/base/sort_unique.h"
 #include "common/base/workspace_id.h"
 #include "services/billing/domain/batch.h"
 #include "services/billing/domain/dead_letter.h"
 
 namespace tollgate::billing {
-namespace {
-
-template <typename T>
-void SortUnique(std::vector<T>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
-}  // namespace
 
 Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t now_us) {
   Balance balance;

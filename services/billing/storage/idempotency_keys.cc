@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/sort_unique.h"
 
 namespace tollgate::billing {
 namespace {
@@ -37,8 +38,7 @@ SqlResult<void> LoadIdempotencyKeys(
     names.emplace_back(LedgerShard(hold.workspace), hold.workspace, hold.idempotency_key_digest);
   }
   if (names.empty()) return {};
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  SortUnique(names);
   std::vector<Param> keys;
   for (const auto& [shard, workspace, digest] : names) {
     keys.insert(keys.end(), {shard, workspace, Param::Blob(digest)});

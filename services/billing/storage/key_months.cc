@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/sort_unique.h"
 #include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
 

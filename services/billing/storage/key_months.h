@@ -1,7 +1,6 @@
 // The months of keys that a batch may move. Internal to the ledger's storage.
 #pragma once
 
-#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -12,12 +11,6 @@
 #include "services/billing/domain/ledger.h"
 
 namespace tollgate::billing {
-
-template <typename T>
-void SortUnique(std::vector<T>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
 
 struct WantedKeyMonth {
   std::string_view workspace;

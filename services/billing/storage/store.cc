@@ -7,6 +7,7 @@
 #include "common/audit/log.h"
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/sort_unique.h"
 #include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/distribute.h"

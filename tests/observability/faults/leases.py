@@ -5,8 +5,8 @@ import threading
 import uuid
 
 import cluster
-from faults.base import Fault, Pipe, change_database, new_customer
-from faults.router import start_answer
+from faults.base import Fault, new_customer
+from faults.router import CutOff, start_answer
 
 ADMITTED = re.compile(r'^tollgate_router_lease_admissions_total\{result="admitted"\} (\S+)$', re.M)
 
@@ -72,33 +72,22 @@ class PowerCut(Fault):
         observed.restore("billing", self.billing)
 
 
-class CutFromBillingWithALease(Fault):
+class CutFromBillingWithALease(CutOff):
     """a router that admits from a lease does not reach billing until the lease ends, and the credit is taken meanwhile"""
     alerts = ("LedgerLeaseOverrun",)
 
+    def change_billing(self, text):
+        return with_leases(text)
+
     def begin(self, observed):
-        target = re.search(r'\n  billing: "([^"]*)"', observed.config("inference-router")).group(1)
-        self.pipe = Pipe(target)
-        self.running = {
-            "billing": observed.replace("billing", with_leases),
-            "inference-router": observed.replace("inference-router", lambda text: text.replace(
-                f'  billing: "{target}"', f'  billing: "{self.pipe.address}"')),
-        }
+        super().begin(observed)
         workspace, key = new_customer(observed, "cut-with-a-lease", "50")
         make_busy(observed, key)
-        self.pipe.flows.clear()
+        self.cut()
         before = admitted(observed)
         chats(observed, key, lambda: admitted(observed) > before + 20)
         # Billing ends no lease in its first minute, and this one a minute after its last renewal.
-        wallet = "SELECT paid + granted FROM wallet WHERE workspace = ? AND open_holds = 0 AND leases = 0"
-        left = cluster.wait_for("the end of the lease", 150, lambda: change_database(observed, "billing", wallet, (workspace,)))[0][0]
-        observed.operator("adjustment", "create", "debit", f"{left / 1e9:.9f}", "--workspace", workspace, "--reason", "test")
-        self.pipe.flows.set()
-
-    def put_back(self, observed):
-        for name, running in self.running.items():
-            observed.restore(name, running)
-        self.pipe.listener.close()
+        self.take_credit(observed, workspace, "open_holds = 0 AND leases = 0", 150)
 
 
 FAULTS = (PowerCut, CutFromBillingWithALease)

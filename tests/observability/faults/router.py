@@ -89,23 +89,28 @@ class BillingHangs(Fault):
         self.running.join()
 
 
-class CutFromBilling(Fault):
-    """a router does not reach billing for longer than its holds last, and the credit is taken meanwhile"""
-    alerts = ("RouterLosesHolds", "LedgerOverrun")
+class CutOff(Fault):
+    """The way of a router to billing can be cut. Billing runs with another configuration meanwhile."""
+
+    def change_billing(self, text):
+        raise NotImplementedError
 
     def begin(self, observed):
         target = re.search(r'\n  billing: "([^"]*)"', observed.config("inference-router")).group(1)
         self.pipe = Pipe(target)
         self.running = {
-            "billing": observed.replace("billing", lambda text: text.replace("hold_ttl_seconds: 60", "hold_ttl_seconds: 6")),
+            "billing": observed.replace("billing", self.change_billing),
             "inference-router": observed.replace("inference-router", lambda text: text.replace(
                 f'  billing: "{target}"', f'  billing: "{self.pipe.address}"')),
         }
-        workspace, key = new_customer(observed, "cut-from-billing")
-        start_answer(observed, key, tokens=400, token_ms=100)
+
+    def cut(self):
         self.pipe.flows.clear()
-        wallet = "SELECT paid + granted FROM wallet WHERE workspace = ? AND open_holds = 0"
-        left = cluster.wait_for("the end of the hold", 40, lambda: change_database(observed, "billing", wallet, (workspace,)))[0][0]
+
+    def take_credit(self, observed, workspace, free, patience):
+        """All of it, once the wallet is so; then the router reaches billing again."""
+        wallet = f"SELECT paid + granted FROM wallet WHERE workspace = ? AND {free}"
+        left = cluster.wait_for(free, patience, lambda: change_database(observed, "billing", wallet, (workspace,)))[0][0]
         observed.operator("adjustment", "create", "debit", f"{left / 1e9:.9f}", "--workspace", workspace, "--reason", "test")
         self.pipe.flows.set()
 
@@ -113,6 +118,21 @@ class CutFromBilling(Fault):
         for name, running in self.running.items():
             observed.restore(name, running)
         self.pipe.listener.close()
+
+
+class CutFromBilling(CutOff):
+    """a router does not reach billing for longer than its holds last, and the credit is taken meanwhile"""
+    alerts = ("RouterLosesHolds", "LedgerOverrun")
+
+    def change_billing(self, text):
+        return text.replace("hold_ttl_seconds: 60", "hold_ttl_seconds: 6")
+
+    def begin(self, observed):
+        super().begin(observed)
+        workspace, key = new_customer(observed, "cut-from-billing")
+        start_answer(observed, key, tokens=400, token_ms=100)
+        self.cut()
+        self.take_credit(observed, workspace, "open_holds = 0", 40)
 
 
 class HoldIsGone(Fault):
