@@ -175,6 +175,7 @@ class BillingModule : public Module {
     billing::OfferDirect(ledger_, context.direct);
     ledger_.OnCommitted([this](std::span<const billing::Operation> operations) {
       rollups_.OnCommitted(operations);
+      audit_mover_.OnCommitted(operations);
     });
   }
 

@@ -1,5 +1,6 @@
 #include "services/billing/commit/audit_mover.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/observability/log.h"
@@ -11,7 +12,8 @@ namespace tollgate::billing {
 namespace {
 
 constexpr auto kPeriod = std::chrono::seconds(1);
-// Each try that meets a node that stands still leaves a session at the coordinator.
+// Between looks at what other replicas have left, since each asks all nodes; and after a failure:
+// each try that meets a node that stands still leaves a session at the coordinator.
 constexpr int64_t kPauseUs = 10'000'000;
 
 prometheus::Counter& Moved() {
@@ -43,11 +45,18 @@ void AuditMover::Start() {
   thread_.Start("audit-mover", kPeriod, [this] { Step(); });
 }
 
+void AuditMover::OnCommitted(std::span<const Operation> operations) {
+  if (std::ranges::any_of(operations, IsCommand)) committed_ = true;
+}
+
 void AuditMover::Step() {
-  if (!wanted_() || clock_.MonotonicUs() < next_us_) return;
+  const bool due = clock_.MonotonicUs() >= next_us_;
+  if (!wanted_() || !(due || (committed_ && !failed_))) return;
+  committed_ = false;
   const std::string failed = Move();
-  if (failed.empty()) return;
+  failed_ = !failed.empty();
   next_us_ = clock_.MonotonicUs() + kPauseUs;
+  if (!failed_) return;
   Failures().Increment();
   log::Warn("audit entries stay in the outbox; the next try follows", {{"reason", failed}});
 }

@@ -2,13 +2,16 @@
 // (storage/audit_outbox.h), on a thread and a connection of its own.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "common/base/clock.h"
 #include "common/runtime/periodic_thread.h"
 #include "common/sql/sql.h"
+#include "services/billing/domain/operations.h"
 
 namespace tollgate::billing {
 
@@ -21,6 +24,9 @@ class AuditMover {
   void Start();
   void Stop() { thread_.Stop(); }
 
+  // Called after each commit of this process; never blocks.
+  void OnCommitted(std::span<const Operation> operations);
+
  private:
   void Step();
   // Empty, or what went wrong.
@@ -30,7 +36,9 @@ class AuditMover {
   const Clock& clock_;
   const std::function<bool()> wanted_;
   std::unique_ptr<sql::Connection> connection_;
-  int64_t next_us_ = 0;  // monotonic; after a failure
+  std::atomic<bool> committed_ = false;  // commands, since the last look
+  int64_t next_us_ = 0;                  // monotonic: when to look without them, or after a failure
+  bool failed_ = false;
   PeriodicThread thread_;
 };
 

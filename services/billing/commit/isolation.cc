@@ -11,8 +11,6 @@ namespace {
 // After so many operations of one workspace in a row the rest is not tried.
 constexpr int kMaxFailuresInARow = 3;
 
-bool IsCommand(const Operation& operation) { return !CommandIdOf(operation).empty(); }
-
 // The commands, in their order, and the operations of requests.
 std::pair<OperationQueue::Batch, OperationQueue::Batch> SplitCommands(
     OperationQueue::Batch& batch) {

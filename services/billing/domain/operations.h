@@ -236,6 +236,8 @@ inline std::string_view CommandIdOf(const Operation& operation) {
       operation);
 }
 
+inline bool IsCommand(const Operation& operation) { return !CommandIdOf(operation).empty(); }
+
 // Null: it carries none.
 inline const Admission* AdmissionOf(const Operation& operation) {
   return std::visit(
@@ -257,7 +259,7 @@ inline bool IsAuthorize(const Operation& operation) {
 // unused, or its money would move after all. Operations that release or settle always run.
 inline bool EndsWithItsCall(const Operation& operation) {
   if (const auto* take = std::get_if<TakeLease>(&operation)) return take->wanted_nano_usd > 0;
-  return IsAuthorize(operation) || !CommandIdOf(operation).empty();
+  return IsAuthorize(operation) || IsCommand(operation);
 }
 
 }  // namespace tollgate::billing

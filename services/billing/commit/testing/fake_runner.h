@@ -105,9 +105,7 @@ class FakeRunner : public BatchRunner {
       if (settle && settle->engine == "bad")
         return Fail{sql::SqlError{sql::ErrorKind::kOther, "bad"}};
     }
-    const bool commands = std::ranges::any_of(
-        operations, [](const Operation& op) { return !CommandIdOf(op).empty(); });
-    if (commands && db_.audit_log_locked) {
+    if (std::ranges::any_of(operations, IsCommand) && db_.audit_log_locked) {
       return Fail{sql::SqlError{sql::ErrorKind::kLocked, "locked"}};
     }
     for (const std::string& workspace : mine) {
