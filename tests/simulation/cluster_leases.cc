@@ -8,7 +8,6 @@
 namespace tollgate::simulation {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
 // The busy ones, which get most of the load.
 constexpr int kLeased = 4;
 constexpr int64_t kOutputBound = 1'000;

@@ -34,6 +34,7 @@ class ClusterSimulation {
  public:
   static constexpr int kGateways = 64, kRouters = 32, kNodes = 16;
   static constexpr int kGatewayKind = 0, kRouterKind = 1, kNodeKind = 2;
+  static constexpr int kWorkspaces = 40;
   static constexpr int64_t kSliceTokens = 64;
 
   explicit ClusterSimulation(uint64_t seed);
@@ -125,7 +126,7 @@ class ClusterSimulation {
   bool Check(Node& node, const billing::Applied& applied);
   void Expire(Node& node);
 
-  // --- gateways
+  // --- gateways (cluster_gateways.cc)
   void Ask(int gateway);
   void Authorize(int64_t number, int64_t deadline_us);
   void Start(int64_t number);
@@ -137,7 +138,7 @@ class ClusterSimulation {
   void Void(int gateway, const billing::Void& op, int64_t deadline_us);
   void TopUp(int gateway, billing::AddCredit op);
 
-  // --- routers
+  // --- routers (cluster_routers.cc)
   void Step(int router, std::pair<int64_t, int32_t> key);
   void Settle(int router, std::pair<int64_t, int32_t> key, billing::Outcome outcome, bool cut);
   void Deliver(int router);

@@ -10,6 +10,9 @@
 
 namespace tollgate::simulation {
 
+// In microseconds.
+inline constexpr int64_t kMs = 1'000, kSecond = 1'000'000;
+
 class Events {
  public:
   explicit Events(uint64_t seed) : random_(seed) {}
