@@ -13,6 +13,7 @@ using sql::SqlResult;
 constexpr std::string_view kColumns =
     "sequence, at_us, actor, action, workspace_id, subject, detail, hash, address, format, "
     "request_id, source, source_sequence, source_hash";
+constexpr int kColumnCount = 14;
 
 // source and the columns after it are for logs that are copied into; here they stay empty.
 constexpr std::string_view kTables = R"(
@@ -96,22 +97,22 @@ SqlResult<void> Append(Connection& transaction, const Tables& tables, std::span<
     return Fail{sql::SqlError{sql::ErrorKind::kOther, "the head of the audit log is missing"}};
   }
   Head head = **found;
-  const std::string insert = "INSERT INTO " + std::string(tables.entries) + " (" +
-                             std::string(kColumns) +
-                             ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, "
-                             "$14)";
+  const std::string insert =
+      "INSERT INTO " + std::string(tables.entries) + " (" + std::string(kColumns) + ") VALUES";
+  std::vector<Param> cells;
   for (Record& record : records) {
     record.sequence = head.sequence + 1;
     record.format = kFormat;
     record.hash = HashOf(head.hash, record);
-    auto added = transaction.Execute(
-        insert, {record.sequence, record.at_us, record.actor, record.action, record.workspace_id,
-                 record.subject, record.detail, Param::Blob(record.hash), record.address,
-                 record.format, record.request_id, record.source, record.source_sequence,
-                 Param::Blob(record.source_hash)});
-    if (!added.ok()) return Fail{std::move(added).error()};
+    cells.insert(cells.end(),
+                 {record.sequence, record.at_us, record.actor, record.action, record.workspace_id,
+                  record.subject, record.detail, Param::Blob(record.hash), record.address,
+                  record.format, record.request_id, record.source, record.source_sequence,
+                  Param::Blob(record.source_hash)});
     head = {record.sequence, record.hash};
   }
+  auto added = transaction.ExecuteRows(insert, kColumnCount, cells);
+  if (!added.ok()) return Fail{std::move(added).error()};
   auto moved = transaction.Execute("UPDATE " + std::string(tables.head) +
                                        " SET audit_sequence = $1, audit_hash = $2 WHERE id = 1",
                                    {head.sequence, Param::Blob(head.hash)});

@@ -57,7 +57,8 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   return options;
 }
 
-// Their transactions lock the last entry of the audit log, as commands of the ledger do: one that
+// Their transactions lock the last entry of the audit log, as commands of the ledger do (on Citus
+// AuditMover for them): one that
 // stands still would stop these (docs/design/failures.md). The server ends it after the first time;
 // one that waits for it for longer than the second gives up.
 void LimitLocks(sql::Database::Options& options) {
@@ -147,6 +148,8 @@ billing::RollUpRunner::Options RollUpsFrom(const config::v1::BillingSettings& se
 sql::Database::Options AuditMovesFrom(const config::v1::BillingSettings& settings) {
   sql::Database::Options options = OptionsFrom(settings).sql;
   LimitLocks(options);
+  // The server of the outbox waits while entries are written on that of the log.
+  options.idle_in_transaction_ms = 5000;
   options.statement_timeout_ms = options.distributed_timeout_ms = 5000;
   return options;
 }
@@ -166,7 +169,7 @@ class BillingModule : public Module {
         archive_(MakeArchive(settings, ledger_)),
         rollups_(RollUpsFrom(settings), context.clock, [this] { return ledger_.Ready(); }),
         audit_mover_(AuditMovesFrom(settings), context.clock,
-                     [this] { return ledger_.Ready() && ledger_.distributed(); }),
+                     [this] { return ledger_.Ready() && ledger_.NodesServe(); }),
         rpc_(billing::MakeRpcServices(ledger_)),
         admin_services_(billing::MakeAdminServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {

@@ -46,16 +46,16 @@ void AuditMover::Start() {
 }
 
 void AuditMover::OnCommitted(std::span<const Operation> operations) {
-  if (std::ranges::any_of(operations, IsCommand)) committed_ = true;
+  if (std::ranges::any_of(operations, IsAudited)) committed_ = true;
 }
 
 void AuditMover::Step() {
   const bool due = clock_.MonotonicUs() >= next_us_;
   if (!wanted_() || !(due || (committed_ && !failed_))) return;
   committed_ = false;
+  next_us_ = clock_.MonotonicUs() + kPauseUs;
   const std::string failed = Move();
   failed_ = !failed.empty();
-  next_us_ = clock_.MonotonicUs() + kPauseUs;
   if (!failed_) return;
   Failures().Increment();
   log::Warn("audit entries stay in the outbox; the next try follows", {{"reason", failed}});
@@ -69,6 +69,7 @@ std::string AuditMover::Move() {
   auto moved = MoveAuditEntries(*connection_);
   if (!moved.ok()) return thread_.stopping() ? "" : moved.error().message;
   for (int64_t i = 0; i < *moved; ++i) Moved().Increment();
+  if (*moved > 0) next_us_ = 0;  // there may be more
   return "";
 }
 

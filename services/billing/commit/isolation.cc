@@ -67,8 +67,8 @@ std::set<std::string> GroupCommit::LockedOf(size_t index, const PendingBatch& ba
 void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
                                  std::set<std::string> locked) {
   if (locked.empty() && std::ranges::any_of(batch.operations, IsCommand)) {
-    // It is the audit log, which a command of another workspace has locked. Requests do not write
-    // to it.
+    // It is the audit log, which a command of another workspace has locked, or of a distributed
+    // database a piece that moves. Requests do not write to the audit log.
     auto [commands, requests] = SplitCommands(batch);
     ReplyUnavailable(commands);
     if (!requests.sources.empty()) Execute(index, requests);
@@ -102,10 +102,12 @@ bool GroupCommit::IsOfANode(size_t index, const sql::SqlError& error) {
 // on. Nothing else is tried on the node until it has answered.
 void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
   const int32_t node = batch.node;
-  // One that is slow goes on: setting it aside would refuse what others have there. One that stands
-  // still is not waited for any longer.
-  bool lost = node != LedgerNodes::kNone && node_answers_ &&
-              !(error.kind == sql::ErrorKind::kNodeLost && node_answers_(node));
+  // One that is slow goes on: setting it aside would refuse what others have there. So does one
+  // whose commands may have waited for the node of the audit log, until a ledger of an older
+  // version has its outbox. One that stands still is not waited for any longer.
+  const bool ask =
+      error.kind == sql::ErrorKind::kNodeLost || std::ranges::any_of(batch.operations, IsCommand);
+  bool lost = node != LedgerNodes::kNone && node_answers_ && !(ask && node_answers_(node));
   std::vector<QueuedOperation> waiting;
   {
     const std::lock_guard lock(mutex_);

@@ -319,6 +319,7 @@ sql::SqlResult<void> LedgerService::ReadDistribution() {
   distributed_ = *distributed;
   group_commit_->SetOneShard(*distributed);
   if (!*distributed) return {};
+  if (!(*connection)->distributed()) return (*connection)->Reconnect();
   auto nodes = ReadNodes(**connection);
   if (!nodes.ok()) return Fail{std::move(nodes).error()};
   group_commit_->SetNodes(std::move(*nodes));

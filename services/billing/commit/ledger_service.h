@@ -69,8 +69,9 @@ class LedgerService {
   bool has_reports() const { return reports_ != nullptr; }
   // Whether routers may have leases on the workspace's credit. Thread-safe.
   bool HasLeases(std::string_view workspace) const { return busy_.IsBusy(workspace); }
-  // Whether the ledger is distributed over several servers. Thread-safe.
-  bool distributed() const { return distributed_; }
+  // Whether the ledger is distributed over several servers, and all of them answer, as far as
+  // batches tell. Thread-safe.
+  bool NodesServe() const { return distributed_ && !group_commit_->HasNodeAside(); }
   int64_t NowUs() { return open_ ? group_commit_->NowUs() : clock_.WallUs(); }
 
  private:

@@ -238,6 +238,12 @@ inline std::string_view CommandIdOf(const Operation& operation) {
 
 inline bool IsCommand(const Operation& operation) { return !CommandIdOf(operation).empty(); }
 
+// Whether the audit log has it when it changes something.
+inline bool IsAudited(const Operation& operation) {
+  return IsCommand(operation) || std::holds_alternative<OpenWallet>(operation) ||
+         std::holds_alternative<ResolveDeadLetter>(operation);
+}
+
 // Null: it carries none.
 inline const Admission* AdmissionOf(const Operation& operation) {
   return std::visit(

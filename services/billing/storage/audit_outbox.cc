@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -10,6 +11,7 @@
 
 #include "common/audit/log.h"
 #include "common/base/ledger_shard.h"
+#include "services/billing/storage/distribute.h"
 #include "services/billing/storage/row_texts.h"
 
 namespace tollgate::billing {
@@ -23,8 +25,8 @@ using sql::SqlResult;
 constexpr std::string_view kColumns =
     "shard, workspace, number, at_us, actor, address, action, subject, detail, request_id";
 constexpr int kCount = 10;
-// Entries in one transaction.
-constexpr int kMoved = 256;
+// Entries in one transaction, which keeps other appends waiting.
+constexpr int kMoved = 64;
 
 // An ordinary table of the coordinator would not be committed together with the wallet: that of an
 // upgrade, until the ledger is distributed once more.
@@ -81,9 +83,11 @@ SqlResult<void> WriteOutbox(Connection& db, std::span<const AuditNote> notes) {
 struct Waiting {
   int64_t number = 0;
   AuditNote note;
+  int64_t since_us = 0;  // the latest time of the workspace up to this entry
 };
 
-// Oldest first.
+// Oldest first, those of a workspace in their order: their times may fall, since a batch is dated
+// before it waits for the wallet.
 SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
   static const std::string kSelect = Select(kColumns, "audit_outbox") +
                                      " shard = $1 ORDER BY workspace, number LIMIT $2 FOR UPDATE";
@@ -100,17 +104,23 @@ SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
                         .call_id = row.Text(9)}});
   });
   if (!read.ok()) return Fail{std::move(read).error()};
+  int64_t since_us = 0;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    const bool follows = i > 0 && waiting[i - 1].note.workspace == waiting[i].note.workspace;
+    since_us = std::max(follows ? since_us : 0, waiting[i].note.at_us);
+    waiting[i].since_us = since_us;
+  }
   std::ranges::sort(waiting, {}, [](const Waiting& one) {
-    return std::tuple(one.note.at_us, std::string_view(one.note.workspace), one.number);
+    return std::tuple(one.since_us, std::string_view(one.note.workspace), one.number);
   });
   return waiting;
 }
 
-// Its first entries. The lock of a row ends when Citus moves it to another server: another mover
-// may then have them, too, and one of the two finds fewer than it has read.
+// Its first entries.
 SqlResult<int64_t> MoveShard(Connection& db, int32_t shard) {
   auto tx = sql::Transaction::Begin(db);
   if (!tx.ok()) return Fail{std::move(tx).error()};
+  if (auto kept = KeepInPlace(db, shard); !kept.ok()) return Fail{std::move(kept).error()};
   auto waiting = LockWaiting(db, shard);
   if (!waiting.ok()) return Fail{std::move(waiting).error()};
   if (waiting->empty()) return 0;
@@ -130,7 +140,7 @@ SqlResult<int64_t> MoveShard(Connection& db, int32_t shard) {
     deleted += *done;
   }
   if (deleted != static_cast<int64_t>(notes.size())) {
-    return Fail{sql::SqlError{sql::ErrorKind::kRetry, "entries were moved by another replica"}};
+    return Fail{sql::SqlError{sql::ErrorKind::kRetry, "locked audit entries are gone"}};
   }
   if (auto done = AppendToLog(db, notes); !done.ok()) return Fail{std::move(done).error()};
   if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
@@ -154,11 +164,19 @@ SqlResult<int64_t> MoveAuditEntries(Connection& db) {
                        [&](const Row& row) { shards.push_back(static_cast<int32_t>(row.Int(0))); });
   if (!read.ok()) return Fail{std::move(read).error()};
   int64_t moved = 0;
+  std::optional<sql::SqlError> failed;
   for (const int32_t shard : shards) {
     auto of_shard = MoveShard(db, shard);
-    if (!of_shard.ok()) return Fail{std::move(of_shard).error()};
-    moved += *of_shard;
+    if (of_shard.ok()) {
+      moved += *of_shard;
+      continue;
+    }
+    const sql::ErrorKind kind = of_shard.error().kind;
+    if (kind == sql::ErrorKind::kLocked || kind == sql::ErrorKind::kRetry) continue;
+    failed = std::move(of_shard).error();
+    if (failed->no_answer || !db.healthy()) break;
   }
+  if (failed && moved == 0) return Fail{*std::move(failed)};
   return moved;
 }
 

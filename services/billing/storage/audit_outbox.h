@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "common/sql/sql.h"
 #include "services/billing/domain/ledger.h"
@@ -32,8 +33,10 @@ CREATE TABLE audit_outbox (
 // Within the transaction, last in it. The workspaces' wallets are locked by it or new.
 sql::SqlResult<void> WriteAudit(sql::Connection& db, std::span<const AuditNote> notes);
 
-// Moves what the outbox has into the audit log, one transaction per ledger shard. Returns how many
-// entries. Several may do it at the same time. The ledger is distributed.
+// Moves entries from the outbox into the audit log, the first ones of each ledger shard, in a
+// transaction per shard. Returns how many; not 0: there may be more. Fails when none could be
+// moved, but not for what another mover or a piece that moves has locked. Several may do it at the
+// same time. The ledger is distributed.
 sql::SqlResult<int64_t> MoveAuditEntries(sql::Connection& db);
 
 }  // namespace tollgate::billing

@@ -53,7 +53,12 @@ std::string Call(const Distribution::Table& table, bool is_first, int shards) {
 }  // namespace
 
 SqlResult<bool> IsDistributed(Connection& db) {
-  if (!db.distributed()) return false;
+  if (db.dialect() == sql::Dialect::kSqlite) return false;
+  // The extension may be newer than the connection.
+  auto has_citus =
+      Number(db, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('pg_dist_partition')");
+  if (!has_citus.ok()) return Fail{std::move(has_citus).error()};
+  if (*has_citus == 0) return false;
   auto found = Number(
       db, "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('wallet')");
   if (!found.ok()) return Fail{std::move(found).error()};

@@ -111,9 +111,10 @@ class MigrationsTest : public LedgerDatabaseTest {
 
 TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   // Back to an empty database with the first version's tables.
-  for (const char* table : {"wallet", "cap_month", "key_month", "hold", "entry", "command",
-                            "usage_record", "usage_quarter", "usage_day", "dead_letter", "archive",
-                            "archive_workspace", "archive_run", "idempotency", "lease"}) {
+  for (const char* table :
+       {"wallet", "cap_month", "key_month", "hold", "entry", "command", "usage_record",
+        "usage_quarter", "usage_day", "audit_outbox", "dead_letter", "archive", "archive_workspace",
+        "archive_run", "idempotency", "lease"}) {
     Must("DROP TABLE " + std::string(table), {});
   }
   for (const std::string_view table : kRollUpNames) Must("DROP TABLE " + std::string(table), {});
