@@ -32,6 +32,10 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   // More than one, so that a slow batch does not block all calls; few, so that batches grow under
   // load.
   static constexpr int kMaxInFlight = 2;
+  // A batch that takes longer is stuck, for example since one of its items waits for a database
+  // server that stands still: it does not count any more, up to so many, so that others go on.
+  static constexpr int64_t kStuckUs = 100'000;
+  static constexpr size_t kMaxStuck = 64;
   // In process a message is cheap, and the service does its own batching.
   static constexpr int kMaxInFlightDirect = 64;
   // Further calls are refused at once.
@@ -86,7 +90,10 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     std::optional<Result<Reply>> reply;
     Waiter waiter;
   };
-  using Batch = std::vector<std::shared_ptr<Pending>>;
+  struct Batch {
+    std::vector<std::shared_ptr<Pending>> calls;
+    int64_t since_us = 0;
+  };
 
   static int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
   static void Finish(Pending& call, Result<Reply> reply, void (Waiter::*resume)(bool)) {
@@ -122,16 +129,28 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     const int64_t now_us = NowUs();
     std::erase_if(waiting_, [&](const auto& call) { return Expire(*call, now_us); });
     for (const auto& batch : running_) {
-      for (const auto& call : *batch) Expire(*call, now_us);
+      for (const auto& call : batch->calls) Expire(*call, now_us);
     }
+    Flush();
     if (!waiting_.empty() || !running_.empty()) PlanSweep();
   }
 
+  bool MaySend() const {
+    if (static_cast<int>(running_.size()) < max_in_flight_) return true;
+    const int64_t stuck_us = NowUs() - kStuckUs;
+    const auto stuck = std::ranges::count_if(
+        running_, [&](const auto& batch) { return batch->since_us <= stuck_us; });
+    return running_.size() < kMaxStuck &&
+           static_cast<int64_t>(running_.size()) - stuck < max_in_flight_;
+  }
+
   void Flush() {
-    while (!waiting_.empty() && static_cast<int>(running_.size()) < max_in_flight_) {
+    while (!waiting_.empty() && MaySend()) {
       size_t count = std::min(waiting_.size(), kMaxItems);
       const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
-      auto batch = std::make_shared<Batch>(waiting_.begin(), end);
+      auto batch = std::make_shared<Batch>();
+      batch->calls.assign(waiting_.begin(), end);
+      batch->since_us = NowUs();
       waiting_.erase(waiting_.begin(), end);
       running_.push_back(batch);
       if (send_direct_) {
@@ -144,8 +163,8 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
 
   static std::vector<Item> TakeItems(Batch& batch) {
     std::vector<Item> items;
-    items.reserve(batch.size());
-    for (auto& call : batch) items.push_back(std::move(call->item));
+    items.reserve(batch.calls.size());
+    for (auto& call : batch.calls) items.push_back(std::move(call->item));
     return items;
   }
 
@@ -173,7 +192,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
 
   static Task<void> Run(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch) {
     int64_t deadline_us = 0;
-    for (auto& call : *batch) deadline_us = std::max(deadline_us, call->deadline_us);
+    for (auto& call : batch->calls) deadline_us = std::max(deadline_us, call->deadline_us);
     const int64_t left_ms = std::max<int64_t>((deadline_us - NowUs()) / 1000, 1);
     Result<std::vector<Reply>> replies = co_await self->send_(TakeItems(*batch), left_ms);
     self->Complete(batch, std::move(replies), &Waiter::Resume);
@@ -183,11 +202,11 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   void Complete(const std::shared_ptr<Batch>& batch, Result<std::vector<Reply>> replies,
                 void (Waiter::*resume)(bool)) {
     std::erase(running_, batch);
-    if (replies.ok() && replies->size() != batch->size()) {
+    if (replies.ok() && replies->size() != batch->calls.size()) {
       replies = FailWith(ErrorId::kServerError, "", "a batch returned a wrong number of results");
     }
-    for (size_t i = 0; i < batch->size(); ++i) {
-      Pending& call = *(*batch)[i];
+    for (size_t i = 0; i < batch->calls.size(); ++i) {
+      Pending& call = *batch->calls[i];
       if (replies.ok()) {
         Finish(call, std::move((*replies)[i]), resume);
       } else {

@@ -53,11 +53,13 @@ SqlResult<void> PostgresConnection::Check(const PGresult* result, std::string_vi
   if (distributed_ && healthy() && state != nullptr && IsOfAnotherNode(result, state)) {
     error.kind = ErrorKind::kNodeLost;
   }
-  // Locks are waited for less long: a node is slow, and may stand still soon.
+  // Locks are waited for less long: a node is slow, and may stand still soon. A rollback would wait
+  // for it once more.
   if (distributed_ && options_.distributed_timeout_ms > 0 && state != nullptr &&
       std::string_view(state) == kQueryCancelled) {
     error.kind = ErrorKind::kNodeLost;
     no_answer_ = true;
+    connection_.reset();
   }
   // The extension came after this connection: a new one knows.
   if (!distributed_ && state != nullptr && std::string_view(state) == kNotSupported &&

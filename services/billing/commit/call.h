@@ -15,9 +15,10 @@ namespace tollgate::billing {
 
 struct Call {
   std::vector<Operation> operations;  // moved out as they enter a batch
+  int64_t since_us = 0;
   int64_t deadline_us = 0;
   std::mutex mutex;
-  std::vector<Reply> replies;
+  std::vector<Reply> replies;  // of those that have none yet: kUnavailable
   size_t left = 0;
   std::function<void(Result<std::vector<Reply>>)> done;  // empty once called
 

@@ -90,10 +90,11 @@ void GroupCommit::Submit(std::vector<Operation> operations, Done done) {
   if (operations.empty()) return done(std::vector<Reply>());
   auto call = std::make_shared<Call>();
   call->operations = std::move(operations);
-  call->replies.resize(call->operations.size());
+  call->replies.resize(call->operations.size(), Refuse(Deny::kUnavailable));
   call->left = call->operations.size();
   call->done = std::move(done);
-  call->deadline_us = clock_.MonotonicUs() + options_.call_timeout_ms * 1000;
+  call->since_us = clock_.MonotonicUs();
+  call->deadline_us = call->since_us + options_.call_timeout_ms * 1000;
   const bool authorizes =
       std::any_of(call->operations.begin(), call->operations.end(), IsAuthorize);
   std::string refused;
@@ -112,10 +113,10 @@ void GroupCommit::Submit(std::vector<Operation> operations, Done done) {
     } else {
       for (size_t i = 0; i < count; ++i) {
         if (queue_.Push({call, i})) continue;
-        call->replies[i] = Refuse(Deny::kUnavailable);
         ++full;
       }
       calls_.push_back(call);
+      if (count > 1 || !queue_.nodes().of_shard.empty()) young_.push_back(call);
     }
   }
   if (!refused.empty()) {
@@ -309,16 +310,46 @@ void GroupCommit::Pause(int64_t ms) {
   stop_wake_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stopping_; });
 }
 
+void GroupCommit::AnswerSlow(int64_t now_us, bool distributed) {
+  std::erase_if(slow_, [&](const std::weak_ptr<Call>& weak) {
+    const auto call = weak.lock();
+    if (!call) return true;
+    std::vector<Reply> replies;
+    Done done;
+    {
+      const std::lock_guard lock(call->mutex);
+      if (!call->done) return true;
+      const bool in_part = call->left < call->replies.size();
+      const int64_t limit_ms = in_part ? options_.part_timeout_ms : options_.node_timeout_ms;
+      if (!(in_part || distributed) || now_us - call->since_us < limit_ms * 1000) return false;
+      replies = call->replies;
+      done = std::exchange(call->done, nullptr);
+    }
+    done(std::move(replies));
+    return true;
+  });
+}
+
 void GroupCommit::WatchdogMain() {
   while (true) {
     std::vector<std::shared_ptr<Call>> late;
     size_t waiting;
     size_t failing;
+    bool distributed;
+    int64_t now;
     {
       std::unique_lock lock(mutex_);
       stop_wake_.wait_for(lock, std::chrono::milliseconds(50), [this] { return stopping_; });
       if (stopping_) return;
-      const int64_t now = clock_.MonotonicUs();
+      now = clock_.MonotonicUs();
+      distributed = available_ && !queue_.nodes().of_shard.empty();
+      const int64_t slow_us = now - options_.part_timeout_ms * 1000;
+      while (!young_.empty()) {
+        const auto call = young_.front().lock();
+        if (call && call->since_us > slow_us) break;
+        if (call) slow_.push_back(young_.front());
+        young_.pop_front();
+      }
       while (!calls_.empty()) {
         auto call = calls_.front().lock();
         if (call && call->deadline_us > now) break;
@@ -334,6 +365,7 @@ void GroupCommit::WatchdogMain() {
       observer_->OnQueue(waiting);
       observer_->OnFailing(failing);
     }
+    AnswerSlow(now, distributed);
     for (const auto& call : late) {
       Finish(*call, Unavailable("billing: the database did not respond in time"));
     }

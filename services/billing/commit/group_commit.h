@@ -71,6 +71,12 @@ class GroupCommit {
     size_t urgent_limit = 16384;  // the same for all other operations
     size_t batch_limit = 256;
     int64_t call_timeout_ms = 2000;  // a call fails after this, whatever the database does
+    // A call of several operations of which some have their replies is answered after this, the
+    // others with kUnavailable: one workspace that waits keeps no others waiting.
+    int64_t part_timeout_ms = 500;
+    // The same of each call on a distributed database, of which a node may stand still: earlier
+    // than callers take the whole service for lost.
+    int64_t node_timeout_ms = 800;
     int64_t reconnect_ms = 100;
     int64_t isolated_retry_ms = 100;  // between two tries of an isolated workspace
   };
@@ -113,6 +119,8 @@ class GroupCommit {
 
   void WorkerMain(size_t index);
   void WatchdogMain();
+  // Answers calls that have waited for part_timeout_ms or node_timeout_ms.
+  void AnswerSlow(int64_t now_us, bool distributed);
   void NodesMain();
   // Runs the batch until it is committed, its calls have failed, or its operations are back in the
   // queue.
@@ -168,6 +176,8 @@ class GroupCommit {
   std::condition_variable aside_wake_;
   OperationQueue queue_;
   std::deque<std::weak_ptr<Call>> calls_;  // by deadline
+  std::deque<std::weak_ptr<Call>> young_;  // those that AnswerSlow may concern, oldest first
+  std::vector<std::weak_ptr<Call>> slow_;  // older than part_timeout_ms; of the watchdog
   std::vector<std::thread> threads_;
 
   // Committed, not yet synced.

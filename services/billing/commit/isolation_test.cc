@@ -102,6 +102,24 @@ TEST_F(IsolationTest, ALockedWorkspaceWaitsAloneAndLosesNothing) {
   EXPECT_TRUE(events.broken().empty());
 }
 
+TEST_F(IsolationTest, AWorkspaceThatWaitsKeepsNoOthersOfItsCallWaiting) {
+  options.call_timeout_ms = 60'000;
+  options.part_timeout_ms = 1;
+  Start();
+  SetLocked({"locked"});
+  const auto replies = Submit({NewSettle(1, "locked"), NewSettle(2, "free")}).get();
+  ASSERT_TRUE(replies.ok());
+  EXPECT_EQ((*replies)[0].denied_by, Deny::kUnavailable) << "to be asked again";
+  EXPECT_TRUE((*replies)[1].ok);
+  // A call of the locked one alone waits.
+  auto alone = Submit({NewSettle(3, "locked")});
+  auto other = Submit({NewSettle(4, "free")});
+  EXPECT_TRUE(Only(other).ok);
+  EXPECT_FALSE(IsReady(alone));
+  SetLocked({});
+  EXPECT_TRUE(Only(alone).ok);
+}
+
 // For example a table, while the archive takes a partition out of it.
 TEST_F(IsolationTest, ALockThatIsOnNoWalletIsWaitedForOnceMore) {
   Start();
@@ -251,6 +269,20 @@ TEST_F(NodesTest, WhatNeedsANodeThatIsSetAsideIsRefusedUntilItAnswers) {
   EXPECT_TRUE(Only(again).ok);
   auto healed = Submit({NewSettle(6, On(1, 0))});
   EXPECT_TRUE(Only(healed).ok);
+}
+
+// Else callers would take the whole of billing for lost.
+TEST_F(NodesTest, ACallIsAnsweredBeforeItsNodeIs) {
+  options.call_timeout_ms = 60'000;
+  options.node_timeout_ms = 1;
+  options.part_timeout_ms = 1;
+  StartOnTwoNodes();
+  db.Block(true);
+  auto call = Submit({NewSettle(1, On(1, 0))});
+  EXPECT_EQ(Only(call).denied_by, Deny::kUnavailable);
+  db.Block(false);
+  auto again = Submit({NewSettle(1, On(1, 0))});
+  EXPECT_TRUE(Only(again).ok);
 }
 
 TEST_F(NodesTest, ADatabaseThatStandsStillAsAWholeIsUnavailable) {

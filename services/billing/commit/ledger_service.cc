@@ -56,7 +56,7 @@ class SqlRunner : public BatchRunner {
       : database_(database), policy_(policy) {}
 
   sql::SqlResult<Applied> Run(std::span<const Operation> operations, int64_t now_us) override {
-    if (!connection_) {
+    if (!connection_ || !connection_->healthy()) {
       if (auto connected = Reconnect(); !connected.ok()) return Fail{std::move(connected).error()};
     }
     return RunBatch(*connection_, operations, now_us, policy_,
