@@ -57,10 +57,9 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   return options;
 }
 
-// Their transactions lock the last entry of the audit log, as commands of the ledger do (on Citus
-// AuditMover for them): one that
-// stands still would stop these (docs/design/failures.md). The server ends it after the first time;
-// one that waits for it for longer than the second gives up.
+// Their transactions lock the last entry of the audit log, as commands of the ledger do, or on
+// Citus AuditMover for them: one that stands still would stop these (docs/design/failures.md). The
+// server ends it after the first time; one that waits for it for longer than the second gives up.
 void LimitLocks(sql::Database::Options& options) {
   options.idle_in_transaction_ms = 1000;
   options.lock_timeout_ms = 2000;

@@ -235,6 +235,7 @@ void CompareWithAuditLog(const std::string& billing_sql) {
   EXPECT_TRUE(
       WaitUntil([&] { return number("SELECT count(*) FROM audit_outbox") == 0; }, 90'000, 500))
       << "audit entries stay in the outbox";
+  // kind 6: CommandKind::kAddCredit.
   const std::string of_credit = " FROM audit_entry WHERE action = 'credit.add'";
   const int64_t booked = number("SELECT count(*) FROM command WHERE kind = 6 AND granted = 0");
   // A commit in two phases takes the entries out of the outbox a moment before the log has them.
