@@ -24,7 +24,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT_MS = 300
 RUNS = 7
 SECRETS = ["pepper", "dashboard-token", "idempotency-key", "reasoning-key", "webhook-seal-key"]

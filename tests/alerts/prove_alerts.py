@@ -18,8 +18,11 @@ import traceback
 
 import yaml
 
-import cluster
-import faults
+# The cluster and its Prometheus.
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "observability"))
+
+import cluster  # noqa: E402
+import faults  # noqa: E402
 
 ROOT = cluster.ROOT
 FOLDER = ROOT / "deploy/prometheus"
