@@ -59,11 +59,11 @@ if(TOLLGATE_SANITIZE)
   add_link_options(-fsanitize=${TOLLGATE_SANITIZE})
 endif()
 
-# Precompiled headers. Choose the smallest that suffices: NONE for pure domain code, ASIO for code with
+# Precompiled headers. Choose the smallest that suffices: none for code with the standard library alone, ASIO for code with
 # coroutines or Beast, GRPC for code with gRPC. Tests get the same with GoogleTest.
 function(_tollgate_pch target kind)
-  if(NOT kind OR kind STREQUAL "NONE")
-    return()
+  if(NOT kind)
+    set(kind STD)
   endif()
   string(TOLOWER ${kind} lower)
   target_precompile_headers(${target} REUSE_FROM tollgate_pch_${lower})
@@ -76,6 +76,14 @@ function(_tollgate_includes target)
   target_include_directories(${target} SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
 endfunction()
 
+# Unity builds: the compiler reads the headers of gRPC, protobuf, Asio and the standard library once for a batch of sources
+# (docs/design/toolchain.md section 6 has what that saves). Two sources of one library therefore cannot have the same
+# name in their anonymous namespaces. OFF: each source by itself.
+option(TOLLGATE_UNITY "Compile sources of one library in batches" ON)
+function(_tollgate_unity target batch)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TOLLGATE_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
+endfunction()
+
 # tollgate_library(NAME common_base SRCS a.cc … DEPS tollgate::x … [PCH ASIO|GRPC])
 # Defines the target tollgate_<NAME> and its alias tollgate::<NAME>. Headers are not listed.
 function(tollgate_library)
@@ -86,6 +94,7 @@ function(tollgate_library)
     _tollgate_includes(${target})
     target_link_libraries(${target} PUBLIC ${A_DEPS})
     _tollgate_pch(${target} "${A_PCH}")
+    _tollgate_unity(${target} 8)
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}")
@@ -112,6 +121,7 @@ function(tollgate_binary)
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
   _tollgate_pch(${A_NAME} "${A_PCH}")
+  _tollgate_unity(${A_NAME} 8)
 endfunction()
 
 # tollgate_folders(SOURCES TESTS): globs the sources and the tests of all subfolders, for places where a new
@@ -125,10 +135,53 @@ function(tollgate_folders sources_var tests_var)
   set(${tests_var} ${tests} PARENT_SCOPE)
 endfunction()
 
-# tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL unit] [PCH …] [TIMEOUT s] [ARGS …] [OWN_MAIN])
-# One binary per folder, with one ctest entry.
+# What `time` measures of a suite, for tests/tiers/slowest: seconds, and seconds of processor time. Where Debian's package
+# is missing, suites run without it.
+find_program(TOLLGATE_TIME time)
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/test-times")
+
+# _tollgate_suite(NAME LABEL TIER SECONDS TIMEOUT ENVIRONMENT COMMAND…): an entry of ctest.
+#   TIER: which command runs it (docs/design/testing.md section 1): fast (`./dev check` and `./dev test`), test
+#     (`./dev test`) or all (`./dev test all`).
+#   SECONDS: what it takes on 2 processors beside other suites; ctest starts the longest first, and CI's slice
+#     (tests/tiers/slice.py) adds them up.
+#   PROCESSORS: of how many small suites it takes the place.
+function(_tollgate_suite)
+  cmake_parse_arguments(A "" "NAME;LABEL;TIER;SECONDS;TIMEOUT;PROCESSORS" "ENVIRONMENT;COMMAND;LABELS" ${ARGN})
+  foreach(argument LABEL TIER)
+    if(NOT A_${argument})
+      message(FATAL_ERROR "suite ${A_NAME} has no ${argument}")
+    endif()
+  endforeach()
+  if(NOT A_TIER MATCHES "^(fast|test|all)$")
+    message(FATAL_ERROR "suite ${A_NAME}: TIER is fast, test or all, not ${A_TIER}")
+  endif()
+  set(defaults SECONDS 2 TIMEOUT 120 PROCESSORS 1)
+  while(defaults)
+    list(POP_FRONT defaults argument value)
+    if(NOT A_${argument})
+      set(A_${argument} ${value})
+    endif()
+  endwhile()
+  set(tiers ${A_TIER})
+  if(A_TIER STREQUAL "fast")
+    list(APPEND tiers test)
+  endif()
+  set(timed)
+  if(TOLLGATE_TIME)
+    set(timed "${TOLLGATE_TIME}" -o "${CMAKE_BINARY_DIR}/test-times/${A_NAME}" -f "%e %U %S")
+  endif()
+  add_test(NAME ${A_NAME} COMMAND ${timed} ${A_COMMAND})
+  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL};${tiers};${A_LABELS}" TIMEOUT ${A_TIMEOUT} COST ${A_SECONDS}
+    PROCESSORS ${A_PROCESSORS} SKIP_RETURN_CODE 77 ENVIRONMENT "TOLLGATE_BIN=${CMAKE_BINARY_DIR}/bin;${A_ENVIRONMENT}")
+endfunction()
+
+# tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL …] [TIER …] [SECONDS s] [TIMEOUT s] [PROCESSORS n]
+#               [PCH …] [ARGS …] [ENVIRONMENT …] [OWN_MAIN])
+# One binary per folder, with one ctest entry. LABEL: unit, or database where DEPS has a server of tests/support, which
+# TIER fast excludes.
 function(tollgate_test)
-  cmake_parse_arguments(A "OWN_MAIN" "NAME;PCH;LABEL;TIMEOUT" "SRCS;DEPS;ARGS" ${ARGN})
+  cmake_parse_arguments(A "OWN_MAIN" "NAME;PCH;LABEL;TIER;SECONDS;TIMEOUT;PROCESSORS" "SRCS;DEPS;ARGS;ENVIRONMENT" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   _tollgate_includes(${A_NAME})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gtest GTest::gmock)
@@ -136,33 +189,86 @@ function(tollgate_test)
     target_link_libraries(${A_NAME} PRIVATE GTest::gtest_main)
   endif()
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  _tollgate_unity(${A_NAME} 8)
   # With GoogleTest, which takes half of the time of a small test otherwise.
   if(A_PCH)
     _tollgate_pch(${A_NAME} "${A_PCH}_TEST")
   else()
     _tollgate_pch(${A_NAME} TEST)
   endif()
-  if(NOT A_LABEL)
+  set(servers ${A_DEPS})
+  list(FILTER servers INCLUDE REGEX "^tollgate::test_(cluster|chaos|patroni|postgres|redis)$")
+  if(NOT A_LABEL AND servers)
+    set(A_LABEL database)
+  elseif(NOT A_LABEL)
     set(A_LABEL unit)
   endif()
-  if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 120)
+  if(NOT A_TIER AND A_LABEL MATCHES "^(unit|fuzz|simulation)$")
+    set(A_TIER fast)
+  elseif(NOT A_TIER)
+    set(A_TIER test)
   endif()
-  add_test(NAME ${A_NAME} COMMAND ${A_NAME} ${A_ARGS})
-  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT}
-    ENVIRONMENT "TOLLGATE_BIN=${CMAKE_BINARY_DIR}/bin;TOLLGATE_SOURCE=${PROJECT_SOURCE_DIR};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp;ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0;UBSAN_OPTIONS=print_stacktrace=1")
+  if(A_TIER STREQUAL "fast" AND servers)
+    message(FATAL_ERROR "suite ${A_NAME} starts servers: its TIER is test or all")
+  endif()
+  if(servers MATCHES "cluster|chaos|patroni")
+    add_dependencies(${A_NAME} tollgate_programs)
+  endif()
+  _tollgate_suite(NAME ${A_NAME} LABEL ${A_LABEL} TIER ${A_TIER} SECONDS ${A_SECONDS} TIMEOUT ${A_TIMEOUT}
+    PROCESSORS ${A_PROCESSORS} COMMAND $<TARGET_FILE:${A_NAME}> ${A_ARGS}
+    ENVIRONMENT "TOLLGATE_SOURCE=${PROJECT_SOURCE_DIR};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp;ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0;UBSAN_OPTIONS=print_stacktrace=1;${A_ENVIRONMENT}")
 endfunction()
 
-# tollgate_tests_in_mode(integration_tests streamed "*Money*"): the tests of another entry that the filter names once more,
-# as <NAME>_<mode>, with engines that are always asked to stream (streamed), or only for answers that their callers stream
-# (whole), whatever the size of the answer (decision 42).
-function(tollgate_tests_in_mode name mode filter)
-  get_test_property(${name} ENVIRONMENT environment)
-  get_test_property(${name} TIMEOUT timeout)
-  get_test_property(${name} LABELS labels)
-  add_test(NAME ${name}_${mode} COMMAND ${name} "--gtest_filter=${filter}")
-  set_tests_properties(${name}_${mode} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
-    ENVIRONMENT "${environment};TOLLGATE_ENGINE_MODE=${mode}")
+# tollgate_test_part(NAME integration_tests_streamed OF integration_tests FILTER "*Money*" [TIER …] [SECONDS s] [ENGINES streamed])
+# Tests of another entry's program that the filter names, as an entry of their own. ENGINES: with engines that are always asked to
+# stream (streamed), or only for answers that their callers stream (whole), whatever the size of the answer (decision 42).
+function(tollgate_test_part)
+  cmake_parse_arguments(A "" "NAME;OF;FILTER;TIER;SECONDS;ENGINES" "" ${ARGN})
+  get_test_property(${A_OF} ENVIRONMENT environment)
+  get_test_property(${A_OF} TIMEOUT timeout)
+  get_test_property(${A_OF} LABELS labels)
+  get_test_property(${A_OF} PROCESSORS processors)
+  list(GET labels 0 label)
+  if(NOT A_TIER)
+    list(GET labels 1 A_TIER)
+  endif()
+  if(A_ENGINES)
+    list(APPEND environment "TOLLGATE_ENGINE_MODE=${A_ENGINES}")
+  endif()
+  _tollgate_suite(NAME ${A_NAME} LABEL ${label} TIER ${A_TIER} SECONDS ${A_SECONDS} TIMEOUT ${timeout} PROCESSORS ${processors}
+    COMMAND $<TARGET_FILE:${A_OF}> "--gtest_filter=${A_FILTER}" ENVIRONMENT "${environment}")
+  add_custom_target(${A_NAME} DEPENDS ${A_OF})
+endfunction()
+
+# tollgate_script(NAME helm_tests COMMAND … LABEL … TIER … [NEEDS programs helm …] [READS deploy/helm …] [SECONDS s] [TIMEOUT s]
+#                 [PROCESSORS n] [ENVIRONMENT …])
+# A suite that is a script. 77 as its exit code: something that it needs is not there, and it was skipped.
+#   NEEDS: what ./dev makes before: programs (of the product), targets of CMake, pages (of the dashboard), or parts (tests/parts).
+#   READS: what it tests besides programs and its own folder.
+function(tollgate_script)
+  cmake_parse_arguments(A "" "NAME;LABEL;TIER;SECONDS;TIMEOUT;PROCESSORS" "COMMAND;NEEDS;READS;ENVIRONMENT" ${ARGN})
+  set(labels)
+  set(targets)
+  foreach(need ${A_NEEDS})
+    if(need STREQUAL "programs")
+      list(APPEND targets tollgate_programs)
+    elseif(need MATCHES "^tollgate-")
+      list(APPEND targets ${need})
+    elseif(need MATCHES "_tests$")
+      list(APPEND targets ${need})
+    else()
+      list(APPEND labels "needs=${need}")
+    endif()
+  endforeach()
+  foreach(path ${A_READS})
+    list(APPEND labels "reads=${path}")
+  endforeach()
+  add_custom_target(${A_NAME})
+  if(targets)
+    add_dependencies(${A_NAME} ${targets})
+  endif()
+  _tollgate_suite(NAME ${A_NAME} LABEL ${A_LABEL} TIER ${A_TIER} SECONDS ${A_SECONDS} TIMEOUT ${A_TIMEOUT} PROCESSORS ${A_PROCESSORS}
+    LABELS ${labels} COMMAND ${A_COMMAND} ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;${A_ENVIRONMENT}")
 endfunction()
 
 # tollgate_fuzz(NAME json DEPS … UNDER_TEST common/json/parser.cc …), from <NAME>_fuzz.cc and corpus/<NAME>:
@@ -186,6 +292,20 @@ endfunction()
 function(tollgate_protos_in files_var folder)
   file(GLOB files RELATIVE "${PROJECT_SOURCE_DIR}/proto" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/${folder}/*.proto")
   set(${files_var} ${files} PARENT_SCOPE)
+endfunction()
+
+# Generated code: all files of an area at once, hardly optimized, without warnings. protoc gives variables of each file the
+# same names.
+function(_tollgate_generated target)
+  target_compile_options(${target} PRIVATE -w $<$<CONFIG:Release>:-O1>)
+  _tollgate_includes(${target})
+  _tollgate_pch(${target} GRPC)
+  _tollgate_unity(${target} 0)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_UNIQUE_ID TOLLGATE_FILE UNITY_BUILD_CODE_BEFORE_INCLUDE
+"#define TOLLGATE_JOIN_(a, b) a##b
+#define TOLLGATE_JOIN(a, b) TOLLGATE_JOIN_(a, b)
+#define file_default_instances TOLLGATE_JOIN(file_default_instances_, TOLLGATE_FILE)
+#define schemas TOLLGATE_JOIN(schemas_, TOLLGATE_FILE)")
 endfunction()
 
 # tollgate_proto(AREA billing FILES tollgate/billing/v1/x.proto … DEPS tollgate::proto_common [GRPC] [ROOT proto])
@@ -219,13 +339,13 @@ function(tollgate_proto)
   set(target tollgate_proto_${A_AREA})
   add_library(${target} STATIC ${messages})
   target_include_directories(${target} SYSTEM PUBLIC ${out})
-  target_compile_options(${target} PRIVATE -w)
+  _tollgate_generated(${target})
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${A_DEPS})
   add_library(tollgate::proto_${A_AREA} ALIAS ${target})
   if(A_GRPC)
     set(target tollgate_grpc_${A_AREA})
     add_library(${target} STATIC ${services})
-    target_compile_options(${target} PRIVATE -w)
+    _tollgate_generated(${target})
     target_link_libraries(${target} PUBLIC tollgate_proto_${A_AREA} gRPC::grpc++)
     add_library(tollgate::grpc_${A_AREA} ALIAS ${target})
   endif()
@@ -241,4 +361,7 @@ function(tollgate_link_protos)
     string(REPLACE "." "_2e" symbol ${symbol})
     target_link_options(tollgate_proto_${A_AREA} INTERFACE "LINKER:--undefined=descriptor_table_${symbol}")
   endforeach()
+endfunction()
+function(tollgate_tests_in_mode name mode filter)
+  tollgate_test_part(NAME ${name}_${mode} OF ${name} FILTER "${filter}" ENGINES ${mode})
 endfunction()

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "common/base/text.h"
+#include "common/base/time_units.h"
 
 namespace tollgate::audit {
 namespace {
 
-constexpr int64_t kMinuteUs = 60'000'000;
 // Callers and methods that are told apart; more are only counted.
 constexpr size_t kMaxSlots = 1000;
 constexpr size_t kMaxText = 200;

@@ -6,22 +6,15 @@
 #include <cassert>
 #include <climits>
 
+#include "common/base/crypto.h"
+
 namespace tollgate {
-
-namespace {
-
-unsigned char* Bytes(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
-const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-}  // namespace
 
 std::string Base64Encode(std::string_view bytes) {
   assert(bytes.size() <= INT_MAX);
   // OpenSSL terminates its output with a NUL, which lands on the string's own terminator.
   std::string out((bytes.size() + 2) / 3 * 4, '\0');
-  EVP_EncodeBlock(Bytes(out), Bytes(bytes), static_cast<int>(bytes.size()));
+  EVP_EncodeBlock(UnsignedBytes(out), UnsignedBytes(bytes), static_cast<int>(bytes.size()));
   return out;
 }
 
@@ -32,7 +25,8 @@ std::optional<std::string> Base64Decode(std::string_view text) {
   const size_t padding = text.size() - std::min(text.find('='), text.size());
   if (padding > 2) return std::nullopt;
   std::string out(text.size() / 4 * 3, '\0');
-  const int decoded = EVP_DecodeBlock(Bytes(out), Bytes(text), static_cast<int>(text.size()));
+  const int decoded =
+      EVP_DecodeBlock(UnsignedBytes(out), UnsignedBytes(text), static_cast<int>(text.size()));
   // It also skips white space around the text; then it decodes fewer bytes.
   if (decoded != static_cast<int>(out.size())) return std::nullopt;
   out.resize(out.size() - padding);

@@ -1,11 +1,10 @@
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 
 #include <chrono>
 
 namespace tollgate {
 namespace {
-
-constexpr int64_t kDayUs = 86'400'000'000;
 
 int64_t FloorDays(int64_t wall_us) {
   int64_t days = wall_us / kDayUs;

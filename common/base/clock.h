@@ -25,6 +25,9 @@ class SystemClock : public Clock {
   int64_t MonotonicUs() const override;
 };
 
+// What the monotonic clock of the operating system says.
+inline int64_t MonotonicNowUs() { return SystemClock::Get().MonotonicUs(); }
+
 // A clock for tests that only moves when told to. Thread-safe.
 class ManualClock : public Clock {
  public:

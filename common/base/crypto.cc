@@ -25,10 +25,6 @@ constexpr std::array<uint32_t, 256> MakeCrcTable() {
 }
 constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
 
-const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
 }  // namespace
 
 std::string Sha256(std::string_view data) {
@@ -50,7 +46,7 @@ std::string Sha256(std::string_view data) {
 std::string HmacSha256(std::string_view key, std::string_view data) {
   std::string digest(32, '\0');
   unsigned int length = 0;
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), Bytes(data), data.size(),
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), UnsignedBytes(data), data.size(),
            reinterpret_cast<unsigned char*>(digest.data()), &length) == nullptr) {
     std::abort();
   }

@@ -9,6 +9,14 @@
 
 namespace tollgate {
 
+// Text as OpenSSL's functions take it.
+inline const unsigned char* UnsignedBytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+inline unsigned char* UnsignedBytes(std::string& text) {
+  return reinterpret_cast<unsigned char*>(text.data());
+}
+
 // 32 bytes.
 std::string Sha256(std::string_view data);
 // 32 bytes.

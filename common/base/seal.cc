@@ -16,11 +16,6 @@ constexpr size_t kTagBytes = 16;
 
 using Cipher = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
 
-const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-unsigned char* Bytes(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
-
 void Must(int done) {
   if (done != 1) std::abort();
 }
@@ -33,13 +28,14 @@ std::string Seal(std::string_view key, std::string_view context, std::string_vie
   const Cipher cipher(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
   if (!cipher) std::abort();
   int length = 0;
-  Must(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(key), Bytes(nonce)));
-  Must(EVP_EncryptUpdate(cipher.get(), nullptr, &length, Bytes(context),
+  Must(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, UnsignedBytes(key),
+                          UnsignedBytes(nonce)));
+  Must(EVP_EncryptUpdate(cipher.get(), nullptr, &length, UnsignedBytes(context),
                          static_cast<int>(context.size())));
   std::string hidden(text.size(), '\0');
-  Must(EVP_EncryptUpdate(cipher.get(), Bytes(hidden), &length, Bytes(text),
+  Must(EVP_EncryptUpdate(cipher.get(), UnsignedBytes(hidden), &length, UnsignedBytes(text),
                          static_cast<int>(text.size())));
-  Must(EVP_EncryptFinal_ex(cipher.get(), Bytes(hidden) + length, &length));
+  Must(EVP_EncryptFinal_ex(cipher.get(), UnsignedBytes(hidden) + length, &length));
   std::string tag(kTagBytes, '\0');
   Must(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, tag.data()));
   return nonce + hidden + tag;
@@ -56,14 +52,16 @@ std::optional<std::string> Unseal(std::string_view key, std::string_view context
   const Cipher cipher(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
   if (!cipher) std::abort();
   int length = 0;
-  Must(EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(key), Bytes(nonce)));
-  Must(EVP_DecryptUpdate(cipher.get(), nullptr, &length, Bytes(context),
+  Must(EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, UnsignedBytes(key),
+                          UnsignedBytes(nonce)));
+  Must(EVP_DecryptUpdate(cipher.get(), nullptr, &length, UnsignedBytes(context),
                          static_cast<int>(context.size())));
   std::string text(hidden.size(), '\0');
-  Must(EVP_DecryptUpdate(cipher.get(), Bytes(text), &length, Bytes(hidden),
+  Must(EVP_DecryptUpdate(cipher.get(), UnsignedBytes(text), &length, UnsignedBytes(hidden),
                          static_cast<int>(hidden.size())));
   Must(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()));
-  if (EVP_DecryptFinal_ex(cipher.get(), Bytes(text) + length, &length) != 1) return std::nullopt;
+  if (EVP_DecryptFinal_ex(cipher.get(), UnsignedBytes(text) + length, &length) != 1)
+    return std::nullopt;
   return text;
 }
 

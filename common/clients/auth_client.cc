@@ -26,7 +26,7 @@ using catalog::v1::WatchCatalogRequest;
 using catalog::v1::WatchCatalogResponse;
 
 // Milliseconds.
-constexpr int64_t kReadTimeout = 2'000;
+constexpr int64_t kKeyReadTimeout = 2'000;
 constexpr int64_t kReadAttemptTimeout = 1'000;
 constexpr int64_t kReportTimeout = 5'000;
 // Auth pings the key stream every second; without a message for this long the stream is lost.
@@ -151,7 +151,7 @@ class AuthClientImpl : public AuthClient {
                                                            Response*,
                                                            std::function<void(grpc::Status)>),
                                      Request request) {
-    const int64_t deadline_us = SystemClock::Get().MonotonicUs() + kReadTimeout * 1000;
+    const int64_t deadline_us = SystemClock::Get().MonotonicUs() + kKeyReadTimeout * 1000;
     auto first = co_await rpc::CallAny<AuthService>(loop, replicas, method, request,
                                                     kReadAttemptTimeout, rpc::Moves::kYes);
     if (first.ok() || first.error().id != ErrorId::kServiceUnavailable) co_return first;

@@ -20,8 +20,6 @@ using asio::ip::tcp;
 
 constexpr size_t kReadBytes = 8 * 1024;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 }  // namespace
 
 ClientConnection::ClientConnection(Loop& loop, Origin origin)
@@ -32,7 +30,7 @@ ClientConnection::~ClientConnection() {
 }
 
 void ClientConnection::SetDeadline(int64_t timeout_ms) {
-  deadline_us_ = NowUs() + timeout_ms * 1000;
+  deadline_us_ = MonotonicNowUs() + timeout_ms * 1000;
   if (timer_ != 0 && timer_us_ <= deadline_us_) return;
   if (timer_ != 0) loop_.CancelTimer(timer_);
   ArmTimer();
@@ -40,11 +38,11 @@ void ClientConnection::SetDeadline(int64_t timeout_ms) {
 
 void ClientConnection::ArmTimer() {
   timer_us_ = deadline_us_;
-  int64_t delay_ms = (std::max<int64_t>(deadline_us_ - NowUs(), 0) + 999) / 1000;
+  int64_t delay_ms = (std::max<int64_t>(deadline_us_ - MonotonicNowUs(), 0) + 999) / 1000;
   timer_ = loop_.RunAfter(delay_ms, [this] {
     timer_ = 0;
     if (deadline_us_ == 0) return;
-    if (NowUs() < deadline_us_) return ArmTimer();
+    if (MonotonicNowUs() < deadline_us_) return ArmTimer();
     timed_out_ = true;
     Reset();
   });
@@ -230,7 +228,7 @@ std::shared_ptr<ClientConnection> ClientPool::Take(const Origin& origin) {
   auto found = idle_.find(origin);
   if (found == idle_.end()) return nullptr;
   auto& connections = found->second;
-  int64_t oldest_us = NowUs() - options_.keep_alive_ms * 1000;
+  int64_t oldest_us = MonotonicNowUs() - options_.keep_alive_ms * 1000;
   while (!connections.empty()) {
     auto connection = std::move(connections.back());
     connections.pop_back();
@@ -246,7 +244,7 @@ std::shared_ptr<ClientConnection> ClientPool::Take(const Origin& origin) {
 void ClientPool::Give(std::shared_ptr<ClientConnection> connection) {
   auto& connections = idle_[connection->origin()];
   if (connections.size() >= options_.max_idle_per_origin) connections.erase(connections.begin());
-  connection->idle_since_us = NowUs();
+  connection->idle_since_us = MonotonicNowUs();
   connection->used = true;
   connections.push_back(std::move(connection));
   if (!pruning_) PruneLater();
@@ -258,7 +256,7 @@ void ClientPool::PruneLater() {
     auto self = weak.lock();
     if (!self) return;
     self->pruning_ = false;
-    int64_t oldest_us = NowUs() - self->options_.keep_alive_ms * 1000;
+    int64_t oldest_us = MonotonicNowUs() - self->options_.keep_alive_ms * 1000;
     for (auto entry = self->idle_.begin(); entry != self->idle_.end();) {
       std::erase_if(entry->second, [oldest_us](const std::shared_ptr<ClientConnection>& idle) {
         return idle->idle_since_us < oldest_us;

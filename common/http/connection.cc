@@ -16,8 +16,6 @@ constexpr size_t kMaxBodyRead = 64 * 1024;
 constexpr size_t kMinBodyRead = 4 * 1024;
 constexpr int64_t kDrainLingerMs = 200;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 }  // namespace
 
 // The completion of a read; keeps the connection alive while one is under way.
@@ -91,7 +89,7 @@ void Connection::OnRead(boost::system::error_code error, size_t count) {
   if (state_ == State::kBody) body_window_bytes_ += count;
   if (state_ == State::kHead || state_ == State::kBody) return Process();
   if (state_ == State::kLinger) {
-    int64_t left_ms = (linger_until_us_ - NowUs()) / 1000;
+    int64_t left_ms = (linger_until_us_ - MonotonicNowUs()) / 1000;
     SetDeadline(Deadline::kLinger,
                 std::clamp<int64_t>(left_ms, 0, core_->options().linger_idle_ms));
   }
@@ -180,7 +178,7 @@ bool Connection::BeginBody() {
   }
   state_ = State::kBody;
   body_window_bytes_ = 0;
-  body_started_us_ = NowUs();
+  body_started_us_ = MonotonicNowUs();
   SetDeadline(Deadline::kBody,
               std::min(core_->options().body_window_ms, core_->options().max_body_ms));
   if (reader_.framing().expect_continue && in_.empty()) {
@@ -221,7 +219,7 @@ void Connection::StartHandler() {
   state_ = State::kHandling;
   if (is_linked()) core_->SetIdle(*this, false);
   ClearDeadline();
-  started_us_ = NowUs();
+  started_us_ = MonotonicNowUs();
   core_->RequestStarted();
   loop_.Spawn(Run(shared_from_this()));
   if (end_of_input_ && state_ == State::kHandling) StartProbes();
@@ -248,7 +246,7 @@ Task<void> Connection::Run(std::shared_ptr<Connection> self) {
 void Connection::FinishRequest() {
   on_disconnect_ = nullptr;
   if (probe_timer_ != 0) loop_.CancelTimer(std::exchange(probe_timer_, 0));
-  summary_.duration_us = NowUs() - started_us_;
+  summary_.duration_us = MonotonicNowUs() - started_us_;
   summary_.body_bytes_in = body_bytes_;
   summary_.client_disconnected = disconnected_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
@@ -289,7 +287,7 @@ void Connection::Refuse(const Error& error) {
 // Responds without a handler; no further request is read from the connection.
 void Connection::Refuse(const HttpResponse& response) {
   keep_alive_ = false;
-  if (started_us_ == 0) started_us_ = NowUs();
+  if (started_us_ == 0) started_us_ = MonotonicNowUs();
   summary_.framing_error = true;
   summary_.status = response.status;
   WriteHead(response.status, response.headers, BodyForm::kLength, response.body.size());
@@ -298,7 +296,7 @@ void Connection::Refuse(const HttpResponse& response) {
   if (TrySend({head_, head_only ? std::string_view() : std::string_view(response.body)})) {
     summary_.body_bytes_out = response.body.size();
   }
-  summary_.duration_us = NowUs() - started_us_;
+  summary_.duration_us = MonotonicNowUs() - started_us_;
   summary_.body_bytes_in = body_bytes_;
   summary_.client_disconnected = disconnected_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
@@ -314,7 +312,7 @@ void Connection::Linger() {
   if (end_of_input_) return Close();
   const ServerOptions& options = core_->options();
   const int64_t linger_ms = core_->draining() ? kDrainLingerMs : options.linger_ms;
-  linger_until_us_ = NowUs() + linger_ms * 1000;
+  linger_until_us_ = MonotonicNowUs() + linger_ms * 1000;
   // What arrived of the body is not needed any more.
   std::string().swap(request_.body);
   body_memory_.Shrink(0);

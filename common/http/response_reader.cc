@@ -8,7 +8,7 @@ namespace {
 
 namespace beast = boost::beast;
 using boost::system::error_code;
-using Framing = ResponseFraming::Body;
+using BodyFraming = ResponseFraming::Body;
 
 // Engines may pad the sizes of chunks (some reserve a fixed width for them), one line as much as
 // this, in all lines without limit: a long answer has many.
@@ -43,8 +43,8 @@ bool ResponseReader::GuardAndParserAgree() const {
          parser_->chunked() == framing_.chunked && length.has_value() == framing_.has_length &&
          length.value_or(0) == framing_.content_length &&
          parser_->keep_alive() == framing_.keep_alive &&
-         parser_->is_done() == (framing_.body == Framing::kNone) &&
-         parser_->need_eof() == (framing_.body == Framing::kUntilClose);
+         parser_->is_done() == (framing_.body == BodyFraming::kNone) &&
+         parser_->need_eof() == (framing_.body == BodyFraming::kUntilClose);
 }
 
 const char* ResponseReader::ReadHead(std::string_view head, bool to_head_request,
@@ -82,15 +82,15 @@ const char* ResponseReader::ReadHead(std::string_view head, bool to_head_request
 }
 
 ResponseReader::Body ResponseReader::ReadBody(char* bytes, size_t size) {
-  if (framing_.body == Framing::kNone) return {Status::kDone};
+  if (framing_.body == BodyFraming::kNone) return {Status::kDone};
   if (size == 0) return {};
   switch (framing_.body) {
-    case Framing::kNone:
+    case BodyFraming::kNone:
       break;
-    case Framing::kUntilClose:
+    case BodyFraming::kUntilClose:
       if (!PutPayload({bytes, size})) return {Status::kBad};
       return {Status::kNeedMore, size, {bytes, size}};
-    case Framing::kFixedLength: {
+    case BodyFraming::kFixedLength: {
       size = static_cast<size_t>(std::min<uint64_t>(size, remaining_));
       remaining_ -= size;
       if (!PutPayload({bytes, size}) || parser_->is_done() != (remaining_ == 0)) {
@@ -98,7 +98,7 @@ ResponseReader::Body ResponseReader::ReadBody(char* bytes, size_t size) {
       }
       return {remaining_ == 0 ? Status::kDone : Status::kNeedMore, size, {bytes, size}};
     }
-    case Framing::kChunked:
+    case BodyFraming::kChunked:
       return ReadChunks(bytes, size);
   }
   return {Status::kBad};
@@ -141,7 +141,7 @@ ResponseReader::Body ResponseReader::ReadChunks(char* bytes, size_t size) {
 }
 
 bool ResponseReader::ReadEnd() {
-  if (framing_.body != Framing::kUntilClose) return false;
+  if (framing_.body != BodyFraming::kUntilClose) return false;
   error_code error;
   parser_->put_eof(error);
   return !error && parser_->is_done();

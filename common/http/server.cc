@@ -24,8 +24,6 @@ constexpr int kUnsentBytes = 128 * 1024;
 constexpr int64_t kStopWaitUs = 10'000'000;
 constexpr int64_t kShedIdleEveryUs = 1'000'000;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 Result<tcp::endpoint> ParseAddress(const std::string& address) {
   size_t colon = address.rfind(':');
   if (colon == std::string::npos) return Internal("the listen address has no port: " + address);
@@ -123,7 +121,7 @@ Result<void> ServerCore::Listen(const std::string& address) {
 std::string ServerCore::address() const { return host_ + ":" + std::to_string(port_); }
 
 void ServerCore::ShedIdle() {
-  const int64_t now = NowUs();
+  const int64_t now = MonotonicNowUs();
   int64_t last = idle_shed_us_.load();
   if (now - last < kShedIdleEveryUs || !idle_shed_us_.compare_exchange_strong(last, now)) return;
   ForEachShard([this](Shard& shard) {
@@ -162,7 +160,7 @@ void ServerCore::ForEachShard(std::function<void(Shard&)> callback) {
 
 bool ServerCore::WaitUntil(int64_t deadline_us, const std::function<bool()>& done) {
   std::unique_lock lock(mutex_);
-  int64_t left_us = std::max<int64_t>(0, deadline_us - NowUs());
+  int64_t left_us = std::max<int64_t>(0, deadline_us - MonotonicNowUs());
   return changed_.wait_for(lock, std::chrono::microseconds(left_us), done);
 }
 
@@ -206,7 +204,7 @@ void ServerCore::Stop() {
     auto connections = shard.connections;
     for (const auto& connection : connections) connection->CloseNow();
   });
-  bool ended = WaitUntil(NowUs() + kStopWaitUs, [this] { return AllEnded(); });
+  bool ended = WaitUntil(MonotonicNowUs() + kStopWaitUs, [this] { return AllEnded(); });
   if (!ended)
     log::Error("stopped while HTTP handlers are still running", {{"running", running_.load()}});
 }

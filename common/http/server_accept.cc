@@ -29,8 +29,6 @@ constexpr int kMaxTries = 16;
 constexpr int kMaxTurnedAway = 64;
 constexpr int64_t kLogEveryUs = 10'000'000;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 int OpenSpare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 AddressSubject SubjectOf(const asio::ip::address& address) {
@@ -97,7 +95,7 @@ void ServerCore::Refused(ConnectionRefusal reason) {
 }
 
 void ServerCore::LogRefusals(std::string_view what, const std::string& why) {
-  const int64_t now = NowUs();
+  const int64_t now = MonotonicNowUs();
   if (now - refusals_logged_us_ < kLogEveryUs) return;
   refusals_logged_us_ = now;
   log::Warn(what, {{"reason", why}, {"connections", connections()}});
@@ -213,7 +211,7 @@ void ServerCore::SetIdle(Connection& connection, bool idle) {
     shard.idle_count.fetch_sub(1, std::memory_order_relaxed);
   }
   if (idle) {
-    connection.idle_since_us = NowUs();
+    connection.idle_since_us = MonotonicNowUs();
     shard.idle.push_back(connection);
     shard.idle_count.fetch_add(1, std::memory_order_relaxed);
   }

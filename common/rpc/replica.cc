@@ -18,8 +18,6 @@ namespace {
 // One that hangs is asked again this often. Longer than ReplicaHealth::kSilentUs.
 constexpr int64_t kProbeTimeoutMs = 1'000;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 const char* NameOf(ReplicaHealth::Reason reason) {
   switch (reason) {
     case ReplicaHealth::Reason::kSilent:
@@ -61,7 +59,7 @@ Replica::Replica(Loop& loop, std::string service, std::string address,
       address_(std::move(address)),
       address_hash_(HashOf(address_)),
       channel_(std::move(channel)),
-      health_(NowUs()),
+      health_(MonotonicNowUs()),
       ejected_(metrics::HeldGauge("tollgate_rpc_replica_ejected",
                                   "Event loops of this process that do not use this replica at "
                                   "the moment, since it hangs, is gone or fails",
@@ -85,7 +83,7 @@ Replica::~Replica() {
 void Replica::Watch(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
   watched_ = true;
-  health_ = ReplicaHealth(NowUs());
+  health_ = ReplicaHealth(MonotonicNowUs());
   if (!ticking_) Tick();
 }
 
@@ -94,7 +92,7 @@ void Replica::Unwatch() {
   watched_ = false;
   on_change_ = nullptr;
   if (ejected()) ejected_->Decrement();
-  health_ = ReplicaHealth(NowUs());
+  health_ = ReplicaHealth(MonotonicNowUs());
 }
 
 void Replica::CallEnded(bool answered) {
@@ -102,7 +100,7 @@ void Replica::CallEnded(bool answered) {
   Apply([answered](ReplicaHealth& health, int64_t now_us) {
     answered ? health.CallAnswered(now_us) : health.CallFailed(now_us);
   });
-  if (watched_ && !answered && health_.ProbeIsDue(NowUs())) SendProbe();
+  if (watched_ && !answered && health_.ProbeIsDue(MonotonicNowUs())) SendProbe();
 }
 
 void Replica::AbandonUses() {
@@ -117,14 +115,14 @@ void Replica::Tick() {
   ticking_ = watched_;
   if (!watched_) return;
   Apply([](ReplicaHealth& health, int64_t now_us) { health.Tick(now_us); });
-  if (health_.ProbeIsDue(NowUs())) SendProbe();
+  if (health_.ProbeIsDue(MonotonicNowUs())) SendProbe();
   loop_.RunAfter(ReplicaHealth::kTickUs / 1000, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->Tick();
   });
 }
 
 void Replica::SendProbe() {
-  health_.ProbeSent(NowUs());
+  health_.ProbeSent(MonotonicNowUs());
   loop_.Spawn(Probe(weak_from_this(), loop_, channel_));
 }
 
@@ -140,7 +138,7 @@ template <typename Change>
 void Replica::Apply(Change change) {
   const ReplicaHealth::State before = state();
   const bool was_recovering = recovering();
-  change(health_, NowUs());
+  change(health_, MonotonicNowUs());
   if (state() != before) Report(before);
   if (state() == before && recovering() == was_recovering) return;
   const auto on_change = on_change_;  // it may call Unwatch

@@ -30,8 +30,6 @@ namespace {
 constexpr char kMethod[] = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 constexpr int64_t kFirstPauseMs = 250, kLongestPauseMs = 10'000;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 // OTLP's list.
 bool MayRetry(grpc::StatusCode code) {
   switch (code) {
@@ -135,7 +133,7 @@ void Exporter::Stop(int64_t timeout_ms) {
   std::shared_ptr<Call> running;
   {
     std::lock_guard lock(mutex_);
-    if (stop_deadline_us_ == 0) stop_deadline_us_ = NowUs() + timeout_ms * 1000;
+    if (stop_deadline_us_ == 0) stop_deadline_us_ = MonotonicNowUs() + timeout_ms * 1000;
     running = call_;
   }
   wake_.notify_all();
@@ -161,7 +159,7 @@ void Exporter::Main() {
     const std::vector<Span> spans = queue_.Take(kMostSpans, kLingerMs);
     if (spans.empty()) return;  // closed
     const int64_t deadline_us = StopDeadlineUs();
-    const bool give_up = deadline_us != 0 && (failing_ || NowUs() >= deadline_us);
+    const bool give_up = deadline_us != 0 && (failing_ || MonotonicNowUs() >= deadline_us);
     if (give_up) {
       metrics_.stopped.Increment(static_cast<double>(spans.size()));
     } else {
@@ -177,7 +175,7 @@ void Exporter::Deliver(const ExportRequest& message, size_t spans) {
     int64_t left_ms = kCallMs;
     {
       std::lock_guard lock(mutex_);
-      if (stop_deadline_us_ != 0) left_ms = (stop_deadline_us_ - NowUs()) / 1000;
+      if (stop_deadline_us_ != 0) left_ms = (stop_deadline_us_ - MonotonicNowUs()) / 1000;
       call_ = call;
     }
     if (left_ms <= 0) return metrics_.stopped.Increment(static_cast<double>(spans));

@@ -28,8 +28,6 @@ constexpr StageName kStageNames[kStages] = {{"authenticate", nullptr},
                                             {"route", "tollgate-inference-router"},
                                             {"stream", nullptr}};
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 RequestTrace MakeTrace(const HttpRequest& request, int64_t begin_us) {
   RequestTrace trace;
   std::optional<tracing::TraceContext> caller;
@@ -160,7 +158,7 @@ std::string TraceparentOf(const RequestTrace* trace, Stage stage) {
 
 void BeginTrace(HttpRequest& request) {
   if (!tracing::Enabled() || request.attachment) return;
-  request.attachment = std::make_shared<RequestTrace>(MakeTrace(request, NowUs()));
+  request.attachment = std::make_shared<RequestTrace>(MakeTrace(request, MonotonicNowUs()));
 }
 
 void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
@@ -172,10 +170,10 @@ void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
   const RequestTrace* trace = TraceOf(request);
   if (trace == nullptr) {
     if (endpoint == nullptr || endpoint->is_probe) return;
-    trace = &refused.emplace(MakeTrace(request, NowUs() - summary.duration_us));
+    trace = &refused.emplace(MakeTrace(request, MonotonicNowUs() - summary.duration_us));
   }
   if (!tracing::IsExported(trace->context, FailureOf(*trace, summary.status))) return;
-  const int64_t end_us = NowUs();
+  const int64_t end_us = MonotonicNowUs();
   std::vector<Span> spans;
   spans.reserve(1 + kStages);
   spans.push_back(MakeServerSpan(*trace, request, summary, endpoint, end_us));
@@ -195,11 +193,11 @@ void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
 StageTimer::StageTimer(RequestTrace* trace, Stage stage) {
   if (trace == nullptr || trace->of(stage).begin_us != 0) return;
   times_ = &trace->of(stage);
-  times_->begin_us = NowUs();
+  times_->begin_us = MonotonicNowUs();
 }
 
 StageTimer::~StageTimer() {
-  if (times_ != nullptr) times_->end_us = NowUs();
+  if (times_ != nullptr) times_->end_us = MonotonicNowUs();
 }
 
 }  // namespace tollgate::gateway

@@ -13,22 +13,22 @@ namespace tollgate::gateway {
 
 namespace {
 
-namespace pb = catalog::v1;
+namespace catalog_pb = catalog::v1;
 using Strings = std::vector<std::string_view>;
 
 std::string_view CapabilityName(int capability) {
   switch (capability) {
-    case pb::CAPABILITY_CHAT:
+    case catalog_pb::CAPABILITY_CHAT:
       return "chat";
-    case pb::CAPABILITY_COMPLETION:
+    case catalog_pb::CAPABILITY_COMPLETION:
       return "completion";
-    case pb::CAPABILITY_EMBEDDING:
+    case catalog_pb::CAPABILITY_EMBEDDING:
       return "embedding";
-    case pb::CAPABILITY_VISION:
+    case catalog_pb::CAPABILITY_VISION:
       return "vision";
-    case pb::CAPABILITY_TOOLS:
+    case catalog_pb::CAPABILITY_TOOLS:
       return "tools";
-    case pb::CAPABILITY_REASONING:
+    case catalog_pb::CAPABILITY_REASONING:
       return "reasoning";
     default:
       return {};
@@ -60,7 +60,7 @@ std::string Pricing(const tollgate::common::v1::Price& price) {
       .Done();
 }
 
-std::string Capabilities(const pb::Model& model) {
+std::string Capabilities(const catalog_pb::Model& model) {
   Strings names;
   for (const int capability : model.capabilities()) {
     if (const auto name = CapabilityName(capability); !name.empty()) names.push_back(name);
@@ -68,22 +68,22 @@ std::string Capabilities(const pb::Model& model) {
   return ArrayOf(names);
 }
 
-bool GeneratesText(const pb::Model& model) {
-  return HasCapability(model, pb::CAPABILITY_CHAT) ||
-         HasCapability(model, pb::CAPABILITY_COMPLETION);
+bool GeneratesText(const catalog_pb::Model& model) {
+  return HasCapability(model, catalog_pb::CAPABILITY_CHAT) ||
+         HasCapability(model, catalog_pb::CAPABILITY_COMPLETION);
 }
 
-bool Reasons(const pb::Model& model) {
-  return HasCapability(model, pb::CAPABILITY_CHAT) &&
-         HasCapability(model, pb::CAPABILITY_REASONING);
+bool Reasons(const catalog_pb::Model& model) {
+  return HasCapability(model, catalog_pb::CAPABILITY_CHAT) &&
+         HasCapability(model, catalog_pb::CAPABILITY_REASONING);
 }
 
-std::string Architecture(const pb::Model& model) {
+std::string Architecture(const catalog_pb::Model& model) {
   Strings inputs = {"text"};
-  if (HasCapability(model, pb::CAPABILITY_VISION)) inputs.push_back("image");
+  if (HasCapability(model, catalog_pb::CAPABILITY_VISION)) inputs.push_back("image");
   Strings outputs;
   if (GeneratesText(model)) outputs.push_back("text");
-  if (HasCapability(model, pb::CAPABILITY_EMBEDDING)) outputs.push_back("embeddings");
+  if (HasCapability(model, catalog_pb::CAPABILITY_EMBEDDING)) outputs.push_back("embeddings");
   return json::Writer()
       .Text("modality", JoinWithPlus(inputs) + "->" + JoinWithPlus(outputs))
       .Raw("input_modalities", ArrayOf(inputs))
@@ -103,7 +103,7 @@ std::string TopProvider(int64_t window, int64_t max_output) {
 
 // The members of `reasoning` in chat requests that have an effect. Without max_tokens, a budget
 // becomes a level of effort.
-std::string ReasoningParameters(const pb::Model& model) {
+std::string ReasoningParameters(const catalog_pb::Model& model) {
   if (!Reasons(model)) return "[]";
   Strings names;
   if (model.reasoning_control()) names = {"enabled", "effort"};
@@ -112,7 +112,7 @@ std::string ReasoningParameters(const pb::Model& model) {
   return ArrayOf(names);
 }
 
-std::string Links(const pb::Model& model) {
+std::string Links(const catalog_pb::Model& model) {
   const bool documented = !model.documentation_url().empty();
   return json::Writer()
       .Raw("documentation", documented ? json::Quoted(model.documentation_url()) : "null")
@@ -123,7 +123,7 @@ std::string Links(const pb::Model& model) {
 
 }  // namespace
 
-std::string RenderModelEntry(const pb::Model& model) {
+std::string RenderModelEntry(const catalog_pb::Model& model) {
   const int64_t window = model.context_window();
   const int64_t max_output = model.max_output_tokens() > 0 ? model.max_output_tokens() : window;
   const std::string& id = model.id();

@@ -12,9 +12,9 @@ namespace tollgate::gateway {
 
 namespace {
 
-namespace pb = catalog::v1;
+namespace catalog_pb = catalog::v1;
 
-bool IsVisible(const pb::Model& model, const auth::v1::Key* key) {
+bool IsVisible(const catalog_pb::Model& model, const auth::v1::Key* key) {
   if (!model.workspace_id().empty() &&
       (key == nullptr || key->workspace_id() != model.workspace_id())) {
     return false;
@@ -24,9 +24,9 @@ bool IsVisible(const pb::Model& model, const auth::v1::Key* key) {
 
 }  // namespace
 
-std::string RenderModelList(const pb::Snapshot& snapshot, const auth::v1::Key* key) {
-  std::vector<const pb::Model*> visible;
-  for (const pb::Model& model : snapshot.models()) {
+std::string RenderModelList(const catalog_pb::Snapshot& snapshot, const auth::v1::Key* key) {
+  std::vector<const catalog_pb::Model*> visible;
+  for (const catalog_pb::Model& model : snapshot.models()) {
     if (IsVisible(model, key)) visible.push_back(&model);
   }
   const auto id_or_null = [&](bool first) {
@@ -35,8 +35,9 @@ std::string RenderModelList(const pb::Snapshot& snapshot, const auth::v1::Key* k
   };
   return json::Writer()
       .Text("object", "list")
-      .Raw("data", json::WriteArray(
-                       visible, [](const pb::Model* model) { return RenderModelEntry(*model); }))
+      .Raw("data",
+           json::WriteArray(
+               visible, [](const catalog_pb::Model* model) { return RenderModelEntry(*model); }))
       // Pagination of OpenRouter-style and Messages clients: one page holds the whole list.
       .Raw("links", json::Writer().Null("next").Done())
       .Number("total_count", static_cast<int64_t>(visible.size()))

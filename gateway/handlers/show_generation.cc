@@ -15,46 +15,46 @@ namespace tollgate::gateway {
 
 namespace {
 
-namespace pb = billing::v1;
+namespace billing_pb = billing::v1;
 
 struct SurfaceNames {
   const char* name;
   const char* id_prefix;  // of the answer's id; answers without one have that of the request
 };
 
-SurfaceNames NamesOf(pb::Surface surface) {
+SurfaceNames NamesOf(billing_pb::Surface surface) {
   switch (surface) {
-    case pb::SURFACE_CHAT_COMPLETIONS:
+    case billing_pb::SURFACE_CHAT_COMPLETIONS:
       return {"chat_completions", "chatcmpl-"};
-    case pb::SURFACE_COMPLETIONS:
+    case billing_pb::SURFACE_COMPLETIONS:
       return {"completions", "cmpl-"};
-    case pb::SURFACE_EMBEDDINGS:
+    case billing_pb::SURFACE_EMBEDDINGS:
       return {"embeddings", "req_"};
-    case pb::SURFACE_MESSAGES:
+    case billing_pb::SURFACE_MESSAGES:
       return {"messages", "msg_"};
-    case pb::SURFACE_RESPONSES:
+    case billing_pb::SURFACE_RESPONSES:
       return {"responses", "resp_"};
     default:
       return {"", "req_"};
   }
 }
 
-const char* StatusOf(const pb::GenerationReceipt& receipt) {
+const char* StatusOf(const billing_pb::GenerationReceipt& receipt) {
   if (receipt.open()) return "running";
   switch (receipt.outcome()) {
-    case pb::OUTCOME_COMPLETED:
+    case billing_pb::OUTCOME_COMPLETED:
       return "completed";
-    case pb::OUTCOME_CLIENT_GONE:
+    case billing_pb::OUTCOME_CLIENT_GONE:
       return "cancelled";
-    case pb::OUTCOME_RECOVERED:
-    case pb::OUTCOME_FAILED_MID_STREAM:
+    case billing_pb::OUTCOME_RECOVERED:
+    case billing_pb::OUTCOME_FAILED_MID_STREAM:
       return "interrupted";
     default:
       return "failed";
   }
 }
 
-std::string CostDetails(const pb::GenerationReceipt& receipt) {
+std::string CostDetails(const billing_pb::GenerationReceipt& receipt) {
   const Rates rates{receipt.price().input_pico_usd(), receipt.price().output_pico_usd()};
   const auto& usage = receipt.usage();
   return json::Writer()
@@ -63,7 +63,7 @@ std::string CostDetails(const pb::GenerationReceipt& receipt) {
       .Done();
 }
 
-std::string Pricing(const pb::GenerationReceipt& receipt) {
+std::string Pricing(const billing_pb::GenerationReceipt& receipt) {
   return json::Writer()
       .Text("prompt", PicoPerTokenToUsdPerToken(receipt.price().input_pico_usd()))
       .Text("completion", PicoPerTokenToUsdPerToken(receipt.price().output_pico_usd()))
@@ -84,7 +84,7 @@ Task<Result<std::string>> Find(Worker& worker, const Exchange& exchange,
   }
   const auto turn = co_await TakeReportTurn(worker, exchange, (*key)->workspace_id());
   if (!turn) co_return Fail{turn.error()};
-  pb::GetReceiptRequest asked;
+  billing_pb::GetReceiptRequest asked;
   asked.set_workspace_id((*key)->workspace_id());
   asked.set_id(*id);
   const auto found = co_await worker.clients.billing->GetReceipt(std::move(asked));
@@ -97,8 +97,8 @@ Task<Result<std::string>> Find(Worker& worker, const Exchange& exchange,
 
 }  // namespace
 
-std::string RenderGeneration(const pb::GetReceiptResponse& found) {
-  const pb::GenerationReceipt& receipt = found.receipt();
+std::string RenderGeneration(const billing_pb::GetReceiptResponse& found) {
+  const billing_pb::GenerationReceipt& receipt = found.receipt();
   const auto& usage = receipt.usage();
   const std::string id = Id::FromBytes(receipt.request_id()).value_or(Id()).ToBase62();
   const SurfaceNames names = NamesOf(receipt.surface());
@@ -112,7 +112,7 @@ std::string RenderGeneration(const pb::GetReceiptResponse& found) {
   data.Text("api_type", names.name);
   data.Flag("streamed", receipt.streamed());
   data.Text("status", StatusOf(receipt));
-  data.Flag("cancelled", receipt.outcome() == pb::OUTCOME_CLIENT_GONE);
+  data.Flag("cancelled", receipt.outcome() == billing_pb::OUTCOME_CLIENT_GONE);
   data.Flag("cut_by_credit", receipt.cut_by_credit());
   data.Flag("estimated", receipt.estimated());
   data.Text("total_cost", NanoToDecimalUsd(receipt.charged_nano_usd()));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "common/base/utc_text.h"
 #include "gateway/handlers/query.h"
 
@@ -13,8 +14,6 @@ namespace tollgate::gateway {
 
 namespace {
 
-constexpr int64_t kHourUs = 3'600'000'000;
-constexpr int64_t kDayUs = 24 * kHourUs;
 constexpr int64_t kMaxPeriodUs = 366 * kDayUs;
 constexpr std::string_view kTimeHelp = " must be an RFC 3339 time or YYYY-MM-DD.";
 

@@ -12,7 +12,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-namespace pb = ratelimit::v1;
+namespace ratelimit_pb = ratelimit::v1;
 
 // Output tokens that the token limits are charged for before the real number is known
 // (docs/design/limits.md).
@@ -21,7 +21,7 @@ constexpr int64_t kExpectedOutputTokens = 1024;
 constexpr int64_t kFallbackLogIntervalUs = 10'000'000;
 
 template <typename Visit>
-void ForEachLimit(pb::AcquireItem& item, const Visit& visit) {
+void ForEachLimit(ratelimit_pb::AcquireItem& item, const Visit& visit) {
   if (item.has_key_limits()) visit(*item.mutable_key_limits());
   if (item.has_workspace_limits()) visit(*item.mutable_workspace_limits());
   if (item.has_key_model_limits()) visit(*item.mutable_key_model_limits());
@@ -30,8 +30,8 @@ void ForEachLimit(pb::AcquireItem& item, const Visit& visit) {
 }
 
 // What a renewal says of the lease.
-pb::RenewItem RenewOf(const pb::AcquireItem& item) {
-  pb::RenewItem renew;
+ratelimit_pb::RenewItem RenewOf(const ratelimit_pb::AcquireItem& item) {
+  ratelimit_pb::RenewItem renew;
   renew.set_lease_id(item.lease_id());
   renew.set_workspace_id(item.workspace_id());
   renew.set_key_id(item.key_id());
@@ -47,33 +47,33 @@ pb::RenewItem RenewOf(const pb::AcquireItem& item) {
 }
 
 // Who is limited, for the message.
-std::string WhoseLimit(pb::LimitSubject subject) {
+std::string WhoseLimit(ratelimit_pb::LimitSubject subject) {
   switch (subject) {
-    case pb::LIMIT_SUBJECT_KEY_MODEL:
-    case pb::LIMIT_SUBJECT_WORKSPACE_MODEL:
+    case ratelimit_pb::LIMIT_SUBJECT_KEY_MODEL:
+    case ratelimit_pb::LIMIT_SUBJECT_WORKSPACE_MODEL:
       return " for this model";
-    case pb::LIMIT_SUBJECT_MODEL:
+    case ratelimit_pb::LIMIT_SUBJECT_MODEL:
       return " for this model, of all its callers together,";
     default:
       return "";
   }
 }
 
-Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
-  const pb::LimitSubject subject = result.denied_subject();
-  context.model_at_limit = subject == pb::LIMIT_SUBJECT_KEY_MODEL ||
-                           subject == pb::LIMIT_SUBJECT_WORKSPACE_MODEL ||
-                           subject == pb::LIMIT_SUBJECT_MODEL;
+Fail<Error> Denied(RequestContext& context, const ratelimit_pb::AcquireResult& result) {
+  const ratelimit_pb::LimitSubject subject = result.denied_subject();
+  context.model_at_limit = subject == ratelimit_pb::LIMIT_SUBJECT_KEY_MODEL ||
+                           subject == ratelimit_pb::LIMIT_SUBJECT_WORKSPACE_MODEL ||
+                           subject == ratelimit_pb::LIMIT_SUBJECT_MODEL;
   Error error{ErrorId::kRateLimited};
   error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
   switch (result.denied_by()) {
-    case pb::LIMIT_KIND_TOKENS:
+    case ratelimit_pb::LIMIT_KIND_TOKENS:
       error.id = ErrorId::kTokenLimited;
       error.message =
           "The token rate limit" + WhoseLimit(result.denied_subject()) + " is exceeded.";
       context.worker.metrics.CountDenial("tokens");
       break;
-    case pb::LIMIT_KIND_CONCURRENCY:
+    case ratelimit_pb::LIMIT_KIND_CONCURRENCY:
       error.message =
           "Too many requests" + WhoseLimit(result.denied_subject()) + " run at the same time.";
       context.worker.metrics.CountDenial("concurrency");
@@ -96,7 +96,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   const StageTimer timer(context.trace, Stage::kAdmit);
   const auth::v1::Key& key = *context.key;
   Worker& worker = context.worker;
-  pb::AcquireItem item;
+  ratelimit_pb::AcquireItem item;
   if (!CollectLimits(key, context.model, item)) co_return Result<void>();
   // The lease of a candidate that was given up may still be on its way back.
   item.set_lease_id((context.admissions++ == 0 ? context.id : Id::New()).ToBytes());
@@ -105,7 +105,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   item.set_estimated_tokens(tokens);
   item.set_traceparent(TraceparentOf(context.trace, Stage::kAdmit));
   bool limits_concurrency = false;
-  ForEachLimit(item, [&](pb::SubjectLimits& limits) {
+  ForEachLimit(item, [&](ratelimit_pb::SubjectLimits& limits) {
     // Exempt: a token debt of other requests must not refuse this one.
     if (tokens == 0) limits.clear_tokens_per_minute();
     limits_concurrency = limits_concurrency || limits.concurrent_requests() > 0;
@@ -126,7 +126,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
     if (answer->local_share()) {
       worker.metrics.CountLimiterFallback();
       worker.local_limiter.ShareAmong(LimiterGateways::Get().count());
-      const pb::AcquireResult local = worker.local_limiter.CheckSlots(item);
+      const ratelimit_pb::AcquireResult local = worker.local_limiter.CheckSlots(item);
       if (!local.granted()) co_return Denied(context, local);
     }
     lease.KeepAlive();
@@ -143,7 +143,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
               {{"reason", answer.error().ToString()}});
   }
   worker.local_limiter.ShareAmong(LimiterGateways::Get().count());
-  const pb::AcquireResult local = worker.local_limiter.Acquire(item, now);
+  const ratelimit_pb::AcquireResult local = worker.local_limiter.Acquire(item, now);
   if (!local.granted()) co_return Denied(context, local);
   context.local_slot = worker.local_limiter.Take(item);
   co_return Result<void>();

@@ -12,47 +12,47 @@ namespace tollgate::gateway {
 
 namespace {
 
-namespace pb = billing::v1;
+namespace billing_pb = billing::v1;
 
-Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
+Fail<Error> Denied(RequestContext& context, const billing_pb::AuthorizeResult& result) {
   GatewayMetrics& metrics = context.worker.metrics;
   switch (result.denied_by()) {
-    case pb::DENY_REASON_NO_CREDIT:
+    case billing_pb::DENY_REASON_NO_CREDIT:
       metrics.CountDenial("no_credit");
       return FailWith(ErrorId::kInsufficientCredits,
                       "The workspace does not have enough credit for this request.");
-    case pb::DENY_REASON_CAP:
+    case billing_pb::DENY_REASON_CAP:
       metrics.CountDenial("cap");
       return FailWith(ErrorId::kInsufficientCredits,
                       "The workspace's monthly spend cap is reached.");
-    case pb::DENY_REASON_FROZEN:
+    case billing_pb::DENY_REASON_FROZEN:
       metrics.CountDenial("frozen");
       return FailWith(ErrorId::kInsufficientCredits, "The workspace's credit is frozen.");
-    case pb::DENY_REASON_QUOTA:
+    case billing_pb::DENY_REASON_QUOTA:
       metrics.CountDenial("key_quota");
       return FailWith(ErrorId::kInsufficientCredits,
                       "The key's monthly quota of " +
                           NanoToDecimalUsd(context.key->monthly_quota_nano_usd()) +
                           " USD is reached.");
-    case pb::DENY_REASON_FROZEN_BY_CHECK: {
+    case billing_pb::DENY_REASON_FROZEN_BY_CHECK: {
       metrics.CountDenial("frozen_by_check");
       Error error{ErrorId::kServiceUnavailable};
       error.retry_after_ms = 1000;
       error.internal = "billing: the ledger of this workspace failed a check";
       return Fail{std::move(error)};
     }
-    case pb::DENY_REASON_HELD: {
+    case billing_pb::DENY_REASON_HELD: {
       metrics.CountDenial("held");
       Error error{ErrorId::kRateLimited};
       error.message = "The workspace's credit is held by requests that are still running.";
       error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
       return Fail{std::move(error)};
     }
-    case pb::DENY_REASON_IDEMPOTENCY_BODY:
+    case billing_pb::DENY_REASON_IDEMPOTENCY_BODY:
       metrics.CountDenial("idempotency_body");
       return BadRequest(
           "The header Idempotency-Key was sent within 24 hours with another request body.");
-    case pb::DENY_REASON_IDEMPOTENCY_RUNNING: {
+    case billing_pb::DENY_REASON_IDEMPOTENCY_RUNNING: {
       metrics.CountDenial("idempotency_running");
       Error error{ErrorId::kIdempotencyInProgress};
       error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
@@ -60,7 +60,7 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
     }
     default:
       return Internal("unknown reason for a refused hold: " +
-                      pb::DenyReason_Name(result.denied_by()));
+                      billing_pb::DenyReason_Name(result.denied_by()));
   }
 }
 
@@ -73,13 +73,13 @@ bool MayBeAdmittedByRouter(const RequestContext& context) {
          context.canonical.members_json.size() <= kMaxMovedBytes;
 }
 
-pb::Surface SurfaceOf(std::string_view endpoint) {
-  if (endpoint == "chat_completions") return pb::SURFACE_CHAT_COMPLETIONS;
-  if (endpoint == "completions") return pb::SURFACE_COMPLETIONS;
-  if (endpoint == "embeddings") return pb::SURFACE_EMBEDDINGS;
-  if (endpoint == "messages") return pb::SURFACE_MESSAGES;
-  if (endpoint == "responses") return pb::SURFACE_RESPONSES;
-  return pb::SURFACE_UNSPECIFIED;
+billing_pb::Surface SurfaceOf(std::string_view endpoint) {
+  if (endpoint == "chat_completions") return billing_pb::SURFACE_CHAT_COMPLETIONS;
+  if (endpoint == "completions") return billing_pb::SURFACE_COMPLETIONS;
+  if (endpoint == "embeddings") return billing_pb::SURFACE_EMBEDDINGS;
+  if (endpoint == "messages") return billing_pb::SURFACE_MESSAGES;
+  if (endpoint == "responses") return billing_pb::SURFACE_RESPONSES;
+  return billing_pb::SURFACE_UNSPECIFIED;
 }
 
 // to: an AuthorizeItem or a FallbackModel.
@@ -96,9 +96,9 @@ void SetModel(const RequestContext& context, const catalog::v1::Model& model,
 
 }  // namespace
 
-pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
+billing_pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   const auth::v1::Key& key = *context.key;
-  pb::AuthorizeItem item;
+  billing_pb::AuthorizeItem item;
   item.set_request_id(context.id.ToBytes());
   item.set_workspace_id(key.workspace_id());
   item.set_key_id(key.key_id());
@@ -163,7 +163,7 @@ Task<Result<void>> Authorize(RequestContext& context, bool or_by_router) {
   }
   if (!answer->granted()) {
     hold.Disarm();
-    if (answer->denied_by() == pb::DENY_REASON_IDEMPOTENCY_DONE) {
+    if (answer->denied_by() == billing_pb::DENY_REASON_IDEMPOTENCY_DONE) {
       context.repeats_answer = true;
       co_return Result<void>();
     }

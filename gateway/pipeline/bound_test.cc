@@ -158,7 +158,7 @@ TEST_F(Bound, APromptIsCountedOnlyIfItsBytesCanExceedTheWindow) {  // decision 4
   EXPECT_TRUE(Of(long_one)->needs_count);
 }
 
-TEST_F(Bound, TokenIdsAboveTheWindowAreRefusedWithoutCounting) {
+TEST_F(Bound, TokenIdsAboveTheWindowAreRefusedWithoutValueing) {
   for (const auto kind :
        {inference::v1::REQUEST_KIND_COMPLETION, inference::v1::REQUEST_KIND_EMBEDDING}) {
     Case ids = {.text_bytes = 0, .tokens = 1000, .longest = 1000, .messages = 0, .kind = kind};

@@ -10,7 +10,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-namespace pb = ratelimit::v1;
+namespace ratelimit_pb = ratelimit::v1;
 
 std::string NameOf(Family family, std::string_view kind, std::string_view what) {
   std::string name(family == Family::kMessages ? "anthropic-ratelimit-" : "x-ratelimit-");
@@ -25,10 +25,10 @@ std::string ResetTime(int64_t ms, int64_t now_us) {
 
 }  // namespace
 
-Headers MakeLimitHeaders(Family family, const pb::AcquireResult& result, int64_t now_us) {
+Headers MakeLimitHeaders(Family family, const ratelimit_pb::AcquireResult& result, int64_t now_us) {
   Headers headers;
-  const auto append = [&](std::string_view kind, pb::LimitKind limit_kind,
-                          const pb::LimitStatus& status) {
+  const auto append = [&](std::string_view kind, ratelimit_pb::LimitKind limit_kind,
+                          const ratelimit_pb::LimitStatus& status) {
     if (status.limit() <= 0) return;
     const bool denied = !result.granted() && result.denied_by() == limit_kind;
     const int64_t reset_ms =
@@ -40,8 +40,8 @@ Headers MakeLimitHeaders(Family family, const pb::AcquireResult& result, int64_t
                                                             ? ResetTime(reset_ms, now_us)
                                                             : FormatReset(reset_ms));
   };
-  append("requests", pb::LIMIT_KIND_REQUESTS, result.requests());
-  append("tokens", pb::LIMIT_KIND_TOKENS, result.tokens());
+  append("requests", ratelimit_pb::LIMIT_KIND_REQUESTS, result.requests());
+  append("tokens", ratelimit_pb::LIMIT_KIND_TOKENS, result.tokens());
   return headers;
 }
 

@@ -5,15 +5,14 @@
 
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 
 namespace tollgate::gateway {
 namespace {
 
-constexpr int64_t kMinuteUs = 60'000'000;
-constexpr int64_t kHourUs = 60 * kMinuteUs;
 constexpr int64_t kQuarterUs = 15 * kMinuteUs;
-constexpr size_t kMaxKeys = 100'000;
+constexpr size_t kMaxKeysInUse = 100'000;
 constexpr size_t kMaxAddresses = 1'000;
 constexpr size_t kBatch = 500;
 // 800 KB: far below the 4 MiB limit of a gRPC message.
@@ -55,7 +54,7 @@ KeyUseReporter::Use* KeyUseReporter::Find(const std::string& key_id) {
   ArmTimer();
   auto found = uses_.find(key_id);
   if (found == uses_.end()) {
-    if (uses_.size() >= kMaxKeys) return nullptr;
+    if (uses_.size() >= kMaxKeysInUse) return nullptr;
     found = uses_.emplace(key_id, Use()).first;
   }
   Use& use = found->second;
@@ -63,7 +62,7 @@ KeyUseReporter::Use* KeyUseReporter::Find(const std::string& key_id) {
   const int64_t hour = now_us / kHourUs, minute = now_us / kMinuteUs;
   const int64_t quarter = now_us / kQuarterUs;
   // What a period had in the end must not be lost with it.
-  if (use.changed && minute != use.minute && ended_.size() < kMaxKeys) {
+  if (use.changed && minute != use.minute && ended_.size() < kMaxKeysInUse) {
     Report(key_id, use, ended_.emplace_back());
   }
   if (use.hour != hour) use.requests = 0;
@@ -150,7 +149,7 @@ Task<void> KeyUseReporter::Report() {
     }
     if (!answer) {
       // Again with the next report.
-      for (size_t i = at; i < waiting.size() && ended_.size() < kMaxKeys; ++i) {
+      for (size_t i = at; i < waiting.size() && ended_.size() < kMaxKeysInUse; ++i) {
         ended_.push_back(std::move(waiting[i]));
       }
       break;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/time_units.h"
 #include "common/runtime/testing/run_coro.h"
 #include "gateway/testing/pipeline_fakes.h"
 
@@ -9,8 +10,6 @@ namespace tollgate::gateway {
 namespace {
 
 using testing::FakeAuth;
-
-constexpr int64_t kMinuteUs = 60'000'000;
 
 // Runs body with a reporter whose auth is a fake.
 template <typename Body>

@@ -1,14 +1,14 @@
 #include "gateway/worker/local_limiter.h"
+#include "common/base/time_units.h"
 
 #include <algorithm>
 
 namespace tollgate::gateway {
 
-namespace pb = ratelimit::v1;
+namespace ratelimit_pb = ratelimit::v1;
 
 namespace {
 
-constexpr int64_t kMinuteUs = 60'000'000;
 // All gateways together grant 1.2 times the limit: their load is not equal.
 constexpr int64_t kShareNumerator = 12;
 constexpr int64_t kShareDenominator = 10;
@@ -45,7 +45,7 @@ bool LocalLimiter::CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_
 
 namespace {
 
-bool Deny(pb::LimitKind kind, int64_t wait_us, pb::AcquireResult* result) {
+bool Deny(ratelimit_pb::LimitKind kind, int64_t wait_us, ratelimit_pb::AcquireResult* result) {
   result->set_denied_by(kind);
   result->set_retry_after_ms(std::max<int64_t>(result->retry_after_ms(), (wait_us + 999) / 1000));
   return false;
@@ -53,13 +53,13 @@ bool Deny(pb::LimitKind kind, int64_t wait_us, pb::AcquireResult* result) {
 
 struct NamedLimits {
   std::string name;
-  const pb::SubjectLimits* limits;
+  const ratelimit_pb::SubjectLimits* limits;
 };
 
 // The subjects that have a limit that is enforced.
-std::vector<NamedLimits> SubjectsOf(const pb::AcquireItem& item) {
+std::vector<NamedLimits> SubjectsOf(const ratelimit_pb::AcquireItem& item) {
   std::vector<NamedLimits> subjects;
-  const auto add = [&](std::string name, const pb::SubjectLimits& limits) {
+  const auto add = [&](std::string name, const ratelimit_pb::SubjectLimits& limits) {
     if (limits.shadow() || (limits.requests_per_minute() <= 0 && limits.tokens_per_minute() <= 0 &&
                             limits.concurrent_requests() <= 0)) {
       return;
@@ -76,27 +76,27 @@ std::vector<NamedLimits> SubjectsOf(const pb::AcquireItem& item) {
 
 }  // namespace
 
-bool LocalLimiter::CheckSlots(const Subject& subject, const pb::SubjectLimits& limits,
-                              pb::AcquireResult* result) const {
+bool LocalLimiter::CheckSlots(const Subject& subject, const ratelimit_pb::SubjectLimits& limits,
+                              ratelimit_pb::AcquireResult* result) const {
   return limits.concurrent_requests() <= 0 ||
          subject.running < LocalShare(limits.concurrent_requests()) ||
-         Deny(pb::LIMIT_KIND_CONCURRENCY, 1'000'000, result);
+         Deny(ratelimit_pb::LIMIT_KIND_CONCURRENCY, 1'000'000, result);
 }
 
-bool LocalLimiter::CheckRates(const Subject& subject, const pb::SubjectLimits& limits,
+bool LocalLimiter::CheckRates(const Subject& subject, const ratelimit_pb::SubjectLimits& limits,
                               int64_t tokens, int64_t now_us, Subject* next,
-                              pb::AcquireResult* result) const {
+                              ratelimit_pb::AcquireResult* result) const {
   *next = subject;
   int64_t wait_us = 0;
   if (limits.requests_per_minute() > 0 &&
       !CheckRate(LocalShare(limits.requests_per_minute()), 1, subject.requests_tat_us, now_us,
                  &next->requests_tat_us, &wait_us)) {
-    return Deny(pb::LIMIT_KIND_REQUESTS, wait_us, result);
+    return Deny(ratelimit_pb::LIMIT_KIND_REQUESTS, wait_us, result);
   }
   return limits.tokens_per_minute() <= 0 ||
          CheckRate(LocalShare(limits.tokens_per_minute()), std::max<int64_t>(tokens, 0),
                    subject.tokens_tat_us, now_us, &next->tokens_tat_us, &wait_us) ||
-         Deny(pb::LIMIT_KIND_TOKENS, wait_us, result);
+         Deny(ratelimit_pb::LIMIT_KIND_TOKENS, wait_us, result);
 }
 
 LocalLimiter::Subject LocalLimiter::Find(const std::string& name) {
@@ -107,16 +107,16 @@ LocalLimiter::Subject LocalLimiter::Find(const std::string& name) {
 // The limiter says what is left of the limit with the least left. Its time until the limit is whole
 // is that of the share, too. Of other limits only what this loop was granted is known.
 int64_t LocalLimiter::ObservedTat(int64_t limit, int64_t share, int64_t cost,
-                                  const pb::LimitStatus& status, bool granted, int64_t tat_us,
-                                  int64_t now_us) {
+                                  const ratelimit_pb::LimitStatus& status, bool granted,
+                                  int64_t tat_us, int64_t now_us) {
   if (limit <= 0) return tat_us;
   if (status.limit() == limit) return now_us + std::min(status.reset_ms() * 1000, kMaxDebtUs);
   if (!granted) return tat_us;
   return std::min(std::max(tat_us, now_us) + CostUs(share, cost), now_us + kMinuteUs);
 }
 
-void LocalLimiter::Observe(const pb::AcquireItem& item, const pb::AcquireResult& result,
-                           int64_t now_us) {
+void LocalLimiter::Observe(const ratelimit_pb::AcquireItem& item,
+                           const ratelimit_pb::AcquireResult& result, int64_t now_us) {
   for (const NamedLimits& one : SubjectsOf(item)) {
     const int64_t requests = one.limits->requests_per_minute();
     const int64_t tokens = one.limits->tokens_per_minute();
@@ -131,8 +131,9 @@ void LocalLimiter::Observe(const pb::AcquireItem& item, const pb::AcquireResult&
   }
 }
 
-pb::AcquireResult LocalLimiter::Acquire(const pb::AcquireItem& item, int64_t now_us) {
-  pb::AcquireResult result;
+ratelimit_pb::AcquireResult LocalLimiter::Acquire(const ratelimit_pb::AcquireItem& item,
+                                                  int64_t now_us) {
+  ratelimit_pb::AcquireResult result;
   std::vector<std::pair<std::string, Subject>> changed;
   for (const NamedLimits& one : SubjectsOf(item)) {
     const Subject subject = Find(one.name);
@@ -148,8 +149,8 @@ pb::AcquireResult LocalLimiter::Acquire(const pb::AcquireItem& item, int64_t now
   return result;
 }
 
-pb::AcquireResult LocalLimiter::CheckSlots(const pb::AcquireItem& item) {
-  pb::AcquireResult result;
+ratelimit_pb::AcquireResult LocalLimiter::CheckSlots(const ratelimit_pb::AcquireItem& item) {
+  ratelimit_pb::AcquireResult result;
   for (const NamedLimits& one : SubjectsOf(item)) {
     if (!CheckSlots(Find(one.name), *one.limits, &result)) return result;
   }
@@ -157,7 +158,7 @@ pb::AcquireResult LocalLimiter::CheckSlots(const pb::AcquireItem& item) {
   return result;
 }
 
-LocalSlot LocalLimiter::Take(const pb::AcquireItem& item) {
+LocalSlot LocalLimiter::Take(const ratelimit_pb::AcquireItem& item) {
   std::vector<std::string> names;
   for (const NamedLimits& one : SubjectsOf(item)) {
     if (one.limits->concurrent_requests() <= 0) continue;

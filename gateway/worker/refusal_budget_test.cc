@@ -1,4 +1,5 @@
 #include "gateway/worker/refusal_budget.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +9,6 @@
 
 namespace tollgate::gateway {
 namespace {
-
-constexpr int64_t kSecondUs = 1'000'000;
 
 class RefusalBudgetTest : public ::testing::Test {
  protected:

@@ -9,7 +9,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-namespace pb = catalog::v1;
+namespace catalog_pb = catalog::v1;
 
 // Parameters that no OpenRouter list has, and that need no capability.
 constexpr std::string_view kAlwaysSupported[] = {
@@ -18,23 +18,24 @@ constexpr std::string_view kAlwaysSupported[] = {
 
 }  // namespace
 
-std::vector<std::string_view> SupportedParameters(const pb::Model& model) {
+std::vector<std::string_view> SupportedParameters(const catalog_pb::Model& model) {
   std::vector<std::string_view> names;
   const auto add = [&](std::initializer_list<std::string_view> more) {
     names.insert(names.end(), more);
   };
-  if (HasCapability(model, pb::CAPABILITY_CHAT) ||
-      HasCapability(model, pb::CAPABILITY_COMPLETION)) {
+  if (HasCapability(model, catalog_pb::CAPABILITY_CHAT) ||
+      HasCapability(model, catalog_pb::CAPABILITY_COMPLETION)) {
     add({"max_tokens", "temperature", "top_p", "top_k", "min_p", "frequency_penalty",
          "presence_penalty", "repetition_penalty", "logit_bias", "logprobs", "seed", "stop"});
   }
-  if (HasCapability(model, pb::CAPABILITY_CHAT)) {
+  if (HasCapability(model, catalog_pb::CAPABILITY_CHAT)) {
     add({"max_completion_tokens", "top_logprobs", "response_format", "structured_outputs"});
   }
-  if (HasCapability(model, pb::CAPABILITY_TOOLS)) {
+  if (HasCapability(model, catalog_pb::CAPABILITY_TOOLS)) {
     add({"tools", "tool_choice", "parallel_tool_calls"});
   }
-  if (HasCapability(model, pb::CAPABILITY_CHAT) && HasCapability(model, pb::CAPABILITY_REASONING)) {
+  if (HasCapability(model, catalog_pb::CAPABILITY_CHAT) &&
+      HasCapability(model, catalog_pb::CAPABILITY_REASONING)) {
     if (model.reasoning_control()) add({"reasoning"});
     add({"include_reasoning"});
     if (model.reasoning_control()) add({"reasoning_effort"});
@@ -42,7 +43,7 @@ std::vector<std::string_view> SupportedParameters(const pb::Model& model) {
   return names;
 }
 
-bool SupportsParameter(const pb::Model& model, std::string_view name) {
+bool SupportsParameter(const catalog_pb::Model& model, std::string_view name) {
   if (std::ranges::find(kAlwaysSupported, name) != std::end(kAlwaysSupported)) return true;
   const auto supported = SupportedParameters(model);
   return std::ranges::find(supported, name) != supported.end();

@@ -51,7 +51,7 @@ void Show(Invocation& invocation, const pb::Adjustment& adjustment) {
   invocation.ShowRecord(table);
 }
 
-void AddCreate(CLI::App& group, Invocation& invocation) {
+void AddCreateAdjustment(CLI::App& group, Invocation& invocation) {
   CLI::App& create = *group.add_subcommand(
       "create", "Correct the ledger by new entries; a large one waits for a second person");
   struct Options {
@@ -94,7 +94,7 @@ void AddCreate(CLI::App& group, Invocation& invocation) {
   });
 }
 
-void AddList(CLI::App& group, Invocation& invocation) {
+void AddListAdjustments(CLI::App& group, Invocation& invocation) {
   CLI::App& list = *group.add_subcommand("list", "Corrections of a workspace, newest first");
   auto request = std::make_shared<pb::ListAdjustmentsRequest>();
   auto workspace = std::make_shared<std::string>();
@@ -186,8 +186,8 @@ void AddFreezeVerb(CLI::App& group, Invocation& invocation, const char* verb, co
 void AddAdjustmentCommands(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("adjustment", "Corrections of the ledger");
   group.require_subcommand(1);
-  AddCreate(group, invocation);
-  AddList(group, invocation);
+  AddCreateAdjustment(group, invocation);
+  AddListAdjustments(group, invocation);
   using Stub = pb::AdjustmentService::Stub;
   AddDecision<pb::ApproveAdjustmentRequest>(group, invocation, "approve",
                                             "Post a correction that another operator asked for",

@@ -13,19 +13,19 @@ namespace {
 
 namespace v1 = tollgate::admin::v1;
 
-struct Names {
+struct WebhookNames {
   std::string workspace;
   std::string id;
 };
 
 CLI::App& Command(CLI::App& group, const char* name, const char* help,
-                  const std::shared_ptr<Names>& names) {
+                  const std::shared_ptr<WebhookNames>& names) {
   CLI::App& command = *group.add_subcommand(name, help);
   command.add_option("-w,--workspace", names->workspace, "Workspace")->required();
   return command;
 }
 
-std::string WebhookName(const Names& names) {
+std::string WebhookName(const WebhookNames& names) {
   return "workspaces/" + names.workspace + "/webhooks/" + names.id;
 }
 
@@ -48,7 +48,7 @@ void ShowSettings(Invocation& invocation, const v1::AlertSettings& settings) {
 }
 
 void AddShow(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<WebhookNames>();
   Command(group, "show", "What the workspace is told", names).callback([&invocation, names] {
     const auto stub = invocation.Alerts();
     if (!stub) return;
@@ -64,7 +64,7 @@ void AddShow(CLI::App& group, Invocation& invocation) {
 }
 
 void AddSet(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<WebhookNames>();
   auto request = std::make_shared<v1::UpdateAlertSettingsRequest>();
   CLI::App& set = Command(group, "set", "Change the settings that are given", names);
   const auto path = [request](const char* name) {
@@ -125,7 +125,7 @@ std::vector<Cell> WebhookRow(const v1::Webhook& webhook) {
 }
 
 void AddWebhookList(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<WebhookNames>();
   Command(group, "list", "Webhooks of a workspace", names).callback([&invocation, names] {
     const auto stub = invocation.Alerts();
     if (!stub) return;
@@ -144,7 +144,7 @@ void AddWebhookList(CLI::App& group, Invocation& invocation) {
 }
 
 void AddWebhookCreate(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<WebhookNames>();
   CLI::App& create = Command(group, "create", "Add a webhook; prints its secret once", names);
   create.add_option("url", names->id, "https URL of the receiver")->required();
   create.callback([&invocation, names] {
@@ -172,7 +172,7 @@ void AddWebhookCreate(CLI::App& group, Invocation& invocation) {
 }
 
 void AddWebhookDelete(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<WebhookNames>();
   CLI::App& remove =
       Command(group, "delete", "Remove a webhook and the notices that wait for it", names);
   remove.add_option("webhook", names->id, "Webhook")->required();
@@ -193,7 +193,7 @@ void AddWebhookDelete(CLI::App& group, Invocation& invocation) {
 }
 
 void AddWebhookTest(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<WebhookNames>();
   CLI::App& test =
       Command(group, "test", "Send a test notice; exit code 1 when it is not taken", names);
   test.add_option("webhook", names->id, "Webhook")->required();

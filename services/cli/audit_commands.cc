@@ -27,7 +27,7 @@ void AddQuery(CLI::App& command, Query& query) {
                      "For example: actor = \"user:ann\" AND time >= \"2026-11-01\"");
 }
 
-void List(Invocation& invocation, const Query& query) {
+void ListAudit(Invocation& invocation, const Query& query) {
   const auto stub = invocation.Audit();
   if (!stub) return;
   Table table({{"sequence", "NO."},
@@ -76,7 +76,7 @@ std::string SourcesOf(const pb::VerifyAuditEntriesResponse& found) {
   return text;
 }
 
-void AddVerify(CLI::App& group, Invocation& invocation) {
+void AddVerifyAudit(CLI::App& group, Invocation& invocation) {
   CLI::App& verify = *group.add_subcommand(
       "verify", "Let auth verify the log (to do it yourself: tollgate-auth verify-audit)");
   verify.callback([&invocation] {
@@ -130,10 +130,10 @@ void AddAuditCommands(CLI::App& app, Invocation& invocation) {
   command.add_option("--limit", query->limit, "At most this many; default 100")
       ->check(CLI::PositiveNumber);
   command.require_subcommand(0, 1);
-  AddVerify(command, invocation);
+  AddVerifyAudit(command, invocation);
   AddExport(command, invocation);
   command.callback([&command, &invocation, query] {
-    if (command.get_subcommands().empty()) List(invocation, *query);
+    if (command.get_subcommands().empty()) ListAudit(invocation, *query);
   });
 }
 

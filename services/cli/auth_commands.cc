@@ -14,7 +14,7 @@ namespace tollgate::cli {
 namespace {
 
 namespace pb = tollgate::admin::v1;
-using Stub = pb::WorkspaceService::Stub;
+using WorkspaceStub = pb::WorkspaceService::Stub;
 
 std::vector<Column> WorkspaceColumns() {
   return {{"workspace_id", "WORKSPACE"},       {"name", "NAME"},
@@ -113,7 +113,8 @@ void ListWorkspaces(Invocation& invocation) {
 // A verb of one workspace, with a reason.
 template <typename Request>
 void AddLife(CLI::App& group, Invocation& invocation, const char* verb, const char* help,
-             grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, pb::Workspace*)) {
+             grpc::Status (WorkspaceStub::*method)(grpc::ClientContext*, const Request&,
+                                                   pb::Workspace*)) {
   CLI::App& command = *group.add_subcommand(verb, help);
   auto id = std::make_shared<std::string>();
   auto reason = std::make_shared<std::string>();
@@ -166,9 +167,10 @@ void AddWorkspaceCommands(CLI::App& app, Invocation& invocation) {
 
   AddLife<pb::CloseWorkspaceRequest>(group, invocation, "close",
                                      "Close a workspace in seven days: its keys are revoked then",
-                                     &Stub::CloseWorkspace);
+                                     &WorkspaceStub::CloseWorkspace);
   AddLife<pb::ReopenWorkspaceRequest>(group, invocation, "reopen",
-                                      "Cancel the closing of a workspace", &Stub::ReopenWorkspace);
+                                      "Cancel the closing of a workspace",
+                                      &WorkspaceStub::ReopenWorkspace);
 
   CLI::App& list = *group.add_subcommand("list", "List all workspaces");
   list.callback([&invocation] { ListWorkspaces(invocation); });

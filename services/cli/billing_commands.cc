@@ -185,7 +185,7 @@ void ShowVerification(Invocation& invocation, const pb::LedgerVerification& foun
   if (!ok) invocation.set_exit_code(1);
 }
 
-void AddVerify(CLI::App& app, Invocation& invocation) {
+void AddVerifyLedger(CLI::App& app, Invocation& invocation) {
   CLI::App& command =
       *app.add_subcommand("verify-ledger", "Verify the whole ledger; exit code 1 on any violation");
   auto workspace = std::make_shared<std::string>();
@@ -381,7 +381,7 @@ void AddStatement(CLI::App& app, Invocation& invocation) {
 void AddBillingCommands(CLI::App& app, Invocation& invocation) {
   AddClock(app, invocation);
   AddEntries(app, invocation);
-  AddVerify(app, invocation);
+  AddVerifyLedger(app, invocation);
   AddLedger(app, invocation);
   AddStatement(app, invocation);
 }

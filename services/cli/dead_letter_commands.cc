@@ -46,7 +46,7 @@ std::vector<Cell> RowOf(const v1::DeadLetter& letter) {
           Text(letter.note())};
 }
 
-void AddList(CLI::App& group, Invocation& invocation) {
+void AddListDeadLetters(CLI::App& group, Invocation& invocation) {
   CLI::App& command = *group.add_subcommand("list", "Refused settlements, newest first");
   auto query = std::make_shared<v1::ListDeadLettersRequest>();
   command.add_option_function<std::string>(
@@ -132,7 +132,7 @@ void AddDeadLetterCommands(CLI::App& app, Invocation& invocation) {
   CLI::App& group =
       *app.add_subcommand("deadletter", "Settlements that the ledger refused: list and resolve");
   group.require_subcommand(1);
-  AddList(group, invocation);
+  AddListDeadLetters(group, invocation);
   AddResolve<v1::RetryDeadLetterRequest>(
       group, invocation, "retry", "Apply the settlement again; it stays open if refused again",
       &v1::DeadLetterService::Stub::RetryDeadLetter);

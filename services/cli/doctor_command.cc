@@ -13,14 +13,14 @@
 namespace tollgate::cli {
 namespace {
 
-struct Arguments {
+struct DoctorArguments {
   std::vector<std::string> configs;
   std::string dashboard_target;
   bool engines = false;
   bool quiet = false;
 };
 
-DoctorOptions OptionsOf(const Options& options, const Arguments& arguments) {
+DoctorOptions OptionsOf(const Options& options, const DoctorArguments& arguments) {
   DoctorOptions doctor;
   doctor.tls = options.tls;
   doctor.timeout_ms = options.timeout_seconds * 1000;
@@ -37,7 +37,7 @@ DoctorOptions OptionsOf(const Options& options, const Arguments& arguments) {
   return doctor;
 }
 
-void Run(Invocation& invocation, const Arguments& arguments) {
+void RunDoctor(Invocation& invocation, const DoctorArguments& arguments) {
   const Options& options = invocation.options();
   const DoctorOptions doctor = OptionsOf(options, arguments);
   const Inventory inventory = ReadInventory(arguments.configs);
@@ -65,7 +65,7 @@ void Run(Invocation& invocation, const Arguments& arguments) {
 }  // namespace
 
 void AddDoctorCommand(CLI::App& app, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DoctorArguments>();
   CLI::App* doctor = app.add_subcommand(
       "doctor",
       "Check configuration, certificates, addresses, clocks, versions, databases, Redis, machine "
@@ -79,7 +79,7 @@ void AddDoctorCommand(CLI::App& app, Invocation& invocation) {
   doctor->add_flag("--engines", arguments->engines,
                    "Also send each engine a request of one token for each of its models");
   doctor->add_flag("--quiet", arguments->quiet, "Only warnings and failures");
-  doctor->callback([&invocation, arguments] { Run(invocation, *arguments); });
+  doctor->callback([&invocation, arguments] { RunDoctor(invocation, *arguments); });
 }
 
 }  // namespace tollgate::cli

@@ -14,7 +14,7 @@
 namespace tollgate::cli {
 namespace {
 
-using Stub = pb::KeyService::Stub;
+using KeyStub = pb::KeyService::Stub;
 
 constexpr char kNone[] = "none";
 
@@ -70,7 +70,7 @@ void ShowWithSecret(Invocation& invocation, const pb::Key& key, const std::strin
   }
 }
 
-void AddCreate(CLI::App& group, Invocation& invocation) {
+void AddCreateKey(CLI::App& group, Invocation& invocation) {
   CLI::App& create = *group.add_subcommand("create", "Create a key and show its secret once");
   auto workspace = std::make_shared<std::string>();
   auto settings = std::make_shared<Settings>();
@@ -119,7 +119,7 @@ void AddUpdate(CLI::App& group, Invocation& invocation) {
 
 template <typename Request>
 void AddVerb(CLI::App& group, Invocation& invocation, const char* verb, const char* help,
-             grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, pb::Key*)) {
+             grpc::Status (KeyStub::*method)(grpc::ClientContext*, const Request&, pb::Key*)) {
   CLI::App& command = *group.add_subcommand(verb, help);
   auto argument = std::make_shared<KeyArgument>();
   auto reason = std::make_shared<std::string>();
@@ -171,7 +171,7 @@ void AddRotate(CLI::App& group, Invocation& invocation) {
   });
 }
 
-void AddList(CLI::App& group, Invocation& invocation) {
+void AddListKeys(CLI::App& group, Invocation& invocation) {
   CLI::App& list = *group.add_subcommand("list", "List keys, without their secrets");
   auto workspace = std::make_shared<std::string>();
   auto query = std::make_shared<std::string>();
@@ -281,16 +281,16 @@ void AddReportLeak(CLI::App& group, Invocation& invocation) {
 void AddKeyCommands(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("key", "Virtual keys");
   group.require_subcommand(1);
-  AddCreate(group, invocation);
+  AddCreateKey(group, invocation);
   AddUpdate(group, invocation);
-  AddList(group, invocation);
+  AddListKeys(group, invocation);
   AddVerb<pb::DisableKeyRequest>(group, invocation, "disable",
                                  "Refuse the requests of a key until it is enabled again",
-                                 &Stub::DisableKey);
+                                 &KeyStub::DisableKey);
   AddVerb<pb::EnableKeyRequest>(group, invocation, "enable", "Enable a disabled key",
-                                &Stub::EnableKey);
+                                &KeyStub::EnableKey);
   AddVerb<pb::RevokeKeyRequest>(group, invocation, "revoke", "Revoke a key permanently",
-                                &Stub::RevokeKey);
+                                &KeyStub::RevokeKey);
   AddRotate(group, invocation);
   AddImport(group, invocation);
   AddReportLeak(group, invocation);

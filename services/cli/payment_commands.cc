@@ -40,7 +40,7 @@ void ShowPayment(Invocation& invocation, const v1::Payment& payment) {
   invocation.ShowRecord(table);
 }
 
-struct Names {
+struct PaymentNames {
   std::string workspace;
   std::string id;
   std::string text;  // reference, reason
@@ -48,18 +48,18 @@ struct Names {
 };
 
 CLI::App& Command(CLI::App& group, const char* name, const char* help,
-                  const std::shared_ptr<Names>& names) {
+                  const std::shared_ptr<PaymentNames>& names) {
   CLI::App& command = *group.add_subcommand(name, help);
   command.add_option("-w,--workspace", names->workspace, "Workspace")->required();
   return command;
 }
 
-std::string PaymentName(const Names& names) {
+std::string PaymentName(const PaymentNames& names) {
   return "workspaces/" + names.workspace + "/payments/" + names.id;
 }
 
 void AddPaymentList(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<PaymentNames>();
   CLI::App& list = Command(group, "list", "Payments of a workspace, newest first", names);
   auto limit = std::make_shared<int>(50);
   list.add_option("--limit", *limit, "At most this many")->check(CLI::Range(1, 200));
@@ -82,7 +82,7 @@ void AddPaymentList(CLI::App& group, Invocation& invocation) {
 }
 
 void AddPaymentCreate(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<PaymentNames>();
   CLI::App& create =
       Command(group, "create", "Start a top-up: a page to pay on, or a bank transfer", names);
   create.add_option("amount", names->amount, "USD, whole cents")->required();
@@ -106,7 +106,7 @@ void AddPaymentCreate(CLI::App& group, Invocation& invocation) {
 }
 
 void AddPaymentDecisions(CLI::App& group, Invocation& invocation) {
-  auto confirmed = std::make_shared<Names>();
+  auto confirmed = std::make_shared<PaymentNames>();
   CLI::App& confirm =
       Command(group, "confirm", "The bank transfer has arrived: add the credit", confirmed);
   confirm.add_option("payment", confirmed->id, "Payment")->required();
@@ -125,7 +125,7 @@ void AddPaymentDecisions(CLI::App& group, Invocation& invocation) {
       ShowPayment(invocation, payment);
     }
   });
-  auto cancelled = std::make_shared<Names>();
+  auto cancelled = std::make_shared<PaymentNames>();
   CLI::App& cancel = Command(group, "cancel", "Cancel a payment that was not paid", cancelled);
   cancel.add_option("payment", cancelled->id, "Payment")->required();
   cancel.add_option("--reason", cancelled->text, "Reason");
@@ -146,7 +146,7 @@ void AddPaymentDecisions(CLI::App& group, Invocation& invocation) {
 }
 
 void AddPaymentRefund(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<PaymentNames>();
   CLI::App& refund = Command(group, "refund", "Give unspent paid credit back", names);
   refund.add_option("payment", names->id, "Payment")->required();
   refund.add_option("amount", names->amount, "USD, whole cents")->required();
@@ -179,7 +179,7 @@ void AddPaymentRefund(CLI::App& group, Invocation& invocation) {
 }
 
 void AddMethods(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<PaymentNames>();
   Command(group, "methods", "Saved cards, newest first; auto-reload charges the first", names)
       .callback([&invocation, names] {
         const auto stub = invocation.Payments();
@@ -203,7 +203,7 @@ void AddMethods(CLI::App& group, Invocation& invocation) {
         }
         invocation.ShowList(table, "payment_methods", "No saved cards.");
       });
-  auto saved = std::make_shared<Names>();
+  auto saved = std::make_shared<PaymentNames>();
   Command(group, "setup", "The page on which the customer saves a card", saved)
       .callback([&invocation, saved] {
         const auto stub = invocation.Payments();
@@ -241,7 +241,7 @@ void ShowReload(Invocation& invocation, const v1::AutoReload& reload) {
 }
 
 void AddReloadShow(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<PaymentNames>();
   Command(group, "show", "Settings and state", names).callback([&invocation, names] {
     const auto stub = invocation.Payments();
     if (!stub) return;
@@ -254,7 +254,7 @@ void AddReloadShow(CLI::App& group, Invocation& invocation) {
       ShowReload(invocation, reload);
     }
   });
-  auto resumed = std::make_shared<Names>();
+  auto resumed = std::make_shared<PaymentNames>();
   Command(group, "resume", "End a pause: the next check may charge at once", resumed)
       .callback([&invocation, resumed] {
         const auto stub = invocation.Payments();
@@ -272,7 +272,7 @@ void AddReloadShow(CLI::App& group, Invocation& invocation) {
 }
 
 void AddReloadSet(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<PaymentNames>();
   auto request = std::make_shared<v1::UpdateAutoReloadRequest>();
   CLI::App& set = Command(group, "set", "Change the settings that are given", names);
   const auto set_enabled = [request](bool enabled) {

@@ -20,7 +20,7 @@
 namespace tollgate::cli {
 namespace {
 
-struct Arguments {
+struct TopArguments {
   std::vector<std::string> metrics;
   std::vector<std::string> configs;
   double interval_seconds = 1;
@@ -77,7 +77,7 @@ void Print(const Options& options, const History& history) {
 }
 
 // Two readings and their figures; without `once`, a line of JSON for each interval.
-void RunForScripts(Invocation& invocation, const Arguments& arguments, History& history) {
+void RunForScripts(Invocation& invocation, const TopArguments& arguments, History& history) {
   const auto pause = std::chrono::duration<double>(arguments.interval_seconds);
   history.Read();
   do {
@@ -93,7 +93,7 @@ void RunForScripts(Invocation& invocation, const Arguments& arguments, History& 
 }
 
 // False: there is no terminal.
-bool RunLive(const Arguments& arguments, History& history) {
+bool RunLive(const TopArguments& arguments, History& history) {
   Terminal terminal;
   if (!terminal.Open()) return false;
   const auto interval_us = static_cast<int64_t>(arguments.interval_seconds * 1e6);
@@ -135,7 +135,7 @@ bool RunLive(const Arguments& arguments, History& history) {
   }
 }
 
-void Run(Invocation& invocation, const Arguments& arguments) {
+void RunTop(Invocation& invocation, const TopArguments& arguments) {
   const Inventory inventory = ReadInventory(arguments.configs);
   for (const Finding& finding : inventory.reading) {
     if (finding.verdict != Verdict::kFailure) continue;
@@ -166,7 +166,7 @@ void Run(Invocation& invocation, const Arguments& arguments) {
 }  // namespace
 
 void AddTopCommand(CLI::App& app, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TopArguments>();
   CLI::App* top = app.add_subcommand(
       "top", "Requests, tokens, money and engines, live, from the metrics of the processes");
   top->add_option("--metrics", arguments->metrics,
@@ -184,7 +184,7 @@ void AddTopCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   top->add_flag("--once", arguments->once,
                 "Print once, after one interval, and end; with --json alone: a line per interval");
-  top->callback([&invocation, arguments] { Run(invocation, *arguments); });
+  top->callback([&invocation, arguments] { RunTop(invocation, *arguments); });
 }
 
 }  // namespace tollgate::cli

@@ -13,7 +13,7 @@ namespace {
 
 namespace v1 = tollgate::admin::v1;
 
-struct Names {
+struct UserNames {
   std::string user;  // e-mail address or id
   std::string name;
   std::string workspace;
@@ -75,7 +75,7 @@ std::string NameOf(Invocation& invocation, v1::UserService::Stub& stub, const st
   return name;
 }
 
-void AddList(CLI::App& group, Invocation& invocation, bool operators) {
+void AddListUsers(CLI::App& group, Invocation& invocation, bool operators) {
   CLI::App& list = *group.add_subcommand(
       "list", operators ? "Operators of the platform" : "All people, newest first");
   list.callback([&invocation, operators] {
@@ -97,8 +97,8 @@ void ShowLink(Invocation& invocation, const std::string& path) {
   invocation.ShowRecord(table);
 }
 
-void AddCreate(CLI::App& group, Invocation& invocation, bool operators) {
-  auto names = std::make_shared<Names>();
+void AddCreateUser(CLI::App& group, Invocation& invocation, bool operators) {
+  auto names = std::make_shared<UserNames>();
   names->platform_operator = operators;
   CLI::App& create = *group.add_subcommand(
       "create", "Make an account; prints a link that signs in once, within a day");
@@ -122,7 +122,7 @@ void AddCreate(CLI::App& group, Invocation& invocation, bool operators) {
 }
 
 void AddLink(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<UserNames>();
   CLI::App& link = *group.add_subcommand(
       "link", "A link that signs the person in once, within a day: after a lost password");
   link.add_option("user", names->user, "E-mail address or id")->required();
@@ -143,7 +143,7 @@ void AddLink(CLI::App& group, Invocation& invocation) {
 }
 
 void AddInvite(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<UserNames>();
   CLI::App& invite = *group.add_subcommand(
       "invite",
       "Invite a person to a workspace; mails or prints a link that works once, for seven days");
@@ -175,7 +175,7 @@ void AddInvite(CLI::App& group, Invocation& invocation) {
 
 void AddState(CLI::App& group, Invocation& invocation, const char* verb, const char* help,
               v1::UserState state) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<UserNames>();
   CLI::App& command = *group.add_subcommand(verb, help);
   command.add_option("user", names->user, "E-mail address or id")->required();
   command.callback([&invocation, names, state] {
@@ -197,7 +197,7 @@ void AddState(CLI::App& group, Invocation& invocation, const char* verb, const c
 }
 
 void AddResetTotp(CLI::App& group, Invocation& invocation) {
-  auto names = std::make_shared<Names>();
+  auto names = std::make_shared<UserNames>();
   CLI::App& reset = *group.add_subcommand(
       "reset-totp", "Switch the second step off of a person who has lost it; ends their sessions");
   reset.add_option("user", names->user, "E-mail address or id")->required();
@@ -222,8 +222,8 @@ void AddResetTotp(CLI::App& group, Invocation& invocation) {
 void AddUserCommands(CLI::App& app, Invocation& invocation) {
   CLI::App& user = *app.add_subcommand("user", "People and their accounts");
   user.require_subcommand(1);
-  AddList(user, invocation, false);
-  AddCreate(user, invocation, false);
+  AddListUsers(user, invocation, false);
+  AddCreateUser(user, invocation, false);
   AddInvite(user, invocation);
   AddLink(user, invocation);
   AddResetTotp(user, invocation);
@@ -232,8 +232,8 @@ void AddUserCommands(CLI::App& app, Invocation& invocation) {
   AddState(user, invocation, "enable", "Let a disabled person in again", v1::USER_STATE_ACTIVE);
   CLI::App& operators = *app.add_subcommand("operator", "People who work for the platform");
   operators.require_subcommand(1);
-  AddList(operators, invocation, true);
-  AddCreate(operators, invocation, true);
+  AddListUsers(operators, invocation, true);
+  AddCreateUser(operators, invocation, true);
 }
 
 }  // namespace tollgate::cli

@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
+#include "common/base/time_units.h"
 #include "common/config/config.h"
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/admin/workspace_admin.h"
@@ -29,8 +30,6 @@ namespace {
 using namespace tollgate;           // NOLINT
 using namespace tollgate::billing;  // NOLINT
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kDayUs = 24LL * 3600 * kSecondUs;
 constexpr int64_t kDays = 30;
 constexpr char kWorkspace[] = "demo";
 constexpr char kActor[] = "policy:scale";

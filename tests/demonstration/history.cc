@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/admin/key_policy.h"
 #include "services/auth/admin/workspace_admin.h"
@@ -24,8 +25,6 @@ using billing::Operation;
 using billing::Outcome;
 using Problem = std::string;
 
-constexpr int64_t kHourUs = 3'600'000'000;
-constexpr int64_t kDayUs = 24 * kHourUs;
 constexpr int64_t kQuarterUs = kHourUs / 4;
 // Between the history and the first request of a person.
 constexpr int64_t kRestUs = 60'000'000;

@@ -1,4 +1,5 @@
 #include "tests/demonstration/history_plan.h"
+#include "common/base/time_units.h"
 
 #include <algorithm>
 #include <array>
@@ -11,10 +12,6 @@ using billing::Surface;
 
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kMinuteUs = 60 * kSecondUs;
-constexpr int64_t kHourUs = 60 * kMinuteUs;
-constexpr int64_t kDayUs = 24 * kHourUs;
 // Shorter than the time after which the ledger ends a hold without a heartbeat.
 constexpr int64_t kLongestUs = 50 * kSecondUs;
 // The afternoon on which engine 2 failed.

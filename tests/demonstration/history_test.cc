@@ -9,6 +9,7 @@
 #include <map>
 
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/admin/workspace_admin.h"
 #include "services/billing/storage/reports.h"
@@ -19,7 +20,6 @@
 namespace tollgate::demonstration {
 namespace {
 
-constexpr int64_t kDayUs = 86'400'000'000;
 // 2026-11-24, 13:30 UTC.
 constexpr int64_t kNowUs = 1'795'527'000'000'000;
 constexpr int64_t kStartUs = kNowUs / kDayUs * kDayUs - 30 * kDayUs;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
@@ -18,8 +19,6 @@ namespace {
 using namespace tollgate;           // NOLINT
 using namespace tollgate::billing;  // NOLINT
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kDayUs = 24LL * 3600 * kSecondUs;
 constexpr int64_t kYearUs = 365 * kDayUs;
 constexpr int kBatch = 1024;
 constexpr int kWorkspaces = 100;

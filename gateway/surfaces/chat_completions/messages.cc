@@ -52,9 +52,10 @@ std::string JoinContents(const std::vector<json::Value>& contents) {
   return texts ? "\"" + out + "\"" : "[" + out + "]";
 }
 
-class Reader {
+class ChatMessagesReader {
  public:
-  Reader(const json::Document& document, json::Value messages, bool keeps_system_messages)
+  ChatMessagesReader(const json::Document& document, json::Value messages,
+                     bool keeps_system_messages)
       : document_(document), messages_(messages), keeps_system_messages_(keeps_system_messages) {}
 
   Result<ChatMessages> Read();
@@ -90,7 +91,7 @@ class Reader {
   std::vector<Edit> edits_;
 };
 
-Result<ChatMessages> Reader::Read() {
+Result<ChatMessages> ChatMessagesReader::Read() {
   if (!messages_.is_array() || messages_.size() == 0) {
     return BadRequest("'messages' must be a non-empty array.", "messages");
   }
@@ -107,7 +108,7 @@ Result<ChatMessages> Reader::Read() {
   return ChatMessages{Rewrite(), size_, std::move(media_hosts_)};
 }
 
-Result<void> Reader::ReadMessage(size_t index, json::Value message) {
+Result<void> ChatMessagesReader::ReadMessage(size_t index, json::Value message) {
   if (!message.is_object()) return BadMessage(index, " must be an object.");
   static constexpr std::string_view kRoles[] = {"system",    "developer", "user",
                                                 "assistant", "tool",      "function"};
@@ -149,7 +150,7 @@ Result<void> Reader::ReadMessage(size_t index, json::Value message) {
   return {};
 }
 
-void Reader::Place(json::Value message, std::string_view role) {
+void ChatMessagesReader::Place(json::Value message, std::string_view role) {
   if (IsFolded(role)) {
     any_folded_ = true;
     size_.text_bytes += static_cast<int64_t>(kBlankLine.size());
@@ -164,7 +165,7 @@ void Reader::Place(json::Value message, std::string_view role) {
   items_.push_back(std::move(item));
 }
 
-void Reader::PlaceFolded(std::string_view role) {
+void ChatMessagesReader::PlaceFolded(std::string_view role) {
   if (folded_.empty() || role == "user") return;
   if (items_.back().role != "user") {
     items_.push_back(Item{.message = {}, .role = "user", .before = {}, .after = {}});
@@ -174,7 +175,8 @@ void Reader::PlaceFolded(std::string_view role) {
   folded_.clear();
 }
 
-void Reader::MirrorReasoning(json::Value message, json::Value from, std::string_view to_name) {
+void ChatMessagesReader::MirrorReasoning(json::Value message, json::Value from,
+                                         std::string_view to_name) {
   if (const json::Value null = message.Find(to_name)) {
     edits_.push_back({null.offset(), null.raw().size(), std::string(from.raw())});
     return;
@@ -183,7 +185,8 @@ void Reader::MirrorReasoning(json::Value message, json::Value from, std::string_
                     "," + json::Quoted(to_name) + ":" + std::string(from.raw())});
 }
 
-Result<void> Reader::ReadContent(size_t index, std::string_view role, json::Value content) {
+Result<void> ChatMessagesReader::ReadContent(size_t index, std::string_view role,
+                                             json::Value content) {
   if (content.is_string()) {
     size_.text_bytes += static_cast<int64_t>(content.raw_string().size());
     return {};
@@ -200,7 +203,7 @@ Result<void> Reader::ReadContent(size_t index, std::string_view role, json::Valu
   return {};
 }
 
-Result<void> Reader::ReadPart(size_t index, json::Value part) {
+Result<void> ChatMessagesReader::ReadPart(size_t index, json::Value part) {
   if (!part.is_object()) return BadMessage(index, ".content parts must be objects.");
   const json::Value type = part.Find("type");
   // Engines guess a missing type, which would bypass the capability check.
@@ -220,7 +223,7 @@ Result<void> Reader::ReadPart(size_t index, json::Value part) {
   return problem.empty() ? Result<void>() : BadMessage(index, ".content: a part" + problem);
 }
 
-Result<void> Reader::ReadToolCalls(size_t index, json::Value calls) {
+Result<void> ChatMessagesReader::ReadToolCalls(size_t index, json::Value calls) {
   if (!calls.is_array()) return BadMessage(index, ".tool_calls must be an array.");
   for (const json::Value call : calls) {
     const json::Value function = call.Find("function");
@@ -235,7 +238,7 @@ Result<void> Reader::ReadToolCalls(size_t index, json::Value calls) {
   return {};
 }
 
-void Reader::AppendEdited(size_t begin, size_t end, std::string& out) const {
+void ChatMessagesReader::AppendEdited(size_t begin, size_t end, std::string& out) const {
   const std::string_view text = document_.text();
   auto edit = std::lower_bound(edits_.begin(), edits_.end(), begin,
                                [](const Edit& e, size_t offset) { return e.offset < offset; });
@@ -248,7 +251,7 @@ void Reader::AppendEdited(size_t begin, size_t end, std::string& out) const {
   out += text.substr(at, end - at);
 }
 
-void Reader::AppendItem(const Item& item, std::string& out) const {
+void ChatMessagesReader::AppendItem(const Item& item, std::string& out) const {
   const size_t begin = item.message.offset();
   const size_t end = begin + item.message.raw().size();
   if (item.before.empty() && item.after.empty()) return AppendEdited(begin, end, out);
@@ -263,7 +266,7 @@ void Reader::AppendItem(const Item& item, std::string& out) const {
   if (!own) out += "}";
 }
 
-std::string Reader::Rewrite() {
+std::string ChatMessagesReader::Rewrite() {
   if (edits_.empty() && !any_folded_) return {};
   // Edits of one message may be out of order, as its members may have any order.
   std::sort(edits_.begin(), edits_.end(),
@@ -288,7 +291,7 @@ std::string Reader::Rewrite() {
 
 Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages,
                                       bool keeps_system_messages) {
-  return Reader(document, messages, keeps_system_messages).Read();
+  return ChatMessagesReader(document, messages, keeps_system_messages).Read();
 }
 
 }  // namespace tollgate::gateway

@@ -17,7 +17,7 @@ using enum FieldAction;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
 // unchanged (decision 17).
-constexpr FieldRule kRules[] = {
+constexpr FieldRule kChatRules[] = {
     // Read by the surface.
     {"model", kString, kConsume},
     {"messages", kArray, kConsume},
@@ -57,9 +57,9 @@ Result<void> CheckResponseFormat(json::Value format) {
   return {};
 }
 
-class Reader {
+class ChatRequestReader {
  public:
-  Reader(const json::Document& body, const ParseContext& context)
+  ChatRequestReader(const json::Document& body, const ParseContext& context)
       : body_(body), context_(context), root_(body.root()), writer_(body.text()) {}
 
   Result<CanonicalRequest> Read();
@@ -75,7 +75,7 @@ class Reader {
   json::Value tools_, tool_choice_;
 };
 
-Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
+Result<void> ChatRequestReader::ReadKnown(const FieldRule& rule, json::Value member) {
   if (rule.name == "response_format") return CheckResponseFormat(member);
   if (rule.name == "reasoning_effort") {
     request_.reasoning.set_effort(member.string());
@@ -97,7 +97,7 @@ Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
   return {};
 }
 
-Result<CanonicalRequest> Reader::Read() {
+Result<CanonicalRequest> ChatRequestReader::Read() {
   auto model = ReadModel(root_);
   if (!model) return Fail{model.error()};
   request_.model = std::move(*model);
@@ -113,7 +113,7 @@ Result<CanonicalRequest> Reader::Read() {
   const auto on_member = [this](const FieldRule& rule, json::Value member) {
     return ReadKnown(rule, member);
   };
-  if (auto read = ReadMembers(root_, kRules, writer_, request_, on_member); !read) {
+  if (auto read = ReadMembers(root_, kChatRules, writer_, request_, on_member); !read) {
     return Fail{read.error()};
   }
   if (auto read = ReadReasoningControls(root_, traits, request_); !read) {
@@ -140,7 +140,7 @@ Result<CanonicalRequest> Reader::Read() {
 }  // namespace
 
 Result<CanonicalRequest> ParseChatRequest(const json::Document& body, const ParseContext& context) {
-  return Reader(body, context).Read();
+  return ChatRequestReader(body, context).Read();
 }
 
 }  // namespace tollgate::gateway

@@ -19,7 +19,7 @@ constexpr int64_t kDefaultMaxTokens = 16;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
 // unchanged (decision 17).
-constexpr FieldRule kRules[] = {
+constexpr FieldRule kCompletionsRules[] = {
     // Read by the surface.
     {"model", kString, kConsume},
     {"prompt", kAny, kConsume},
@@ -37,9 +37,10 @@ constexpr FieldRule kRules[] = {
     {"messages", kAny, kDrop},
 };
 
-class Reader {
+class CompletionsReader {
  public:
-  explicit Reader(const json::Document& body) : root_(body.root()), writer_(body.text()) {}
+  explicit CompletionsReader(const json::Document& body)
+      : root_(body.root()), writer_(body.text()) {}
 
   Result<CanonicalRequest> Read();
 
@@ -53,7 +54,7 @@ class Reader {
 };
 
 // n choices per prompt. The engine may generate more than it returns (best_of).
-Result<void> Reader::CountChoices(const TextInputs& prompts) {
+Result<void> CompletionsReader::CountChoices(const TextInputs& prompts) {
   const int64_t n = root_.Find("n").Integer().value_or(1);
   const int64_t best_of = root_.Find("best_of").Integer().value_or(n);
   if (best_of < n) return BadRequest("'best_of' must not be below 'n'.", "best_of");
@@ -72,7 +73,7 @@ Result<void> Reader::CountChoices(const TextInputs& prompts) {
 }
 
 // For max_tokens: 0 nothing is generated (decision 30), but text prompts can still be echoed.
-void Reader::PrepareEcho(const TextInputs& prompts) {
+void CompletionsReader::PrepareEcho(const TextInputs& prompts) {
   if (request_.max_tokens != 0 || !root_.Find("echo").boolean()) return;
   const int64_t n = request_.choices / prompts.size.prompts;
   for (const std::string_view text : prompts.texts) {
@@ -80,7 +81,7 @@ void Reader::PrepareEcho(const TextInputs& prompts) {
   }
 }
 
-Result<CanonicalRequest> Reader::Read() {
+Result<CanonicalRequest> CompletionsReader::Read() {
   request_.kind = inference::v1::REQUEST_KIND_COMPLETION;
   request_.prompt_field = "prompt";
   auto model = ReadModel(root_);
@@ -91,7 +92,7 @@ Result<CanonicalRequest> Reader::Read() {
   if (!prompts) return Fail{prompts.error()};
   writer_.Add("prompt", prompt.raw());
   request_.prompt = prompts->size;
-  if (auto read = ReadMembers(root_, kRules, writer_, request_); !read) {
+  if (auto read = ReadMembers(root_, kCompletionsRules, writer_, request_); !read) {
     return Fail{read.error()};
   }
   request_.stream = root_.Find("stream").boolean();
@@ -111,7 +112,7 @@ Result<CanonicalRequest> Reader::Read() {
 }  // namespace
 
 Result<CanonicalRequest> ParseCompletionRequest(const json::Document& body) {
-  return Reader(body).Read();
+  return CompletionsReader(body).Read();
 }
 
 }  // namespace tollgate::gateway

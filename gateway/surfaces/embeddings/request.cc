@@ -15,7 +15,7 @@ constexpr int64_t kMaxInputs = 2048;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
 // unchanged (decision 17).
-constexpr FieldRule kRules[] = {
+constexpr FieldRule kEmbeddingsRules[] = {
     {"model", kString, kConsume},
     {"input", kAny, kConsume},
     {"encoding_format", kString, kConsume},
@@ -51,7 +51,7 @@ Result<CanonicalRequest> ParseEmbeddingRequest(const json::Document& body) {
   request.choices = static_cast<int32_t>(inputs->size.prompts);
   MemberWriter writer(body.text());
   writer.Add("input", input.raw());
-  if (auto read = ReadMembers(root, kRules, writer, request); !read) {
+  if (auto read = ReadMembers(root, kEmbeddingsRules, writer, request); !read) {
     return Fail{read.error()};
   }
   request.members_json = writer.Take();

@@ -15,7 +15,7 @@ using enum FieldAction;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
 // unchanged.
-constexpr FieldRule kRules[] = {
+constexpr FieldRule kMessagesRules[] = {
     // Read by the surface.
     {"model", kString, kConsume},
     {"messages", kArray, kConsume},
@@ -69,9 +69,10 @@ constexpr FieldRule kRules[] = {
 
 constexpr size_t kMaxStops = 64;
 
-class Reader {
+class MessagesRequestReader {
  public:
-  Reader(const json::Document& body, MessagesPurpose purpose, const ParseContext& context)
+  MessagesRequestReader(const json::Document& body, MessagesPurpose purpose,
+                        const ParseContext& context)
       : purpose_(purpose), context_(context), root_(body.root()), writer_(body.text()) {}
 
   Result<CanonicalRequest> Read();
@@ -94,7 +95,7 @@ class Reader {
   CanonicalRequest request_;
 };
 
-Result<void> Reader::ReadRequired() {
+Result<void> MessagesRequestReader::ReadRequired() {
   auto model = ReadModel(root_);
   if (!model) return Fail{model.error()};
   request_.model = std::move(*model);
@@ -117,7 +118,7 @@ Result<void> Reader::ReadRequired() {
   return {};
 }
 
-Result<void> Reader::ReadMember(const FieldRule& rule, json::Value member) {
+Result<void> MessagesRequestReader::ReadMember(const FieldRule& rule, json::Value member) {
   if (rule.name == "stream") request_.stream = member.boolean();
   // Ignored when counting: clients count in order to find out what fits.
   if (rule.name == "max_tokens" && purpose_ == MessagesPurpose::kGenerate) {
@@ -136,7 +137,7 @@ Result<void> Reader::ReadMember(const FieldRule& rule, json::Value member) {
   return {};
 }
 
-Result<void> Reader::ReadStops(json::Value stops) {
+Result<void> MessagesRequestReader::ReadStops(json::Value stops) {
   if (stops.size() > kMaxStops) {
     return BadRequest(
         "'stop_sequences' may hold at most " + std::to_string(kMaxStops) + " strings.",
@@ -156,7 +157,7 @@ Result<void> Reader::ReadStops(json::Value stops) {
   return {};
 }
 
-Result<void> Reader::ReadMetadata(json::Value metadata) {
+Result<void> MessagesRequestReader::ReadMetadata(json::Value metadata) {
   const json::Value user = metadata.Find("user_id");
   if (user.is_null()) return {};
   if (!user.is_string()) return BadRequest("'metadata.user_id' must be a string.", "metadata");
@@ -165,7 +166,7 @@ Result<void> Reader::ReadMetadata(json::Value metadata) {
 }
 
 // Without a switch models are adaptive; none has one for between_tools.
-Result<void> Reader::ReadThinking(json::Value thinking) {
+Result<void> MessagesRequestReader::ReadThinking(json::Value thinking) {
   const json::Value type = thinking.Find("type");
   if (!type.is_string()) return BadRequest("'thinking.type' must be a string.", "thinking");
   const json::Value budget = thinking.Find("budget_tokens");
@@ -183,7 +184,7 @@ Result<void> Reader::ReadThinking(json::Value thinking) {
   return {};
 }
 
-Result<void> Reader::ReadOutputConfig(json::Value config) {
+Result<void> MessagesRequestReader::ReadOutputConfig(json::Value config) {
   const json::Value effort = config.Find("effort");
   if (!effort.is_null()) {
     if (auto checked = CheckReasoningEffort(effort, "output_config.effort"); !checked) {
@@ -195,7 +196,7 @@ Result<void> Reader::ReadOutputConfig(json::Value config) {
   return format.is_null() ? Result<void>() : ReadFormat(format);
 }
 
-Result<void> Reader::ReadFormat(json::Value format) {
+Result<void> MessagesRequestReader::ReadFormat(json::Value format) {
   const json::Value schema = format.Find("schema");
   if (!format.Find("type").StringEquals("json_schema") || !schema.is_object()) {
     return BadRequest("'output_config.format' must be of type json_schema, with a schema.",
@@ -209,7 +210,7 @@ Result<void> Reader::ReadFormat(json::Value format) {
   return {};
 }
 
-Result<void> Reader::ReadTools() {
+Result<void> MessagesRequestReader::ReadTools() {
   auto tools = ReadMessagesTools(root_.Find("tools"), root_.Find("tool_choice"));
   if (!tools) return Fail{tools.error()};
   if (tools->tools.empty()) return {};
@@ -221,12 +222,12 @@ Result<void> Reader::ReadTools() {
   return {};
 }
 
-Result<CanonicalRequest> Reader::Read() {
+Result<CanonicalRequest> MessagesRequestReader::Read() {
   if (auto read = ReadRequired(); !read) return Fail{read.error()};
   const auto on_member = [this](const FieldRule& rule, json::Value member) {
     return rule.action == kConsume ? ReadMember(rule, member) : Result<void>();
   };
-  if (auto read = ReadMembers(root_, kRules, writer_, request_, on_member); !read) {
+  if (auto read = ReadMembers(root_, kMessagesRules, writer_, request_, on_member); !read) {
     return Fail{read.error()};
   }
   if (auto read = ReadTools(); !read) return Fail{read.error()};
@@ -238,7 +239,7 @@ Result<CanonicalRequest> Reader::Read() {
 
 Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose,
                                               const ParseContext& context) {
-  return Reader(body, purpose, context).Read();
+  return MessagesRequestReader(body, purpose, context).Read();
 }
 
 }  // namespace tollgate::gateway

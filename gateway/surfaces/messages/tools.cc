@@ -20,7 +20,7 @@ Fail<Error> BadToolChoice(std::string message) {
   return BadRequest(std::move(message), "tool_choice");
 }
 
-class Reader {
+class MessagesToolsReader {
  public:
   Result<MessagesTools> Read(json::Value tools, json::Value choice);
 
@@ -33,7 +33,7 @@ class Reader {
   std::map<std::string, bool> names_;  // false: omitted
 };
 
-Result<void> Reader::ReadVendorTool(size_t index, json::Value tool) {
+Result<void> MessagesToolsReader::ReadVendorTool(size_t index, json::Value tool) {
   const std::string type = tool.Find("type").string();
   for (const std::string_view start : kClientRunTools) {
     if (type.starts_with(start)) {
@@ -47,7 +47,7 @@ Result<void> Reader::ReadVendorTool(size_t index, json::Value tool) {
   return {};
 }
 
-Result<void> Reader::ReadTool(size_t index, json::Value tool) {
+Result<void> MessagesToolsReader::ReadTool(size_t index, json::Value tool) {
   const json::Value type = tool.Find("type");
   const json::Value schema = tool.Find("input_schema");
   if (!type.is_null() && !type.is_string()) return BadTool(index, ".type must be a string.");
@@ -84,7 +84,7 @@ Result<void> Reader::ReadTool(size_t index, json::Value tool) {
   return {};
 }
 
-Result<void> Reader::ReadChoice(json::Value choice, bool any_tools) {
+Result<void> MessagesToolsReader::ReadChoice(json::Value choice, bool any_tools) {
   const json::Value type = choice.Find("type");
   const json::Value single = choice.Find("disable_parallel_tool_use");
   if (!single.is_null() && !single.is_bool()) {
@@ -118,7 +118,7 @@ Result<void> Reader::ReadChoice(json::Value choice, bool any_tools) {
   return {};
 }
 
-Result<MessagesTools> Reader::Read(json::Value tools, json::Value choice) {
+Result<MessagesTools> MessagesToolsReader::Read(json::Value tools, json::Value choice) {
   if (auto checked = CheckToolList(tools); !checked) return Fail{checked.error()};
   size_t index = 0;
   for (const json::Value tool : tools) {
@@ -134,7 +134,7 @@ Result<MessagesTools> Reader::Read(json::Value tools, json::Value choice) {
 }  // namespace
 
 Result<MessagesTools> ReadMessagesTools(json::Value tools, json::Value tool_choice) {
-  return Reader().Read(tools, tool_choice);
+  return MessagesToolsReader().Read(tools, tool_choice);
 }
 
 }  // namespace tollgate::gateway

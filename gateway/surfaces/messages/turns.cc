@@ -21,9 +21,9 @@ struct Turn {
 
 Fail<Error> NoContent() { return BadRequest("'messages' has no content.", "messages"); }
 
-class Reader {
+class TurnsReader {
  public:
-  Reader(json::Value system, json::Value messages, bool keeps_system_messages)
+  TurnsReader(json::Value system, json::Value messages, bool keeps_system_messages)
       : system_(system), messages_(messages), writer_(keeps_system_messages) {}
 
   Result<MessagesTurns> Read();
@@ -45,7 +45,7 @@ class Reader {
   std::vector<std::string> result_images_;  // of the current user turns
 };
 
-Result<void> Reader::CollectTurns() {
+Result<void> TurnsReader::CollectTurns() {
   if (!messages_.is_array() || messages_.size() == 0) {
     return BadRequest("'messages' must be a non-empty array.", "messages");
   }
@@ -88,7 +88,7 @@ Result<void> Reader::CollectTurns() {
   return has_content ? Result<void>() : NoContent();
 }
 
-Result<void> Reader::ReadSystem(json::Value content, BlockPath path) {
+Result<void> TurnsReader::ReadSystem(json::Value content, BlockPath path) {
   writer_.Begin(Role::kSystem, /*join=*/true);
   if (content.is_string()) {
     if (!content.raw_string().empty()) writer_.Text(content.raw_string());
@@ -107,7 +107,7 @@ Result<void> Reader::ReadSystem(json::Value content, BlockPath path) {
   return {};
 }
 
-Result<void> Reader::ReadAssistant(json::Value content, BlockPath path) {
+Result<void> TurnsReader::ReadAssistant(json::Value content, BlockPath path) {
   writer_.Begin(Role::kAssistant, /*join=*/true);
   if (content.is_string()) {
     writer_.Text(content.raw_string());
@@ -120,7 +120,7 @@ Result<void> Reader::ReadAssistant(json::Value content, BlockPath path) {
   return {};
 }
 
-Result<void> Reader::ReadAssistantBlock(json::Value block, const BlockPath& path) {
+Result<void> TurnsReader::ReadAssistantBlock(json::Value block, const BlockPath& path) {
   const json::Value type = block.Find("type");
   if (type.StringEquals("text")) {
     auto block_content = ReadContentBlock(block, path);
@@ -156,7 +156,7 @@ Result<void> Reader::ReadAssistantBlock(json::Value block, const BlockPath& path
   return BadRequestAt(path, ".type '" + type.string() + "' is not supported in an assistant turn.");
 }
 
-Result<void> Reader::ReadToolResult(json::Value block, const BlockPath& path) {
+Result<void> TurnsReader::ReadToolResult(json::Value block, const BlockPath& path) {
   const json::Value id = block.Find("tool_use_id");
   if (!id.is_string()) return BadRequestAt(path, ".tool_use_id must be a string.");
   if (!calls_.contains(id.string())) {
@@ -192,7 +192,7 @@ Result<void> Reader::ReadToolResult(json::Value block, const BlockPath& path) {
   return {};
 }
 
-Result<void> Reader::ReadUserBlock(json::Value block, const BlockPath& path) {
+Result<void> TurnsReader::ReadUserBlock(json::Value block, const BlockPath& path) {
   const json::Value type = block.Find("type");
   if (IsServerBlock(type)) return {};
   auto block_content = ReadContentBlock(block, path);
@@ -202,7 +202,7 @@ Result<void> Reader::ReadUserBlock(json::Value block, const BlockPath& path) {
   return {};
 }
 
-Result<void> Reader::ReadUser(size_t begin, size_t end) {
+Result<void> TurnsReader::ReadUser(size_t begin, size_t end) {
   const auto is_result = [](json::Value block) {
     return block.Find("type").StringEquals("tool_result");
   };
@@ -231,7 +231,7 @@ Result<void> Reader::ReadUser(size_t begin, size_t end) {
   return {};
 }
 
-Result<MessagesTurns> Reader::Read() {
+Result<MessagesTurns> TurnsReader::Read() {
   if (auto collected = CollectTurns(); !collected) return Fail{collected.error()};
   if (!system_.is_null()) {
     if (auto read = ReadSystem(system_, {"system", -1, -1}); !read) return Fail{read.error()};
@@ -264,7 +264,7 @@ Result<MessagesTurns> Reader::Read() {
 
 Result<MessagesTurns> ReadMessagesTurns(json::Value system, json::Value messages,
                                         bool keeps_system_messages) {
-  return Reader(system, messages, keeps_system_messages).Read();
+  return TurnsReader(system, messages, keeps_system_messages).Read();
 }
 
 }  // namespace tollgate::gateway

@@ -20,9 +20,9 @@ Fail<Error> BadItem(size_t index, std::string_view problem) {
 // Separator of joined text parts.
 constexpr std::string_view kBetweenTexts = "\\n\\n";
 
-class Reader {
+class InputReader {
  public:
-  explicit Reader(const ResponsesInputOptions& options)
+  explicit InputReader(const ResponsesInputOptions& options)
       : options_(options), writer_(options.keeps_system_messages) {}
 
   Result<ResponsesInput> Read(json::Value instructions, json::Value input);
@@ -55,20 +55,20 @@ class Reader {
   std::vector<Image> images_;
 };
 
-void Reader::FlushImages() {
+void InputReader::FlushImages() {
   if (images_.empty()) return;
   writer_.Begin(Role::kUser);
   for (const Image& image : images_) writer_.Image(image.url, image.detail);
   images_.clear();
 }
 
-void Reader::EndTurn() {
+void InputReader::EndTurn() {
   reasoning_.clear();
   in_assistant_turn_ = false;
   has_calls_ = false;
 }
 
-void Reader::BeginAssistant(bool join) {
+void InputReader::BeginAssistant(bool join) {
   FlushImages();
   writer_.Begin(Role::kAssistant, join && in_assistant_turn_);
   if (!join || !in_assistant_turn_) has_calls_ = false;
@@ -76,7 +76,7 @@ void Reader::BeginAssistant(bool join) {
   if (!reasoning_.empty()) writer_.Reasoning(std::exchange(reasoning_, {}));
 }
 
-Result<Reader::Image> Reader::ReadImage(size_t index, json::Value part) {
+Result<InputReader::Image> InputReader::ReadImage(size_t index, json::Value part) {
   const json::Value url = part.Find("image_url");
   if (!url.is_string() || url.raw_string().empty()) {
     return BadItem(index,
@@ -91,7 +91,7 @@ Result<Reader::Image> Reader::ReadImage(size_t index, json::Value part) {
   return Image{url.raw_string(), known ? detail.raw_string() : std::string_view()};
 }
 
-Result<void> Reader::ReadPart(size_t index, Role role, json::Value part) {
+Result<void> InputReader::ReadPart(size_t index, Role role, json::Value part) {
   const json::Value type = part.Find("type");
   if (!part.is_object() || !type.is_string()) {
     return BadItem(index, ".content must be a string or parts with a string 'type'.");
@@ -114,7 +114,7 @@ Result<void> Reader::ReadPart(size_t index, Role role, json::Value part) {
   return {};
 }
 
-Result<void> Reader::ReadMessage(size_t index, json::Value item) {
+Result<void> InputReader::ReadMessage(size_t index, json::Value item) {
   const json::Value role_value = item.Find("role");
   Role role = Role::kUser;
   if (role_value.StringEquals("assistant")) {
@@ -146,7 +146,7 @@ Result<void> Reader::ReadMessage(size_t index, json::Value item) {
   return {};
 }
 
-Result<void> Reader::ReadCall(size_t index, json::Value item) {
+Result<void> InputReader::ReadCall(size_t index, json::Value item) {
   const json::Value id = item.Find("call_id");
   const json::Value name = item.Find("name");
   const json::Value arguments = item.Find("arguments");
@@ -160,7 +160,7 @@ Result<void> Reader::ReadCall(size_t index, json::Value item) {
   return {};
 }
 
-Result<void> Reader::ReadOutput(size_t index, json::Value item) {
+Result<void> InputReader::ReadOutput(size_t index, json::Value item) {
   const json::Value id = item.Find("call_id");
   if (!id.is_string()) return BadItem(index, ".call_id must be a string.");
   if (!calls_.contains(id.string())) {
@@ -195,7 +195,7 @@ Result<void> Reader::ReadOutput(size_t index, json::Value item) {
 }
 
 // The reasoning text of an item if it has one, sealed or not, else its summary.
-void Reader::ReadReasoning(json::Value item) {
+void InputReader::ReadReasoning(json::Value item) {
   const auto add = [this](std::string_view text) {
     if (!reasoning_.empty()) reasoning_ += kBetweenTexts;
     reasoning_ += text;
@@ -219,7 +219,7 @@ void Reader::ReadReasoning(json::Value item) {
   }
 }
 
-Result<void> Reader::ReadItem(size_t index, json::Value item) {
+Result<void> InputReader::ReadItem(size_t index, json::Value item) {
   const json::Value type = item.Find("type");
   if (!item.is_object() || (!type.is_null() && !type.is_string())) {
     return BadItem(index, " must be an item: an object with a string 'type'.");
@@ -245,7 +245,7 @@ Result<void> Reader::ReadItem(size_t index, json::Value item) {
   return {};
 }
 
-Result<ResponsesInput> Reader::Read(json::Value instructions, json::Value input) {
+Result<ResponsesInput> InputReader::Read(json::Value instructions, json::Value input) {
   if (!instructions.is_null()) {
     if (!instructions.is_string()) {
       return BadRequest("'instructions' must be a string.", "instructions");
@@ -277,7 +277,7 @@ Result<ResponsesInput> Reader::Read(json::Value instructions, json::Value input)
 
 Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input,
                                           const ResponsesInputOptions& options) {
-  return Reader(options).Read(instructions, input);
+  return InputReader(options).Read(instructions, input);
 }
 
 }  // namespace tollgate::gateway

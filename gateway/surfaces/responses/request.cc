@@ -14,7 +14,7 @@ using enum FieldAction;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
 // unchanged (decision 17).
-constexpr FieldRule kRules[] = {
+constexpr FieldRule kResponsesRules[] = {
     // Read by the surface, or echoed in the response.
     {"model", kString, kConsume},
     {"input", kAny, kConsume},
@@ -99,9 +99,9 @@ Result<std::string> ReadFormat(json::Value format) {
   return R"({"type":"json_schema","json_schema":{)" + members + "}}";
 }
 
-class Reader {
+class ResponsesRequestReader {
  public:
-  Reader(const json::Document& body, const ParseContext& context)
+  ResponsesRequestReader(const json::Document& body, const ParseContext& context)
       : context_(context), root_(body.root()), writer_(body.text()) {}
 
   Result<CanonicalRequest> Read();
@@ -122,13 +122,13 @@ class Reader {
   CanonicalRequest request_;
 };
 
-void Reader::AddPromptField(std::string_view name, const std::string& value) {
+void ResponsesRequestReader::AddPromptField(std::string_view name, const std::string& value) {
   if (value.empty()) return;
   request_.prompt.text_bytes += static_cast<int64_t>(value.size());
   writer_.Add(name, value);
 }
 
-Result<void> Reader::ReadReasoning(json::Value reasoning) {
+Result<void> ResponsesRequestReader::ReadReasoning(json::Value reasoning) {
   const json::Value effort = reasoning.Find("effort");
   if (effort.is_null()) return {};
   if (auto checked = CheckReasoningEffort(effort, "reasoning.effort"); !checked) return checked;
@@ -136,7 +136,7 @@ Result<void> Reader::ReadReasoning(json::Value reasoning) {
   return {};
 }
 
-Result<void> Reader::ReadText(json::Value text) {
+Result<void> ResponsesRequestReader::ReadText(json::Value text) {
   const json::Value verbosity = text.Find("verbosity");
   if (!verbosity.is_null() && !verbosity.is_string()) {
     return BadRequest("'text.verbosity' must be a string.", "text");
@@ -147,21 +147,21 @@ Result<void> Reader::ReadText(json::Value text) {
   return {};
 }
 
-void Reader::ReadLogprobs() {
+void ResponsesRequestReader::ReadLogprobs() {
   if (!Includes("message.output_text.logprobs")) return;
   writer_.Add("logprobs", "true");
   const auto top = root_.Find("top_logprobs").Integer();
   if (top) writer_.Add("top_logprobs", std::to_string(*top));
 }
 
-bool Reader::Includes(const char* what) const {
+bool ResponsesRequestReader::Includes(const char* what) const {
   for (const json::Value wanted : root_.Find("include")) {
     if (wanted.StringEquals(what)) return true;
   }
   return false;
 }
 
-std::string Reader::Echo(const ResponsesTools& tools) const {
+std::string ResponsesRequestReader::Echo(const ResponsesTools& tools) const {
   std::string out;
   const auto add = [&out](std::string_view name, std::string_view value) {
     if (!out.empty()) out += ",";
@@ -215,7 +215,7 @@ std::string Reader::Echo(const ResponsesTools& tools) const {
   return out;
 }
 
-Result<CanonicalRequest> Reader::Read() {
+Result<CanonicalRequest> ResponsesRequestReader::Read() {
   auto model = ReadModel(root_);
   if (!model) return Fail{model.error()};
   request_.model = std::move(*model);
@@ -231,7 +231,7 @@ Result<CanonicalRequest> Reader::Read() {
   request_.media_hosts = std::move(conversation->media_hosts);
   request_.prompt_field = "input";
   writer_.Add("messages", conversation->messages);
-  if (auto read = ReadMembers(root_, kRules, writer_, request_); !read) {
+  if (auto read = ReadMembers(root_, kResponsesRules, writer_, request_); !read) {
     return Fail{read.error()};
   }
   request_.stream = root_.Find("stream").boolean();
@@ -259,7 +259,7 @@ Result<CanonicalRequest> Reader::Read() {
 
 Result<CanonicalRequest> ParseResponsesRequest(const json::Document& body,
                                                const ParseContext& context) {
-  return Reader(body, context).Read();
+  return ResponsesRequestReader(body, context).Read();
 }
 
 }  // namespace tollgate::gateway

@@ -16,7 +16,7 @@ Fail<Error> BadToolChoice(std::string message) {
 
 using Names = std::unordered_set<std::string>;
 
-class Reader {
+class ResponsesToolsReader {
  public:
   Result<ResponsesTools> Read(json::Value tools, json::Value choice);
 
@@ -41,7 +41,8 @@ class Reader {
   ResponsesTools read_;
 };
 
-Result<void> Reader::ReadTool(json::Value tool, const std::string& where, json::Value name_space) {
+Result<void> ResponsesToolsReader::ReadTool(json::Value tool, const std::string& where,
+                                            json::Value name_space) {
   const json::Value type = tool.Find("type");
   if (!type.is_string()) return BadTool(where + " must be an object with a string 'type'.");
   if (type.StringEquals("namespace") && !name_space) {
@@ -67,14 +68,14 @@ Result<void> Reader::ReadTool(json::Value tool, const std::string& where, json::
   return {};
 }
 
-Result<bool> Reader::IsAvailable(json::Value name) const {
+Result<bool> ResponsesToolsReader::IsAvailable(json::Value name) const {
   if (!name.is_string()) return BadToolChoice("'tool_choice' must name a function.");
   if (names_.contains(name.string())) return true;
   if (omitted_.contains(name.string())) return false;
   return BadToolChoice("'tool_choice' names a tool that is not in 'tools'.");
 }
 
-Result<void> Reader::ReadAllowed(json::Value choice) {
+Result<void> ResponsesToolsReader::ReadAllowed(json::Value choice) {
   const json::Value mode = choice.Find("mode");
   if (!mode.StringEquals("auto") && !mode.StringEquals("required")) {
     return BadToolChoice("The mode of 'allowed_tools' must be 'auto' or 'required'.");
@@ -98,7 +99,7 @@ Result<void> Reader::ReadAllowed(json::Value choice) {
   return {};
 }
 
-Result<void> Reader::ReadChoice(json::Value choice) {
+Result<void> ResponsesToolsReader::ReadChoice(json::Value choice) {
   if (choice.is_null()) return {};
   if (choice.is_object()) {
     const json::Value type = choice.Find("type");
@@ -127,7 +128,7 @@ Result<void> Reader::ReadChoice(json::Value choice) {
   return {};
 }
 
-void Reader::Write() {
+void ResponsesToolsReader::Write() {
   std::string& echo = read_.echoed_tools;
   for (const Function& function : functions_) {
     const bool is_sent = allowed_.empty() || allowed_.contains(function.name);
@@ -150,7 +151,7 @@ void Reader::Write() {
   if (!read_.tools.empty()) read_.tools += "]";
 }
 
-Result<ResponsesTools> Reader::Read(json::Value tools, json::Value choice) {
+Result<ResponsesTools> ResponsesToolsReader::Read(json::Value tools, json::Value choice) {
   if (auto list = CheckToolList(tools); !list) return Fail{list.error()};
   size_t index = 0;
   for (const json::Value tool : tools) {
@@ -169,7 +170,7 @@ Result<ResponsesTools> Reader::Read(json::Value tools, json::Value choice) {
 }  // namespace
 
 Result<ResponsesTools> ReadResponsesTools(json::Value tools, json::Value tool_choice) {
-  return Reader().Read(tools, tool_choice);
+  return ResponsesToolsReader().Read(tools, tool_choice);
 }
 
 }  // namespace tollgate::gateway

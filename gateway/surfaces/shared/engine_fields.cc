@@ -16,7 +16,7 @@ constexpr std::string_view kUsage = "usage";
 
 // Every member that is here or in a surface's table is decided; all others are forwarded unchanged
 // (decision 17).
-constexpr FieldRule kRules[] = {
+constexpr FieldRule kEngineRules[] = {
     {"temperature", kNumber, kForward, 0, 2},
     {"top_p", kNumber, kForward, 0, 1},
     {"frequency_penalty", kNumber, kForward, -2, 2},
@@ -185,7 +185,7 @@ void ForwardStop(json::Value stop, MemberWriter& writer) {
 
 }  // namespace
 
-const FieldRule* FindEngineField(json::Value member) { return FindRule(kRules, member); }
+const FieldRule* FindEngineField(json::Value member) { return FindRule(kEngineRules, member); }
 
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
   if (auto checked = CheckField(rule, value); !checked) return checked;

@@ -7,9 +7,9 @@ namespace tollgate::gateway {
 
 namespace {
 
-class Reader {
+class TextInputReader {
  public:
-  explicit Reader(const TextInputsRule& rule) : rule_(rule) {}
+  explicit TextInputReader(const TextInputsRule& rule) : rule_(rule) {}
 
   Result<TextInputs> Read(json::Value value) {
     if (value.is_null()) return Refuse("Missing required parameter: " + Name() + ".");
@@ -84,7 +84,7 @@ class Reader {
 }  // namespace
 
 Result<TextInputs> ReadTextInputs(json::Value value, const TextInputsRule& rule) {
-  return Reader(rule).Read(value);
+  return TextInputReader(rule).Read(value);
 }
 
 }  // namespace tollgate::gateway

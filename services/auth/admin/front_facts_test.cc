@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "common/base/time_units.h"
 #include "services/auth/admin/key_policy.h"
 #include "services/auth/testing/auth_world.h"
 
 namespace tollgate::auth {
 namespace {
-
-constexpr int64_t kDayUs = 86'400LL * 1'000'000;
 
 class FrontFactsTest : public AuthWorld {
  protected:

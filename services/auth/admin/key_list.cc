@@ -20,7 +20,7 @@ using sql::SqlResult;
 
 namespace {
 
-constexpr char kParent[] = "workspaces/*";
+constexpr char kKeysParent[] = "workspaces/*";
 
 // The position of a list: "created:key_id" of the last key.
 std::string PositionOf(const v1::Key& key) {
@@ -194,7 +194,7 @@ SqlResult<void> ReadPage(sql::Connection& sql, const KeyQuery& query, int limit,
 
 AdminResult<pb::ListKeysResponse> KeyAdmin::List(const Caller& caller,
                                                  const pb::ListKeysRequest& request) {
-  auto parts = admin::NameParts(kParent, request.parent(), "parent");
+  auto parts = admin::NameParts(kKeysParent, request.parent(), "parent");
   if (!parts) return Fail{parts.error()};
   auto page = admin::PageOfList(request, caller, "ListKeys", request.parent(),
                                 request.filter() + "\n" + request.query());

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/base/crypto.h"
+#include "common/base/time_units.h"
 #include "common/keys/key_format.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -28,8 +29,6 @@ constexpr int64_t kAddressesOfHour = 3;
 // A key with this label belongs to no program: who uses it has found it where it was laid out.
 constexpr std::string_view kCanaryLabel = "tollgate-canary=true";
 
-constexpr int64_t kMinuteUs = 60'000'000;
-constexpr int64_t kHourUs = 60 * kMinuteUs;
 constexpr int64_t kQuarterUs = 15 * kMinuteUs;
 // Refusals are kept for the longest day, and an hour more.
 constexpr int64_t kKeptQuarters = 26 * 4;

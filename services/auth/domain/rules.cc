@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxNameBytes = 100;
 constexpr size_t kMaxRemarkBytes = 500;
-constexpr size_t kMaxModels = 200;
+constexpr size_t kMaxAllowedModels = 200;
 constexpr size_t kMaxModelBytes = 200;
 constexpr size_t kMaxAddresses = 100;
 constexpr size_t kMaxLabels = 20;
@@ -82,7 +82,7 @@ Result<void> CheckAllowedModels(const std::vector<std::string>& models) {
       return BadRequest("\"" + model + "\" is listed twice in allowed_models.", "allowed_models");
     }
   }
-  if (models.size() <= kMaxModels) return {};
+  if (models.size() <= kMaxAllowedModels) return {};
   return BadRequest("A key may list at most 200 models.", "allowed_models");
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/base64.h"
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
+#include "common/base/time_units.h"
 #include "common/http/http_call.h"
 #include "common/json/json.h"
 #include "common/json/writer.h"
@@ -16,7 +17,6 @@
 namespace tollgate::auth {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
 constexpr int64_t kFlowUs = 600 * kSecondUs;
 // How far the provider's clock may be behind.
 constexpr int64_t kSkewUs = 60 * kSecondUs;

@@ -4,6 +4,7 @@
 #include "common/base/id.h"
 #include "common/base/seal.h"
 #include "common/base/text.h"
+#include "common/base/time_units.h"
 #include "services/auth/domain/totp.h"
 #include "services/auth/people/sign_in_events.h"
 #include "services/auth/people/try_limits.h"
@@ -11,7 +12,6 @@
 namespace tollgate::auth {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
 constexpr int64_t kChallengeUs = 300 * kSecondUs;
 constexpr int kChallengeTries = 5;
 constexpr size_t kMaxUserAgent = 200;

@@ -4,12 +4,11 @@
 
 #include "common/base/address_subject.h"
 #include "common/base/crypto.h"
+#include "common/base/time_units.h"
 #include "services/auth/people/people_rules.h"
 
 namespace tollgate::auth {
 namespace {
-
-constexpr int64_t kSecondUs = 1'000'000;
 
 struct Kind {
   std::string_view prefix;

@@ -7,6 +7,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 #include "services/auth/oidc/oidc.h"
 #include "services/auth/rpc/people_rpc.h"
@@ -14,7 +15,6 @@
 namespace tollgate::auth {
 namespace {
 
-constexpr int64_t kMinuteUs = 60'000'000;
 // The workspace that `./dev run` makes.
 constexpr char kDemonstrationWorkspace[] = "demo";
 

@@ -15,11 +15,6 @@ constexpr int kCommitAttempts = 3;
 // Far longer than a client retries.
 constexpr int64_t kKeepResponsesUs = int64_t{7} * 24 * 3600 * 1'000'000;
 
-SqlResult<void> WithoutCount(SqlResult<int64_t> result) {
-  if (!result) return Fail{std::move(result).error()};
-  return {};
-}
-
 }  // namespace
 
 SqlResult<std::string> AuthStore::Change::Refuse(Error error) {
@@ -90,15 +85,15 @@ SqlResult<AuthStore::Answer> AuthStore::ApplyOnce(Change& change, const std::str
   const int64_t before = change.version;
   auto response = body(change);
   if (!response) return Fail{response.error()};
-  auto stored = WithoutCount(sql.Execute(
+  auto stored = WithoutValue(sql.Execute(
       "INSERT INTO admin_request (request_id, content, answer, at_us) VALUES ($1, $2, $3, $4)",
       {request_id, sql::Param::Blob(content), sql::Param::Blob(*response), change.now_us}));
   if (!stored) return Fail{stored.error()};
-  auto pruned = WithoutCount(sql.Execute("DELETE FROM admin_request WHERE at_us < $1",
+  auto pruned = WithoutValue(sql.Execute("DELETE FROM admin_request WHERE at_us < $1",
                                          {change.now_us - kKeepResponsesUs}));
   if (!pruned) return Fail{pruned.error()};
   if (change.version != before) {
-    auto advanced = WithoutCount(
+    auto advanced = WithoutValue(
         sql.Execute("UPDATE auth_head SET version = $1 WHERE id = 1", {change.version}));
     if (!advanced) return Fail{advanced.error()};
   }

@@ -36,11 +36,6 @@ AuthStore::Plan ReadPlan(const sql::Row& row) {
   return {.id = row.Text(0), .limits = ParseLimits(row.Bytes(1)), .shadow = row.Int(2) != 0};
 }
 
-SqlResult<void> WithoutCount(SqlResult<int64_t> result) {
-  if (!result) return Fail{std::move(result).error()};
-  return {};
-}
-
 }  // namespace
 
 Result<AuthStore::WorkspaceLimits> AuthStore::GetLimits(const std::string& workspace_id) {
@@ -196,7 +191,7 @@ admin::AdminResult<void> AuthStore::UpdateLimits(LimitChange change,
     stored.workspace_models = limits->model_limits;
     const std::string by_model = FormatLimits(stored);
     stored.workspace = limits->limits;
-    auto updated = WithoutCount(open.connection.Execute(
+    auto updated = WithoutValue(open.connection.Execute(
         "UPDATE workspace SET plan = $1, requests_per_minute = $2, tokens_per_minute = $3, "
         "concurrent_requests = $4, model_limits = $5 WHERE workspace_id = $6",
         {limits->plan, limits->limits.requests_per_minute, limits->limits.tokens_per_minute,
@@ -233,7 +228,7 @@ admin::AdminResult<void> AuthStore::UpdateKeyModelLimits(LimitChange change,
     }
     LimitSet stored;
     stored.key_models = *limits;
-    auto updated = WithoutCount(
+    auto updated = WithoutValue(
         open.connection.Execute("UPDATE virtual_key SET model_limits = $1 WHERE key_id = $2",
                                 {FormatLimits(stored), key_id}));
     if (!updated) return updated;
@@ -266,7 +261,7 @@ admin::AdminResult<void> AuthStore::UpdatePlan(LimitChange change, const std::st
           CheckModelLimits(plan.limits.workspace_models, "plan.workspace_model_limits")}) {
       if (!checked) return refuse(checked.error());
     }
-    auto stored = WithoutCount(open.connection.Execute(
+    auto stored = WithoutValue(open.connection.Execute(
         "INSERT INTO plan (plan_id, limits, shadow) VALUES ($1, $2, $3) ON CONFLICT (plan_id) DO "
         "UPDATE SET limits = excluded.limits, shadow = excluded.shadow",
         {plan_id, FormatLimits(plan.limits), int64_t{plan.shadow}}));

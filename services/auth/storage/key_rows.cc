@@ -25,11 +25,6 @@ std::optional<int64_t> QuotaOf(const v1::Key& key) {
   return key.monthly_quota_nano_usd();
 }
 
-SqlResult<void> WithoutCount(SqlResult<int64_t> result) {
-  if (!result) return Fail{std::move(result).error()};
-  return {};
-}
-
 }  // namespace
 
 const std::string kSelectKeyRecords = [] {
@@ -57,7 +52,7 @@ SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
                           const AuthStore::Stored& stored) {
   const v1::Key& key = record.key;
   const v1::Limits& limits = key.key_limits();
-  return WithoutCount(connection.Execute(
+  return WithoutValue(connection.Execute(
       "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
       "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
       "created_at_us, last_four, filter_tag, monthly_quota, allowed_addresses, labels, created_by, "
@@ -89,7 +84,7 @@ SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
 
 SqlResult<void> CopyModelLimits(sql::Connection& connection, const std::string& from,
                                 const std::string& to) {
-  return WithoutCount(connection.Execute(
+  return WithoutValue(connection.Execute(
       "UPDATE virtual_key SET model_limits = (SELECT model_limits FROM virtual_key WHERE key_id = "
       "$1) WHERE key_id = $2",
       {from, to}));
@@ -98,7 +93,7 @@ SqlResult<void> CopyModelLimits(sql::Connection& connection, const std::string& 
 SqlResult<void> UpdateKey(sql::Connection& connection, const KeyRecord& record) {
   const v1::Key& key = record.key;
   const v1::Limits& limits = key.key_limits();
-  return WithoutCount(connection.Execute(
+  return WithoutValue(connection.Execute(
       "UPDATE virtual_key SET name = $1, state = $2, expires_at_us = $3, allowed_models = $4, "
       "requests_per_minute = $5, tokens_per_minute = $6, concurrent_requests = $7, version = $8, "
       "monthly_quota = $9, allowed_addresses = $10, labels = $11, state_reason = $12, "

@@ -2,6 +2,7 @@
 
 #include "common/base/id.h"
 #include "common/base/seal.h"
+#include "common/base/time_units.h"
 #include "common/mail/mail.h"
 #include "services/auth/storage/people_store.h"
 
@@ -9,9 +10,8 @@ namespace tollgate::auth {
 namespace {
 
 constexpr int64_t kMaxWaiting = 10'000;
-constexpr int64_t kDayUs = int64_t{24} * 3600 * 1'000'000;
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kMailColumns =
     "SELECT mail_id, kind, recipient, sealed, attempts, next_at_us, created_at_us, expires_at_us "
     "FROM mail_outbox";
 
@@ -24,11 +24,6 @@ OutboxMail ReadMail(const sql::Row& row) {
           .next_us = row.Int(5),
           .created_us = row.Int(6),
           .expires_us = row.Int(7)};
-}
-
-AdminResult<void> WithoutCount(const AdminResult<int64_t>& result) {
-  if (!result) return Fail{result.error()};
-  return {};
 }
 
 std::string Context(std::string_view id) { return "mail " + std::string(id); }
@@ -85,7 +80,7 @@ AdminResult<void> MailOutbox::Tell(PeopleTx& tx, const Person& person, SecurityC
 AdminResult<std::vector<OutboxMail>> MailOutbox::Due(PeopleTx& tx, int limit) {
   std::vector<OutboxMail> due;
   auto read = tx.Query(
-      std::string(kColumns) + " WHERE next_at_us <= $1 ORDER BY next_at_us, mail_id LIMIT $2",
+      std::string(kMailColumns) + " WHERE next_at_us <= $1 ORDER BY next_at_us, mail_id LIMIT $2",
       {tx.now_us(), limit}, [&](const sql::Row& row) { due.push_back(ReadMail(row)); });
   if (!read) return Fail{read.error()};
   return due;
@@ -101,12 +96,12 @@ AdminResult<bool> MailOutbox::Claim(PeopleTx& tx, OutboxMail& mail, int64_t unti
 }
 
 AdminResult<void> MailOutbox::Remove(PeopleTx& tx, const OutboxMail& mail) {
-  return WithoutCount(tx.Execute("DELETE FROM mail_outbox WHERE mail_id = $1 AND attempts = $2",
+  return WithoutValue(tx.Execute("DELETE FROM mail_outbox WHERE mail_id = $1 AND attempts = $2",
                                  {mail.id, mail.attempts}));
 }
 
 AdminResult<void> MailOutbox::Retry(PeopleTx& tx, const OutboxMail& mail, int64_t next_us) {
-  return WithoutCount(
+  return WithoutValue(
       tx.Execute("UPDATE mail_outbox SET next_at_us = $1 WHERE mail_id = $2 AND attempts = $3",
                  {next_us, mail.id, mail.attempts}));
 }

@@ -36,11 +36,6 @@ AdminResult<std::optional<Person>> FindOne(PeopleTx& tx, const std::string& text
   return found;
 }
 
-AdminResult<void> WithoutCount(const AdminResult<int64_t>& result) {
-  if (!result) return Fail{result.error()};
-  return {};
-}
-
 }  // namespace
 
 AdminResult<std::optional<Person>> FindPerson(PeopleTx& tx, std::string_view user_id) {
@@ -63,7 +58,7 @@ AdminResult<std::vector<Membership>> MembershipsOf(PeopleTx& tx, std::string_vie
 }
 
 AdminResult<void> InsertPerson(PeopleTx& tx, const Person& person) {
-  return WithoutCount(tx.Execute(
+  return WithoutValue(tx.Execute(
       "INSERT INTO person (user_id, email, email_verified, display_name, state, platform_operator, "
       "password_hash, totp_sealed, totp_pending, totp_step, created_at_us) VALUES ($1, $2, $3, $4, "
       "$5, $6, $7, $8, $9, $10, $11)",
@@ -75,7 +70,7 @@ AdminResult<void> InsertPerson(PeopleTx& tx, const Person& person) {
 }
 
 AdminResult<void> UpdatePerson(PeopleTx& tx, const Person& person) {
-  return WithoutCount(tx.Execute(
+  return WithoutValue(tx.Execute(
       "UPDATE person SET email_verified = $1, display_name = $2, state = $3, platform_operator = "
       "$4, password_hash = $5, totp_sealed = $6, totp_pending = $7, totp_step = $8 "
       "WHERE user_id = $9",
@@ -87,7 +82,7 @@ AdminResult<void> UpdatePerson(PeopleTx& tx, const Person& person) {
 
 AdminResult<void> PutMembership(PeopleTx& tx, std::string_view workspace, std::string_view user_id,
                                 Role role) {
-  return WithoutCount(
+  return WithoutValue(
       tx.Execute("INSERT INTO membership (workspace_id, user_id, role, created_at_us) VALUES ($1, "
                  "$2, $3, $4) ON CONFLICT (workspace_id, user_id) DO UPDATE SET role = "
                  "excluded.role",
@@ -119,7 +114,7 @@ AdminResult<void> InsertSession(PeopleTx& tx, const Session& session, std::strin
       "WHERE user_id = $1 ORDER BY created_at_us DESC, session_id DESC LIMIT $2)",
       {session.user_id, kMaxSessions - 1});
   if (!ended) return Fail{ended.error()};
-  return WithoutCount(tx.Execute(
+  return WithoutValue(tx.Execute(
       "INSERT INTO session (session_id, token_hash, user_id, address, user_agent, created_at_us, "
       "signed_in_us, used_at_us, expires_at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
       {session.id, sql::Param::Blob(hash), session.user_id, session.address, session.user_agent,
@@ -166,7 +161,7 @@ AdminResult<void> RemoveTotp(PeopleTx& tx, Person& person) {
   person.totp_pending.clear();
   if (auto updated = UpdatePerson(tx, person); !updated) return updated;
   if (auto ended = EndPending(tx, person.user_id); !ended) return ended;
-  return WithoutCount(tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id}));
+  return WithoutValue(tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id}));
 }
 
 std::vector<std::string> SplitLines(std::string_view text) {
@@ -201,7 +196,7 @@ AdminResult<void> RememberRequest(PeopleTx& tx, const std::string& key, std::str
       "INSERT INTO admin_request (request_id, content, answer, at_us) VALUES ($1, $2, $3, $4)",
       {key, sql::Param::Blob(digest), sql::Param::Blob(answer), tx.now_us()});
   if (!stored) return Fail{stored.error()};
-  return WithoutCount(
+  return WithoutValue(
       tx.Execute("DELETE FROM admin_request WHERE at_us < $1", {tx.now_us() - kKeepRequestsUs}));
 }
 

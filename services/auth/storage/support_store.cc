@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMaxReason = 500;
 constexpr size_t kMaxUse = 200;
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kSupportColumns =
     "SELECT session_id, workspace_id, user_id, actor, reason, created_at_us, expires_at_us, uses, "
     "used_at_us FROM support_session";
 
@@ -35,8 +35,9 @@ AuditRecord Event(const Actor& actor, std::string action, const SupportSession& 
 AdminResult<std::optional<SupportSession>> FindOne(PeopleTx& tx, const std::string& workspace,
                                                    const std::string& id) {
   std::optional<SupportSession> found;
-  auto read = tx.Query(std::string(kColumns) + " WHERE workspace_id = $1 AND session_id = $2",
-                       {workspace, id}, [&](const sql::Row& row) { found = Read(row); });
+  auto read =
+      tx.Query(std::string(kSupportColumns) + " WHERE workspace_id = $1 AND session_id = $2",
+               {workspace, id}, [&](const sql::Row& row) { found = Read(row); });
   if (!read) return Fail{read.error()};
   return found;
 }
@@ -112,7 +113,7 @@ AdminResult<std::vector<SupportSession>> SupportStore::List(const std::string& w
   auto done = database_.Read([&](PeopleTx& tx) {
     sessions.clear();
     // Ids sort by the time they were made.
-    return tx.Query(std::string(kColumns) +
+    return tx.Query(std::string(kSupportColumns) +
                         " WHERE workspace_id = $1 AND session_id < $2 ORDER BY session_id DESC "
                         "LIMIT $3",
                     {workspace, after.empty() ? std::string("g") : after, limit},
@@ -149,10 +150,10 @@ AdminResult<std::optional<common::v1::Identity>> SupportStore::Use(std::string_v
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     identity.reset();
     std::optional<SupportSession> found;
-    auto read = tx.Query(
-        std::string(kColumns) + " WHERE token_hash = $1 AND expires_at_us > $2 AND uses < $3",
-        {sql::Param::Blob(hash), tx.now_us(), kMostUses},
-        [&](const sql::Row& row) { found = Read(row); });
+    auto read = tx.Query(std::string(kSupportColumns) +
+                             " WHERE token_hash = $1 AND expires_at_us > $2 AND uses < $3",
+                         {sql::Param::Blob(hash), tx.now_us(), kMostUses},
+                         [&](const sql::Row& row) { found = Read(row); });
     if (!read) return read;
     if (!found) return {};
     auto still = StillOperator(tx, *found);

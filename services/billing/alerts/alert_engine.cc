@@ -4,6 +4,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 #include "services/billing/alerts/alert_rules.h"
 #include "services/billing/alerts/alert_text.h"
@@ -12,7 +13,6 @@ namespace tollgate::billing::alerts {
 namespace {
 
 constexpr int kBatch = 16;
-constexpr int64_t kMinuteUs = 60'000'000;
 constexpr int64_t kLongestWaitUs = 6 * 60 * kMinuteUs;
 constexpr int64_t kGiveUpUs = int64_t{3} * 24 * 60 * kMinuteUs;
 

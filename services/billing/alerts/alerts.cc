@@ -7,6 +7,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 
 namespace tollgate::billing::alerts {
@@ -14,7 +15,6 @@ namespace {
 
 // A receiver that does not answer holds one of them for one time-out.
 constexpr int kDeliverers = 3;
-constexpr int64_t kDayUs = 86'400'000'000;
 constexpr int64_t kOutboxDays = 30;
 
 Result<std::string> ReadSealKey(const std::string& path) {

@@ -1,13 +1,11 @@
 // A clock that jumps moves the ledger's time only slowly, and is noticed (docs/design/ledger.md 7).
 #include "services/billing/commit/ledger_clock.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
 namespace tollgate::billing {
 namespace {
-
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kHourUs = 3600 * kSecondUs;
 
 struct LedgerClockTest : ::testing::Test {
   ManualClock clock;

@@ -22,7 +22,6 @@ LedgerService::Options OptionsFor(const std::string& url) {
   return options;
 }
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
 Id NewId(int n) { return TestId(n, SystemClock::Get().WallUs()); }
 
 // Not a test: the process that is stopped. It opens and settles holds until it is killed.
@@ -51,7 +50,7 @@ class FrozenReplicaTest : public ::testing::Test {
   void StopWithTheRow(test::Process& process) {
     for (int attempt = 0; attempt < 2000; ++attempt) {
       process.Signal(SIGSTOP);
-      stopped_us_ = NowUs();
+      stopped_us_ = MonotonicNowUs();
       if (RowIsLocked()) {
         // A running statement ends, and then it is still held.
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -107,9 +106,9 @@ TEST_F(FrozenReplicaTest, AnotherReplicaServesTheWorkspaceAgainWithinTwoSeconds)
     while (true) {
       const auto replies = Do(ledger, {MakeAuthorize(NewId(++ids), 1, 1)});
       if (replies.ok() && replies->front().ok) break;
-      ASSERT_LT(NowUs() - stopped_us_, 20 * kSecondUs) << "still stopped";
+      ASSERT_LT(MonotonicNowUs() - stopped_us_, 20 * kSecondUs) << "still stopped";
     }
-    gaps_ms.push_back((NowUs() - stopped_us_) / 1000);
+    gaps_ms.push_back((MonotonicNowUs() - stopped_us_) / 1000);
     // Woken up, it finds its transaction lost, asks again and goes on.
     replica.Signal(SIGCONT);
     const int64_t before = entries();

@@ -8,7 +8,7 @@
 
 namespace tollgate::billing {
 namespace {
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxAmount = std::numeric_limits<int64_t>::max();
 // Above any request; with the largest rate every cost in nano-USD still fits 64 bits.
 constexpr int64_t kMaxTokens = int64_t{1} << 33;
 
@@ -128,13 +128,13 @@ void Batch::Raise(Hold& hold, int64_t amount_nano_usd) {
 }
 
 int64_t Batch::CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month) {
-  if (!cap_nano_usd) return kMax;
+  if (!cap_nano_usd) return kMaxAmount;
   const Month& row = FindOrCreateMonth(month);
   return std::max<int64_t>(0, *cap_nano_usd - row.spent_nano_usd - row.held_nano_usd);
 }
 
 int64_t Batch::QuotaHeadroom(const Hold& hold) {
-  if (!hold.key_quota_nano_usd) return kMax;
+  if (!hold.key_quota_nano_usd) return kMaxAmount;
   const KeyMonth* row = FindKeyMonth(hold.key_id, hold.month);
   const int64_t used = row ? row->spent_nano_usd + row->held_nano_usd : 0;
   return std::max<int64_t>(0, *hold.key_quota_nano_usd - used);

@@ -1,5 +1,6 @@
 // A clock that ran ahead dates entries in the future and decides nothing (docs/design/ledger.md 7).
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "services/billing/domain/testing/ledger_world.h"
 
 namespace tollgate::billing {
@@ -15,8 +16,6 @@ class ClockTest : public LedgerTest {
   }
   int64_t newest_us() { return world.last.entries.back().at_us; }
 };
-
-constexpr int64_t kDayUs = 24 * kHourUs;
 
 TEST_F(ClockTest, AnIdIsAsOldAsItIsByTheLedgersTime) {
   Credit(100'000);

@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "services/billing/domain/batch.h"
 #include "services/billing/domain/chain.h"
+#include "services/billing/domain/lease_rules.h"
 
 namespace tollgate::billing {
 
@@ -56,8 +57,6 @@ void CopySettle(const Settle& settle, Hold& hold) {
   hold.first_token_us = settle.first_token_us;
   hold.sequence = std::max(hold.sequence, settle.sequence);
 }
-
-int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/time_units.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
@@ -13,10 +14,9 @@ namespace {
 
 using sql::SqlResult;
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kGiveUpUs = 72 * 3600 * kSecondUs;
+constexpr int64_t kGiveUpEventUs = 72 * 3600 * kSecondUs;
 
-int64_t RetryUs(int64_t attempts) {
+int64_t RetryEventUs(int64_t attempts) {
   return std::min<int64_t>(900, 5LL << std::min<int64_t>(attempts, 8)) * kSecondUs;
 }
 
@@ -32,8 +32,8 @@ void PaymentEngine::StepEvent(const ProviderEvent& event) {
   const bool finished = RunEvent(event);
   if (!Survives("after_event")) return;
   ProviderEvent after = event;
-  after.check_us = finished ? 0 : NowUs() + RetryUs(after.attempts++);
-  if (!finished && NowUs() - event.received_us > kGiveUpUs) {
+  after.check_us = finished ? 0 : NowUs() + RetryEventUs(after.attempts++);
+  if (!finished && NowUs() - event.received_us > kGiveUpEventUs) {
     after.check_us = 0;
     // A page for saving a card is often left unused.
     if (event.type != kSetupEvent)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/crypto.h"
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 
 namespace tollgate::billing::payments {
@@ -11,8 +12,6 @@ namespace {
 
 using sql::SqlResult;
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kHourUs = 3600 * kSecondUs;
 constexpr int kBatch = 64;
 // An idempotency key of the provider lasts 24 h at least: until then a lost charge is sent again
 // under its key. A call that was sent cannot arrive later than an hour after.
@@ -22,7 +21,7 @@ constexpr int64_t kMismatchUs = kHourUs;
 constexpr int64_t kCreditRefusedUs = 600 * kSecondUs;
 
 // 1 s, 2 s, 4 s … for answers that are missing, up to a minute.
-int64_t RetryUs(int64_t attempts) {
+int64_t RetryPaymentUs(int64_t attempts) {
   return std::min<int64_t>(60, 1LL << std::min<int64_t>(attempts, 6)) * kSecondUs;
 }
 // A customer needs minutes on a page; the webhook tells sooner.
@@ -274,7 +273,7 @@ void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
     payment.state = PaymentState::kUnknown;
     payment.reason = error.code;
   }
-  payment.check_us = NowUs() + RetryUs(payment.attempts);
+  payment.check_us = NowUs() + RetryPaymentUs(payment.attempts);
   ++payment.attempts;
 }
 
@@ -297,7 +296,7 @@ void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
         if (view.state == State::kOpen) payment.state = PaymentState::kSubmitted;
       }
       payment.check_us =
-          NowUs() + (payment.reload ? RetryUs(payment.attempts) : PollUs(payment.attempts));
+          NowUs() + (payment.reload ? RetryPaymentUs(payment.attempts) : PollUs(payment.attempts));
       ++payment.attempts;
       return;
     case State::kSucceeded:
@@ -376,7 +375,7 @@ void PaymentEngine::Credit(const Payment& payment) {
       after.check_us = 0;
       after.attempts = 0;
     } else {
-      after.check_us = NowUs() + (reply.ok() ? kCreditRefusedUs : RetryUs(after.attempts));
+      after.check_us = NowUs() + (reply.ok() ? kCreditRefusedUs : RetryPaymentUs(after.attempts));
       ++after.attempts;
     }
     return WriteChange(tx, **found, std::move(after));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/manual_provider.h"
 
@@ -16,7 +17,6 @@ constexpr int kWorkers = 2;
 constexpr size_t kMaxSpent = 100'000;
 constexpr size_t kMaxSecretFile = 16 * 1024;
 constexpr int kMaxConnections = 200;
-constexpr int64_t kDayUs = 86'400'000'000;
 constexpr int64_t kEventDays = 30;
 
 // The lines of a file of secrets that are not empty.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
 
@@ -12,14 +13,12 @@ namespace {
 
 using sql::SqlResult;
 
-constexpr int64_t kSecondUs = 1'000'000;
-
 // A refund that was accepted can fail for about a month. A webhook tells of it; without one it is
 // asked for.
 constexpr int64_t kAskUs = 86'400 * kSecondUs;
 constexpr int64_t kMayFailUs = 35 * kAskUs;
 
-int64_t RetryUs(int64_t attempts) {
+int64_t RetryRefundUs(int64_t attempts) {
   return std::min<int64_t>(600, 1LL << std::min<int64_t>(attempts, 10)) * kSecondUs;
 }
 
@@ -70,7 +69,7 @@ bool PaymentEngine::TakeCredit(Refund& refund) {
   take.reference = refund.payment;
   auto reply = ledger_.Submit(std::move(take));
   if (!reply.ok()) {
-    refund.check_us = NowUs() + RetryUs(refund.attempts++);
+    refund.check_us = NowUs() + RetryRefundUs(refund.attempts++);
     return false;
   }
   if (!reply->ok || reply->command_state == CommandState::kRejected) {
@@ -80,7 +79,7 @@ bool PaymentEngine::TakeCredit(Refund& refund) {
   }
   if (reply->command_state == CommandState::kPending) {
     // A second person decides.
-    refund.check_us = NowUs() + RetryUs(refund.attempts++);
+    refund.check_us = NowUs() + RetryRefundUs(refund.attempts++);
     return false;
   }
   refund.state = RefundState::kTaken;
@@ -109,7 +108,7 @@ void PaymentEngine::SendRefund(Refund refund, const Payment& payment) {
     return;
   } else {
     metrics_.OnProviderError(sent.error());
-    refund.check_us = NowUs() + RetryUs(refund.attempts++);
+    refund.check_us = NowUs() + RetryRefundUs(refund.attempts++);
   }
   WriteRefund(refund, was);
 }
@@ -124,7 +123,7 @@ void PaymentEngine::AskRefund(Refund refund) {
   }
   if (!view.ok()) metrics_.OnProviderError(view.error());
   const bool settled = NowUs() - refund.created_us > kMayFailUs;
-  refund.check_us = settled ? 0 : NowUs() + (view.ok() ? kAskUs : RetryUs(refund.attempts++));
+  refund.check_us = settled ? 0 : NowUs() + (view.ok() ? kAskUs : RetryRefundUs(refund.attempts++));
   WriteRefund(refund, RefundState::kSubmitted);
 }
 
@@ -175,7 +174,7 @@ void PaymentEngine::ReturnCredit(Refund refund) {
     refund.state = RefundState::kReturned;
     refund.check_us = 0;
   } else {
-    refund.check_us = NowUs() + RetryUs(refund.attempts++);
+    refund.check_us = NowUs() + RetryRefundUs(refund.attempts++);
     log::Error("payments: the credit of a failed refund cannot be given back; it is tried again",
                {{"refund", refund.id}, {"workspace", refund.workspace}});
   }

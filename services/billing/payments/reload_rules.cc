@@ -4,13 +4,9 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 
 namespace tollgate::billing::payments {
-namespace {
-
-constexpr int64_t kHourUs = 3'600'000'000;
-
-}  // namespace
 
 int64_t BackoffUs(int64_t declines) {
   switch (declines) {

@@ -18,11 +18,11 @@ using alerts::SettingChange;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr char kWorkspace[] = "workspaces/*";
+constexpr char kAlertsWorkspace[] = "workspaces/*";
 constexpr char kSettings[] = "workspaces/*/alertSettings";
 constexpr char kWebhook[] = "workspaces/*/webhooks/*";
 
-void ToResource(const alerts::AlertSetting& setting, av::AlertSettings& out) {
+void ToAlertResource(const alerts::AlertSetting& setting, av::AlertSettings& out) {
   out.set_name("workspaces/" + setting.workspace + "/alertSettings");
   for (const std::string& email : setting.emails) out.add_emails(email);
   out.set_low_balance_usd(admin::FormatUsd(setting.low_balance_nano_usd));
@@ -31,7 +31,7 @@ void ToResource(const alerts::AlertSetting& setting, av::AlertSettings& out) {
   if (setting.updated_us > 0) SetTime(setting.updated_us, *out.mutable_update_time());
 }
 
-void ToResource(const alerts::AlertWebhook& webhook, av::Webhook& out) {
+void ToAlertResource(const alerts::AlertWebhook& webhook, av::Webhook& out) {
   out.set_name("workspaces/" + webhook.workspace + "/webhooks/" + webhook.id);
   out.set_url(webhook.url);
   out.set_signing_secret(webhook.secret);
@@ -106,7 +106,7 @@ class AlertRpc : public av::AlertService::CallbackService {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
+      auto parts = admin::NameParts(kAlertsWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
       if (!id.ok()) return Fail{id.error()};
@@ -120,12 +120,12 @@ class AlertRpc : public av::AlertService::CallbackService {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
+      auto parts = admin::NameParts(kAlertsWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
       auto found = alerts_.admin().Webhooks(parts->front());
       if (!found.ok()) return Fail{found.error()};
       for (const alerts::AlertWebhook& webhook : *found) {
-        ToResource(webhook, *response->add_webhooks());
+        ToAlertResource(webhook, *response->add_webhooks());
       }
       return {};
     });
@@ -161,7 +161,7 @@ class AlertRpc : public av::AlertService::CallbackService {
   template <typename T, typename Response>
   static AdminResult<void> Show(const AdminResult<T>& result, Response* response) {
     if (!result.ok()) return Fail{result.error()};
-    ToResource(*result, *response);
+    ToAlertResource(*result, *response);
     return {};
   }
 

@@ -17,7 +17,7 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr char kNoWorkspace[] = "_";
-constexpr size_t kMaxReason = 512;
+constexpr size_t kMaxDiscardReason = 512;
 
 struct Key {
   std::string workspace;
@@ -206,7 +206,7 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
                               pb::DeadLetter* response) {
     auto key = KeyOf(request.name());
     if (!key) return Refused(context, key.error());
-    if (auto given = RequiredText(request.reason(), kMaxReason, "reason"); !given) {
+    if (auto given = RequiredText(request.reason(), kMaxDiscardReason, "reason"); !given) {
       return Refused(context, given.error());
     }
     // Which call it is makes no difference: a dead letter is resolved once.

@@ -9,6 +9,7 @@
 #include "common/admin/paging.h"
 #include "common/admin/requests.h"
 #include "common/admin/values.h"
+#include "common/base/time_units.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/payments_convert.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
@@ -27,7 +28,6 @@ constexpr char kPayment[] = "workspaces/*/payments/*";
 constexpr char kMethod[] = "workspaces/*/paymentMethods/*";
 constexpr char kReload[] = "workspaces/*/autoReload";
 constexpr int64_t kSettleUs = 300'000'000;  // payments of the last five minutes are on their way
-constexpr int64_t kDayUs = 86'400'000'000;
 
 // Limited to the years 1 to 9999, as the type is.
 int64_t UsOf(const google::protobuf::Timestamp& time) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/time_units.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/usage_intervals.h"
 #include "services/billing/storage/receipts.h"
@@ -18,7 +19,6 @@ using admin::FormatUsd;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr int64_t kDayUs = 86'400LL * 1'000'000;
 constexpr int64_t kMaxDays = 366;
 constexpr size_t kDefaultTop = 5;
 constexpr size_t kMaxTop = 100;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/time_units.h"
 #include "services/billing/storage/archive.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/testing/ledger_database.h"
@@ -16,8 +17,6 @@
 
 namespace tollgate::billing {
 namespace {
-
-constexpr int64_t kDayUs = 24 * kHourUs;
 
 class ArchiveRunnerTest : public LedgerDatabaseTest {
  protected:

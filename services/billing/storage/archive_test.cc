@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "common/base/time_units.h"
 #include "services/billing/domain/testing/ledger_history.h"
 #include "services/billing/storage/archive_files.h"
 #include "services/billing/storage/schema.h"
@@ -17,8 +18,6 @@
 
 namespace tollgate::billing {
 namespace {
-
-constexpr int64_t kDayUs = 24 * kHourUs;
 
 class ArchiveTest : public LedgerDatabaseTest {
  protected:

@@ -22,7 +22,7 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kOutboxColumns =
     "shard, workspace, number, at_us, actor, address, action, subject, detail, request_id";
 constexpr int kCount = 10;
 // Entries in one transaction, which keeps other appends waiting.
@@ -61,7 +61,7 @@ SqlResult<int64_t> LastNumber(Connection& db, const std::string& workspace) {
 }
 
 SqlResult<void> WriteOutbox(Connection& db, std::span<const AuditNote> notes) {
-  static const std::string kHead = Insert(kColumns, "audit_outbox");
+  static const std::string kHead = Insert(kOutboxColumns, "audit_outbox");
   std::map<std::string_view, int64_t> last;
   std::vector<Param> cells;
   for (const AuditNote& note : notes) {
@@ -89,7 +89,7 @@ struct Waiting {
 // Oldest first, those of a workspace in their order: their times may fall, since a batch is dated
 // before it waits for the wallet.
 SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
-  static const std::string kSelect = Select(kColumns, "audit_outbox") +
+  static const std::string kSelect = Select(kOutboxColumns, "audit_outbox") +
                                      " shard = $1 ORDER BY workspace, number LIMIT $2 FOR UPDATE";
   std::vector<Waiting> waiting;
   auto read = db.Query(kSelect, {shard, kMoved}, [&](const Row& row) {

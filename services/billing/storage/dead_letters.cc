@@ -14,11 +14,12 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kDeadLetterColumns =
     "id, number, workspace, at_us, reason, operation, state, resolved_us, actor, note";
 
 std::string SelectWhere(std::string_view condition) {
-  return "SELECT " + std::string(kColumns) + " FROM dead_letter WHERE " + std::string(condition);
+  return "SELECT " + std::string(kDeadLetterColumns) + " FROM dead_letter WHERE " +
+         std::string(condition);
 }
 
 DeadLetter ReadDeadLetter(const Row& row) {
@@ -91,7 +92,7 @@ SqlResult<void> SaveDeadLetters(Connection& db, const State& state, const Applie
   for (const DeadLetter& letter : applied.dead_letters) {
     const std::string id = letter.id.ToBytes();
     auto done =
-        db.Execute("INSERT INTO dead_letter (shard, " + std::string(kColumns) +
+        db.Execute("INSERT INTO dead_letter (shard, " + std::string(kDeadLetterColumns) +
                        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
                    {LedgerShard(letter.workspace), Param::Blob(id), letter.number, letter.workspace,
                     letter.at_us, static_cast<int>(letter.reason), Param::Blob(letter.operation),

@@ -16,9 +16,9 @@ using sql::Row;
 using sql::SqlResult;
 
 using KeyColumn = sql::Connection::KeyColumn;
-constexpr KeyColumn kKey[] = {{"shard", Param::Kind::kInt},
-                              {"workspace", Param::Kind::kText},
-                              {"digest", Param::Kind::kBlob}};
+constexpr KeyColumn kDigestKey[] = {{"shard", Param::Kind::kInt},
+                                    {"workspace", Param::Kind::kText},
+                                    {"digest", Param::Kind::kBlob}};
 
 }  // namespace
 
@@ -45,8 +45,8 @@ SqlResult<void> LoadIdempotencyKeys(
   }
   std::vector<std::pair<int32_t, std::string>> holds;
   auto done = db.QueryKeys(
-      "SELECT workspace, digest, request, body_digest, created_us FROM idempotency WHERE", kKey,
-      keys, "", [&](const Row& row) {
+      "SELECT workspace, digest, request, body_digest, created_us FROM idempotency WHERE",
+      kDigestKey, keys, "", [&](const Row& row) {
         IdempotencyKey key;
         key.workspace = row.Text(0);
         key.digest = row.Text(1);

@@ -13,12 +13,13 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-constexpr std::string_view kColumns = "shard, workspace, lessee, month, granted, used, expires_us";
+constexpr std::string_view kLeaseColumns =
+    "shard, workspace, lessee, month, granted, used, expires_us";
 constexpr int kCount = 7;
-constexpr sql::Connection::KeyColumn kKey[] = {{"shard", Param::Kind::kInt},
-                                               {"workspace", Param::Kind::kText},
-                                               {"lessee", Param::Kind::kText},
-                                               {"month", Param::Kind::kInt}};
+constexpr sql::Connection::KeyColumn kLeaseKey[] = {{"shard", Param::Kind::kInt},
+                                                    {"workspace", Param::Kind::kText},
+                                                    {"lessee", Param::Kind::kText},
+                                                    {"month", Param::Kind::kInt}};
 
 Lease ReadLease(const Row& row) {
   return {row.Text(1), row.Text(2), static_cast<int32_t>(row.Int(3)),
@@ -42,12 +43,12 @@ std::vector<LeaseName> LeasesOf(std::span<const Operation> operations, int64_t n
 
 SqlResult<void> LoadLeases(sql::Connection& db, std::span<const LeaseName> names, State& state) {
   if (names.empty()) return {};
-  static const std::string kHead = Select(kColumns, "lease");
+  static const std::string kHead = Select(kLeaseColumns, "lease");
   std::vector<Param> keys;
   for (const LeaseName& name : names) {
     keys.insert(keys.end(), {LedgerShard(name.workspace), name.workspace, name.lessee, name.month});
   }
-  return db.QueryKeys(kHead, kKey, keys, "", [&state](const Row& row) {
+  return db.QueryKeys(kHead, kLeaseKey, keys, "", [&state](const Row& row) {
     Lease lease = ReadLease(row);
     std::string key = LeaseKey({lease.workspace, lease.lessee, lease.month});
     state.leases.emplace(std::move(key), std::move(lease));
@@ -56,7 +57,7 @@ SqlResult<void> LoadLeases(sql::Connection& db, std::span<const LeaseName> names
 
 SqlResult<void> SaveLeases(sql::Connection& db, const State& state, const Applied& applied) {
   if (applied.leases.empty()) return {};
-  static const std::string kHead = Insert(kColumns, "lease");
+  static const std::string kHead = Insert(kLeaseColumns, "lease");
   static const std::string kUpdate =
       Update("shard, workspace, lessee, month", "granted, used, expires_us");
   std::vector<Param> cells;
@@ -84,7 +85,7 @@ SqlResult<std::vector<Lease>> ReadLeases(sql::Database& database) {
   std::vector<Lease> leases;
   auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
     leases.clear();
-    return db.Query("SELECT " + std::string(kColumns) + " FROM lease", {},
+    return db.Query("SELECT " + std::string(kLeaseColumns) + " FROM lease", {},
                     [&](const Row& row) { leases.push_back(ReadLease(row)); });
   });
   if (!done.ok()) return Fail{std::move(done).error()};
@@ -94,7 +95,7 @@ SqlResult<std::vector<Lease>> ReadLeases(sql::Database& database) {
 SqlResult<std::vector<Lease>> ReadLeases(sql::Connection& db, const std::string& workspace) {
   std::vector<Lease> leases;
   auto done = db.Query(
-      "SELECT " + std::string(kColumns) + " FROM lease WHERE shard = $1 AND workspace = $2",
+      "SELECT " + std::string(kLeaseColumns) + " FROM lease WHERE shard = $1 AND workspace = $2",
       {LedgerShard(workspace), workspace},
       [&](const Row& row) { leases.push_back(ReadLease(row)); });
   if (!done.ok()) return Fail{std::move(done).error()};

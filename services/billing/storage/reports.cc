@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/time_units.h"
 #include "services/billing/domain/ledger.h"
 #include "services/billing/storage/schema.h"
 
@@ -44,8 +45,6 @@ void AddTo(UsageBucket& total, const UsageBucket& bucket) {
   total.usage.reasoning += bucket.usage.reasoning;
   total.charged_nano_usd += bucket.charged_nano_usd;
 }
-
-constexpr int64_t kDayUs = 86'400LL * 1'000'000;
 
 int64_t RoundUp(int64_t value, int64_t unit) {
   return value / unit * unit + (value % unit > 0 ? unit : 0);
@@ -136,12 +135,6 @@ class UsageSums {
   const std::string& key_id_;
   std::map<std::pair<int32_t, std::string>, UsageBucket> sums_;
 };
-
-template <typename T>
-SqlResult<T> ValueOrError(SqlResult<void> done, T value) {
-  if (!done.ok()) return Fail{std::move(done).error()};
-  return value;
-}
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace {
 using sql::SqlResult;
 
 // id: of the caller and the call.
-constexpr std::string_view kTable = R"sql(
+constexpr std::string_view kRequestIdTable = R"sql(
 CREATE TABLE request_id (
   id {text} PRIMARY KEY,
   content {blob} NOT NULL,
@@ -19,9 +19,9 @@ CREATE TABLE request_id (
 ){strict};
 CREATE INDEX request_id_at ON request_id (at_us);
 )sql";
-constexpr sql::Migration kMigrations[] = {{1, "request ids", kTable}};
+constexpr sql::Migration kMigrations[] = {{1, "request ids", kRequestIdTable}};
 
-constexpr int64_t kKeepUs = int64_t{7} * 24 * 3600 * 1'000'000;
+constexpr int64_t kKeepIdsUs = int64_t{7} * 24 * 3600 * 1'000'000;
 
 }  // namespace
 
@@ -34,7 +34,8 @@ SqlResult<void> MigrateRequestIds(sql::Database& database) {
 SqlResult<SeenRequest> SeeRequest(sql::Connection& transaction, const audit::Origin& by,
                                   std::string_view content, int64_t now_us) {
   if (by.request_id.empty()) return SeenRequest::kFresh;
-  auto pruned = transaction.Execute("DELETE FROM request_id WHERE at_us < $1", {now_us - kKeepUs});
+  auto pruned =
+      transaction.Execute("DELETE FROM request_id WHERE at_us < $1", {now_us - kKeepIdsUs});
   if (!pruned.ok()) return Fail{std::move(pruned).error()};
   const std::string id = by.actor + "\n" + by.request_id;
   const std::string digest = Sha256(content);

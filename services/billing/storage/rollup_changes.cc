@@ -12,7 +12,7 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-bool IsPosted(int64_t account) {
+bool IsPostedAccount(int64_t account) {
   return account == static_cast<int64_t>(Account::kPaid) ||
          account == static_cast<int64_t>(Account::kGranted);
 }
@@ -60,8 +60,8 @@ class ChangeReader {
           line.sequence = row.Int(0);
           line.kind = static_cast<EntryKind>(row.Int(1));
           line.request = row.Text(2);
-          line.posted =
-              (IsPosted(row.Int(4)) ? row.Int(5) : 0) - (IsPosted(row.Int(3)) ? row.Int(5) : 0);
+          line.posted = (IsPostedAccount(row.Int(4)) ? row.Int(5) : 0) -
+                        (IsPostedAccount(row.Int(3)) ? row.Int(5) : 0);
           line.at_us = row.Int(6);
           lines_.push_back(std::move(line));
         });

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/time_units.h"
 #include "services/billing/storage/rollup_changes.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/row_texts.h"
@@ -20,7 +21,6 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-constexpr int64_t kDayUs = 86'400LL * 1'000'000;
 constexpr int64_t kQuartersOfDay = kDayUs / kQuarterUs;
 // Longer than a request may be corrected.
 constexpr int64_t kKeepExpiredUs = 8 * kDayUs;

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "common/base/time_units.h"
 #include "services/billing/domain/testing/ledger_history.h"
 #include "services/billing/storage/archive.h"
 #include "services/billing/storage/key_spend.h"
@@ -23,8 +24,6 @@
 
 namespace tollgate::billing {
 namespace {
-
-constexpr int64_t kDayUs = 24 * kHourUs;
 
 int FromEnvironment(const char* name, int otherwise) {
   const char* text = std::getenv(name);

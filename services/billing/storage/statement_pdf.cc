@@ -90,7 +90,8 @@ class Paper {
   HPDF_REAL y_ = kTop;
 };
 
-void Usage(Paper& paper, const std::string& heading, const std::vector<StatementLine>& lines) {
+void UsageSection(Paper& paper, const std::string& heading,
+                  const std::vector<StatementLine>& lines) {
   paper.Heading(heading);
   int64_t sum = 0;
   for (const StatementLine& line : lines) {
@@ -119,8 +120,8 @@ std::string ToPdf(const Statement& statement) {
     paper.Row(line.name, "", line.amount_nano_usd);
   }
   paper.Row("Closing balance", "", statement.closing_nano_usd, true);
-  Usage(paper, "Usage by model", statement.by_model);
-  Usage(paper, "Usage by key", statement.by_key);
+  UsageSection(paper, "Usage by model", statement.by_model);
+  UsageSection(paper, "Usage by key", statement.by_key);
   return paper.Done();
 }
 

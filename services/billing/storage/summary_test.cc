@@ -1,13 +1,11 @@
 #include "services/billing/storage/summary.h"
 
+#include "common/base/time_units.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {
 namespace {
-
-constexpr int64_t kHourUs = 3600LL * 1'000'000;
-constexpr int64_t kDayUs = 24 * kHourUs;
 
 class SummaryTest : public LedgerDatabaseTest {
  protected:

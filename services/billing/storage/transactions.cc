@@ -18,12 +18,6 @@ constexpr std::string_view kChange =
     " - CASE WHEN debit IN (3, 4) THEN amount ELSE 0 END), 0) AS BIGINT)";
 static_assert(static_cast<int>(Account::kPaid) == 3 && static_cast<int>(Account::kGranted) == 4);
 
-template <typename T>
-SqlResult<T> ValueOrError(SqlResult<void> done, T value) {
-  if (!done.ok()) return Fail{std::move(done).error()};
-  return value;
-}
-
 // Entries of one workspace have no gaps and never go back in time, so that a time is found by
 // bisection of the primary key.
 class Entries {

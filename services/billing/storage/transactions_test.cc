@@ -1,6 +1,7 @@
 // The reads behind the admin services, on both databases.
 #include <gtest/gtest.h>
 
+#include "common/base/time_units.h"
 #include "services/billing/storage/receipts.h"
 #include "services/billing/storage/testing/ledger_database.h"
 #include "services/billing/storage/transactions.h"
@@ -11,7 +12,6 @@ namespace {
 
 using AdminReadsTest = LedgerDatabaseTest;
 
-constexpr int64_t kMinuteUs = 60 * kSecondUs;
 constexpr int64_t kQuarterUs = 15 * kMinuteUs;
 
 // Decision 64: a new wallet is stored once, without an entry, and the ledger verifies with it.

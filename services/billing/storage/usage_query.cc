@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/id.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/time_units.h"
 #include "services/billing/storage/rollup_changes.h"
 #include "services/billing/storage/schema.h"
 
@@ -18,8 +19,6 @@ namespace {
 using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
-
-constexpr int64_t kDayUs = 86'400LL * 1'000'000;
 
 constexpr std::string_view kRequestSums =
     "CAST(CASE WHEN prompt + completion > 0 THEN 1 ELSE 0 END AS BIGINT),"

@@ -8,7 +8,7 @@ using sql::Row;
 using sql::SqlResult;
 
 // cancel: 1 once an operator wants it to end. violations: one per line.
-constexpr std::string_view kTable = R"sql(
+constexpr std::string_view kVerificationTable = R"sql(
 CREATE TABLE ledger_verification (
   id {text} PRIMARY KEY,
   caller_request {text} NOT NULL UNIQUE,
@@ -34,7 +34,7 @@ constexpr std::string_view kSelect =
 
 // Runs report every second.
 constexpr int64_t kDeadAfterUs = 60'000'000;
-constexpr int64_t kKeepUs = int64_t{90} * 24 * 3600 * 1'000'000;
+constexpr int64_t kKeepVerificationsUs = int64_t{90} * 24 * 3600 * 1'000'000;
 
 std::string Lines(const std::vector<std::string>& texts) {
   std::string lines;
@@ -81,11 +81,6 @@ SqlResult<std::optional<Verification>> FindBy(Connection& db, std::string_view c
   return found;
 }
 
-SqlResult<void> WithoutCount(SqlResult<int64_t> result) {
-  if (!result.ok()) return Fail{std::move(result).error()};
-  return {};
-}
-
 SqlResult<Begun> Begin(Connection& db, const Verification& asked, const audit::Origin& by,
                        bool may_run, int64_t now_us) {
   Begun begun;
@@ -98,13 +93,14 @@ SqlResult<Begun> Begin(Connection& db, const Verification& asked, const audit::O
     return begun;
   }
   if (!may_run) return begun;
-  auto done = WithoutCount(
+  auto done = WithoutValue(
       db.Execute("UPDATE ledger_verification SET state = $1, ended_us = reported_us"
                  " WHERE state = 1 AND reported_us < $2",
                  {static_cast<int>(VerificationState::kBrokenOff), now_us - kDeadAfterUs}));
   if (!done.ok()) return Fail{done.error()};
-  done = WithoutCount(db.Execute(
-      "DELETE FROM ledger_verification WHERE state <> 1 AND created_us < $1", {now_us - kKeepUs}));
+  done = WithoutValue(
+      db.Execute("DELETE FROM ledger_verification WHERE state <> 1 AND created_us < $1",
+                 {now_us - kKeepVerificationsUs}));
   if (!done.ok()) return Fail{done.error()};
   // The index of running ones lets one in.
   auto added = db.Execute(
@@ -128,7 +124,7 @@ SqlResult<Begun> Begin(Connection& db, const Verification& asked, const audit::O
 }  // namespace
 
 std::span<const sql::Migration> VerificationMigrations() {
-  static const sql::Migration migrations[] = {{1, "verifications", kTable}};
+  static const sql::Migration migrations[] = {{1, "verifications", kVerificationTable}};
   return migrations;
 }
 
@@ -165,7 +161,7 @@ SqlResult<bool> ReportVerification(sql::Database& database, const Id& id,
 SqlResult<void> EndVerification(sql::Database& database, const Id& id, VerificationState state,
                                 const VerifyReport& report, int64_t now_us) {
   return database.Transact(sql::TxMode::kWrite, [&](Connection& db) {
-    return WithoutCount(db.Execute(
+    return WithoutValue(db.Execute(
         "UPDATE ledger_verification SET state = CASE WHEN $1 = 5 AND cancel = 1 THEN 4 ELSE $1 END,"
         " reported_us = $2, ended_us = $2, workspaces = $3, entries = $4, holds = $5,"
         " usage_records = $6, violations = $7 WHERE id = $8 AND state IN (1, 5)",
@@ -178,7 +174,7 @@ SqlResult<void> CancelVerification(sql::Database& database, const Id& id, const 
                                    int64_t now_us) {
   return database.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     auto ended =
-        WithoutCount(db.Execute("UPDATE ledger_verification SET state = 4, ended_us = reported_us"
+        WithoutValue(db.Execute("UPDATE ledger_verification SET state = 4, ended_us = reported_us"
                                 " WHERE id = $1 AND state = 1 AND reported_us < $2",
                                 {id.ToHex(), now_us - kDeadAfterUs}));
     if (!ended.ok()) return ended;

@@ -23,9 +23,9 @@ using sql::SqlResult;
 
 constexpr auto kSaveEvery = std::chrono::seconds(5);
 
-class Verification {
+class LedgerVerifier {
  public:
-  Verification(Connection& db, const VerifyOptions& options) : db_(db), options_(options) {
+  LedgerVerifier(Connection& db, const VerifyOptions& options) : db_(db), options_(options) {
     progress_.only = options.workspace;
   }
 
@@ -197,7 +197,7 @@ class Verification {
 }  // namespace
 
 SqlResult<VerifyReport> VerifyLedger(Connection& connection, const VerifyOptions& options) {
-  return Verification(connection, options).Run();
+  return LedgerVerifier(connection, options).Run();
 }
 
 SqlResult<VerifyReport> VerifyLedger(sql::Database& database, const std::string& workspace) {

@@ -13,7 +13,7 @@ namespace {
 using sql::Row;
 using sql::SqlResult;
 
-constexpr size_t kBatch = 400;
+constexpr size_t kCheckpointBatch = 400;
 
 void Report(VerifyReport& report, const std::string& what) {
   if (report.violations.size() < kMaxViolations) report.violations.push_back(what);
@@ -82,8 +82,9 @@ SqlResult<void> Anchors::CompareOne(sql::Connection& db, const std::string& work
                     std::to_string(heads.back().sequence) + " entries of it");
     return {};
   }
-  for (size_t at = 0; at < heads.size(); at += kBatch) {
-    const std::span<const Head> batch(heads.data() + at, std::min(kBatch, heads.size() - at));
+  for (size_t at = 0; at < heads.size(); at += kCheckpointBatch) {
+    const std::span<const Head> batch(heads.data() + at,
+                                      std::min(kCheckpointBatch, heads.size() - at));
     std::map<int64_t, std::string> hashes;
     std::vector<sql::Param> keys;
     for (const Head& head : batch) {

@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/time_units.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verify_wallet.h"
 
@@ -21,15 +22,14 @@ using sql::SqlResult;
 
 constexpr int kPage = 5000;
 constexpr size_t kCompare = 400;
-constexpr int64_t kDayUs = 86'400LL * 1'000'000;
 // More entries than these behind the cut: the roll-ups are being made.
 constexpr int64_t kMostFresh = 1'000'000;
-constexpr size_t kFigures = 9;
+constexpr size_t kFigureCount = 9;
 constexpr const char* kFigureNames[] = {"requests",  "free requests", "prompt",
                                         "cached",    "cache writes",  "completion",
                                         "reasoning", "charged",       "overrun"};
 
-using Figures = std::array<int64_t, kFigures>;
+using Figures = std::array<int64_t, kFigureCount>;
 using Period = std::pair<int64_t, std::string>;  // period and model, or key
 
 class RollUpCheck {
@@ -158,7 +158,7 @@ class RollUpCheck {
                             row.Int(12),       row.Int(13),       row.Int(14),
                             row.Int(15),       row.Int(16),       row.Int(17)};
       for (Figures* fresh : {&fresh_quarters_[quarter], &fresh_days_[day]}) {
-        for (size_t i = 0; i < kFigures; ++i) (*fresh)[i] += sums[i];
+        for (size_t i = 0; i < kFigureCount; ++i) (*fresh)[i] += sums[i];
       }
       return;
     }
@@ -232,7 +232,7 @@ class RollUpCheck {
     std::map<Period, Figures> sums;
     if (auto read = SumKeys(by_key, days, sums); !read.ok()) return read;
     for (const auto& [period, fresh] : days ? fresh_days_ : fresh_quarters_) {
-      for (size_t i = 0; i < kFigures; ++i) sums[period][i] -= fresh[i];
+      for (size_t i = 0; i < kFigureCount; ++i) sums[period][i] -= fresh[i];
     }
     const auto& unknown = days ? unknown_days_ : unknown_quarters_;
     const auto compare = [&](const Period& period, const Figures& stored) {
@@ -240,7 +240,7 @@ class RollUpCheck {
       const Figures expected = at == sums.end() ? Figures() : at->second;
       if (at != sums.end()) sums.erase(at);
       if (unknown.contains(period)) return;
-      for (size_t i = 0; i < kFigures; ++i) {
+      for (size_t i = 0; i < kFigureCount; ++i) {
         if (stored[i] == expected[i]) continue;
         findings_.Report(table + " of model " + period.second + ", period " +
                          std::to_string(period.first) + ": " + kFigureNames[i] + " is " +
@@ -254,7 +254,7 @@ class RollUpCheck {
             table + " WHERE shard = $1 AND workspace = $2",
         {shard_, state_.workspace}, [&](const Row& row) {
           Figures stored;
-          for (size_t i = 0; i < kFigures; ++i) stored[i] = row.Int(static_cast<int>(2 + i));
+          for (size_t i = 0; i < kFigureCount; ++i) stored[i] = row.Int(static_cast<int>(2 + i));
           compare({row.Int(0), row.Text(1)}, stored);
         });
     if (!read.ok()) return read;
@@ -284,7 +284,7 @@ class RollUpCheck {
                               model = row.Text(1);
                               period = row.Int(2);
                               Figures& sum = sums[{period, model}];
-                              for (size_t i = 0; i < kFigures; ++i) {
+                              for (size_t i = 0; i < kFigureCount; ++i) {
                                 sum[i] += row.Int(static_cast<int>(3 + i));
                               }
                               if (!days) return;

@@ -11,7 +11,7 @@ namespace {
 using sql::Row;
 using sql::SqlResult;
 
-constexpr size_t kBatch = 400;
+constexpr size_t kRowBatch = 400;
 // A hold should be closed 15 s after its expiry (docs/design/ledger.md, I9). After a start or an
 // outage of the ledger nothing expires for one time to live.
 constexpr int64_t kOverdueUs = 15'000'000;
@@ -54,12 +54,12 @@ RowCheck::RowCheck(sql::Connection& db, WorkspaceState& state, Findings& finding
 
 SqlResult<void> RowCheck::AddHold(const std::string& id, const HoldSums& sums) {
   holds_[id] = sums;
-  return holds_.size() < kBatch ? SqlResult<void>() : FlushHolds();
+  return holds_.size() < kRowBatch ? SqlResult<void>() : FlushHolds();
 }
 
 SqlResult<void> RowCheck::AddCommand(const std::string& id, const CommandSums& sums) {
   commands_[id] = sums;
-  return commands_.size() < kBatch ? SqlResult<void>() : FlushCommands();
+  return commands_.size() < kRowBatch ? SqlResult<void>() : FlushCommands();
 }
 
 SqlResult<void> RowCheck::Flush() {

@@ -3,7 +3,9 @@
 namespace tollgate::billing {
 namespace {
 
-bool IsPosted(Account account) { return account == Account::kPaid || account == Account::kGranted; }
+bool IsPostedAccount(Account account) {
+  return account == Account::kPaid || account == Account::kGranted;
+}
 
 }  // namespace
 
@@ -42,21 +44,21 @@ bool MayMove(EntryKind kind, Account debit, Account credit) {
     case EntryKind::kLeaseReturn:
       return is(Account::kHeld, Account::kFree);
     case EntryKind::kCharge:
-      return IsPosted(debit) && credit == Account::kRevenue;
+      return IsPostedAccount(debit) && credit == Account::kRevenue;
     case EntryKind::kOverrun:
       return is(Account::kOverrun, Account::kRevenue) || is(Account::kRevenue, Account::kOverrun);
     case EntryKind::kLateCorrection:
       return is(Account::kControl, Account::kControl) ||
-             (IsPosted(debit) && credit == Account::kRevenue) ||
-             (debit == Account::kRevenue && IsPosted(credit));
+             (IsPostedAccount(debit) && credit == Account::kRevenue) ||
+             (debit == Account::kRevenue && IsPostedAccount(credit));
     case EntryKind::kRefund:
       return is(Account::kPaid, Account::kFunding);
     case EntryKind::kRefundFailed:
       return is(Account::kFunding, Account::kPaid);
     case EntryKind::kCreditAdjustment:
-      return debit == Account::kAdjustment && IsPosted(credit);
+      return debit == Account::kAdjustment && IsPostedAccount(credit);
     case EntryKind::kDebitAdjustment:
-      return IsPosted(debit) && credit == Account::kAdjustment;
+      return IsPostedAccount(debit) && credit == Account::kAdjustment;
     case EntryKind::kChargeback:
       return is(Account::kPaid, Account::kChargeback) ||
              is(Account::kReceivable, Account::kChargeback);

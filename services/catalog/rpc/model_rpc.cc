@@ -14,7 +14,7 @@ namespace pb = tollgate::admin::v1;
 using admin::AdminResult;
 using admin::Caller;
 
-constexpr std::string_view kPrefix = "models/";
+constexpr std::string_view kModelsPrefix = "models/";
 constexpr std::string_view kCapability = "CAPABILITY_";
 
 bool MaySee(const Caller& caller, const v1::Model& model) {
@@ -31,7 +31,7 @@ std::string Lower(std::string text) {
 
 pb::Model ToAdmin(const v1::Model& model) {
   pb::Model to;
-  to.set_name(std::string(kPrefix) + model.id());
+  to.set_name(std::string(kModelsPrefix) + model.id());
   to.set_display_name(model.display_name());
   to.set_description(model.description());
   to.set_context_window(model.context_window());
@@ -54,8 +54,9 @@ pb::Model ToAdmin(const v1::Model& model) {
 
 AdminResult<pb::Model> Get(const Caller& caller, const v1::Snapshot& snapshot,
                            const std::string& name) {
-  const std::string_view id = std::string_view(name).substr(std::min(name.size(), kPrefix.size()));
-  if (!name.starts_with(kPrefix) || id.empty()) {
+  const std::string_view id =
+      std::string_view(name).substr(std::min(name.size(), kModelsPrefix.size()));
+  if (!name.starts_with(kModelsPrefix) || id.empty()) {
     return admin::InvalidField("name", "a model's name is models/namespace/model");
   }
   for (const v1::Model& model : snapshot.models()) {

@@ -15,7 +15,7 @@ using admin::Caller;
 
 constexpr size_t kMaxProblems = 100;
 constexpr size_t kMaxProblemBytes = 500;
-constexpr std::string_view kPrefix = "models/";
+constexpr std::string_view kStatusPrefix = "models/";
 
 bool HasLimit(const v1::Capacity& capacity) {
   return capacity.requests_per_minute() > 0 || capacity.tokens_per_minute() > 0 ||
@@ -23,7 +23,7 @@ bool HasLimit(const v1::Capacity& capacity) {
 }
 
 void Fill(const v1::Model& model, pb::ModelCapacity& into) {
-  into.set_name(std::string(kPrefix) + model.id());
+  into.set_name(std::string(kStatusPrefix) + model.id());
   pb::LimitValues& limits = *into.mutable_limits();
   limits.set_requests_per_minute(model.capacity().requests_per_minute());
   limits.set_tokens_per_minute(model.capacity().tokens_per_minute());

@@ -13,7 +13,7 @@ namespace tollgate::cli {
 namespace {
 
 // What the programs open without sql.connections, billing's archive included.
-constexpr int kDefaultConnections = 4;
+constexpr int kDefaultPoolSize = 4;
 constexpr int kBesidePool = 2;
 // What is tested; PostgreSQL 14 lacks nothing that is known, but nobody has run it.
 constexpr int64_t kTestedPostgres = 150'000;
@@ -22,7 +22,7 @@ struct Base {
   std::string subject;  // file and field
   std::string url;
   std::string service;
-  int connections = kDefaultConnections;
+  int connections = kDefaultPoolSize;
   // Replicas that targets name.
   int replicas = 1;
 };
@@ -286,7 +286,7 @@ void AddDatabaseChecks(const Inventory& inventory, const DoctorOptions&, Checks&
     Base base{.subject = service.path + " " + name + ".sql",
               .url = sql.url(),
               .service = name,
-              .connections = sql.connections() > 0 ? sql.connections() : kDefaultConnections,
+              .connections = sql.connections() > 0 ? sql.connections() : kDefaultPoolSize,
               .replicas = ReplicasOf(inventory, name)};
     const std::string subject = base.subject;
     checks.push_back({"database", subject, [base = std::move(base)] { return LookAt(base); }});

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kDefaultConnections = 20'000;
+constexpr int64_t kDefaultEdgeConnections = 20'000;
 // The queue that the gateway asks the kernel for (listen).
 constexpr int64_t kBacklog = 4096;
 // Alerts DiskFills and DiskFull.
@@ -48,7 +48,7 @@ int64_t LimitOfProcess(const ServiceConfig& service, int timeout_ms) {
 int64_t DescriptorsFor(const ServiceConfig& service) {
   const auto& gateway = service.config.gateway();
   const int64_t connections =
-      gateway.max_connections() > 0 ? gateway.max_connections() : kDefaultConnections;
+      gateway.max_connections() > 0 ? gateway.max_connections() : kDefaultEdgeConnections;
   int64_t needed = std::max(connections * 8 / 7 + 1, connections + 256);
   if (service.service == "allinone") needed *= 2;
   return needed;

@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kMaxSkewUs = 1'000'000;
 constexpr int64_t kFineSkewUs = 250'000;
 
-std::string TryToConnect(const addrinfo& to, int timeout_ms) {
+std::string TryAddress(const addrinfo& to, int timeout_ms) {
   const int socket = ::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return std::strerror(errno);
   std::string error;
@@ -70,7 +70,7 @@ std::string TryToConnect(const std::string& address, int timeout_ms) {
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
   std::string error = "the name has no addresses";
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    error = TryToConnect(*one, timeout_ms);
+    error = TryAddress(*one, timeout_ms);
     if (error.empty()) return "";
   }
   return error;

@@ -1,4 +1,5 @@
 #include "services/dashboard/front/summary.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,6 @@ namespace {
 namespace pb = admin::v1;
 
 constexpr int64_t kUsd = 1'000'000'000;
-constexpr int64_t kHourUs = 3600LL * 1'000'000;
 constexpr int64_t kMidnight = 1'767'225'600LL * 1'000'000;  // 2026-01-01 UTC
 
 TEST(Summary, TheDayBeginsAtMidnightOfTheZone) {

@@ -7,7 +7,7 @@ namespace {
 constexpr std::string_view kBearer = "Bearer ";
 // What access tokens of people, and secrets of support sessions, begin with.
 constexpr std::string_view kTokenPrefix = "tgp_", kSupportPrefix = "tgs_";
-constexpr size_t kMaxSecret = 200;
+constexpr size_t kMaxSecretBytes = 200;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Task<Result<std::optional<Credential>>> SessionSource::Resolve(const http::HttpR
     resolve.set_cookie(cookies_.Session(request));
   }
   const std::string& secret = resolve.token().empty() ? resolve.cookie() : resolve.token();
-  if (secret.empty() || secret.size() > kMaxSecret) co_return std::optional<Credential>();
+  if (secret.empty() || secret.size() > kMaxSecretBytes) co_return std::optional<Credential>();
   resolve.mutable_client()->set_address(request.peer_address);
   auto answer = co_await client_.Resolve(loop, std::move(resolve));
   if (!answer.status.ok()) {

@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/time_units.h"
 #include "services/ratelimit/domain/decision.h"
 
 namespace tollgate::ratelimit {
 
-// Of the limiter's clock, whose zero may be anywhere.
-inline constexpr int64_t kMinuteUs = 60'000'000;
 // How many minutes are told: the one that runs and those before it.
 inline constexpr int64_t kMinutesOfUse = 60;
 // More tokens of one request than any limit are counted as this many, so that sums stay exact in

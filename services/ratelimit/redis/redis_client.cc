@@ -24,8 +24,6 @@ constexpr int kMaxRedirections = 2;
 // So many look-ups without a live master, and the next sentinel or node is asked.
 constexpr int kFruitless = 10;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 bool IsError(const BasicResult<Reply, std::string>& reply) {
   return reply.ok() && (*reply)->type == REDIS_REPLY_ERROR;
 }
@@ -104,7 +102,7 @@ void RedisClient::Eval(const RedisScript& script, const std::string& tag,
                                           .key = "tollgate:{" + tag + "}",
                                           .slot = SlotOf(tag),
                                           .arguments = std::move(arguments),
-                                          .deadline_us = NowUs() + options_.timeout_us,
+                                          .deadline_us = MonotonicNowUs() + options_.timeout_us,
                                           .done = std::move(done)});
   {
     std::lock_guard lock(mutex_);
@@ -196,8 +194,8 @@ RedisClient::ConnectionPtr RedisClient::Node(const Endpoint& endpoint) {
   ConnectionPtr& node = nodes_[name];
   if (node && !node->closed()) return node;
   int64_t& opened_us = opened_us_[name];
-  if (opened_us != 0 && NowUs() - opened_us < kReconnectUs) return nullptr;
-  opened_us = NowUs();
+  if (opened_us != 0 && MonotonicNowUs() - opened_us < kReconnectUs) return nullptr;
+  opened_us = MonotonicNowUs();
   node = std::make_shared<RedisConnection>(
       context_,
       RedisConnection::Options{.endpoint = endpoint,
@@ -216,7 +214,7 @@ RedisClient::ConnectionPtr RedisClient::Node(const Endpoint& endpoint) {
 
 void RedisClient::Tick() {
   if (stopped_) return;
-  const int64_t now_us = NowUs();
+  const int64_t now_us = MonotonicNowUs();
   const auto nodes = nodes_;
   for (const auto& [name, node] : nodes) {
     if (node) node->Tick(now_us);
@@ -264,7 +262,8 @@ void RedisClient::Discover() {
   asked_ = true;
   guide_->Send(sentinel ? Command{"SENTINEL", "get-master-addr-by-name", options_.url.master_name}
                         : Command{"CLUSTER", "SLOTS"},
-               NowUs() + kGuideTimeoutUs, [this, sentinel](BasicResult<Reply, std::string> reply) {
+               MonotonicNowUs() + kGuideTimeoutUs,
+               [this, sentinel](BasicResult<Reply, std::string> reply) {
                  asked_ = false;
                  if (stopped_) return;
                  if (!reply || (*reply)->type != REDIS_REPLY_ARRAY) {

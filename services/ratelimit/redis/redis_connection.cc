@@ -12,8 +12,6 @@ constexpr size_t kReadBytes = size_t{64} << 10;
 // Beyond it Redis takes nothing any more, and further commands are refused.
 constexpr size_t kMaxQueuedBytes = size_t{16} << 20;
 
-int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
 // The command in Redis's protocol.
 void AppendWire(const Command& command, std::string& out) {
   out.append("*").append(std::to_string(command.size())).append("\r\n");
@@ -36,7 +34,7 @@ RedisConnection::RedisConnection(boost::asio::io_context& context, Options optio
 RedisConnection::~RedisConnection() = default;
 
 void RedisConnection::Open() {
-  open_until_us_ = NowUs() + options_.open_us;
+  open_until_us_ = MonotonicNowUs() + options_.open_us;
   stream_ = MakeRedisStream(context_, options_.tls);
   stream_->Connect(options_.endpoint, [self = shared_from_this()](const auto& failed, size_t) {
     if (self->closed()) return;

@@ -7,12 +7,10 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "services/billing/domain/ledger.h"
 
 namespace tollgate::billing {
-
-inline constexpr int64_t kSecondUs = 1'000'000;
-inline constexpr int64_t kHourUs = 3600 * kSecondUs;
 
 inline Id TestId(int n, int64_t created_us) {
   return Id::Make(created_us / 1000, 0, static_cast<uint64_t>(n));
