@@ -221,7 +221,7 @@ TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
     for (int i = 0; i < kMaxVoids + 100; ++i) client->Void(bv::VoidItem());
     EXPECT_EQ(dropped.Value() - before, 100);
     billing_.failures = 0;
-    // There is room again, as soon as the client has heard of some.
+    // There is room again, as soon as the client has replies.
     for (double refused = 0; refused < dropped.Value(); co_await loop.Sleep(5)) {
       refused = dropped.Value();
       client->Void(bv::VoidItem());
