@@ -50,10 +50,11 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     kAtOnce,     // for one that answers within the call
   };
 
-  Batcher(Loop& loop, Send send)
-      : loop_(loop), send_(std::move(send)), max_in_flight_(kMaxInFlight) {}
+  Batcher(Loop& loop, Send send, const Clock& clock = SystemClock::Get())
+      : loop_(loop), clock_(clock), send_(std::move(send)), max_in_flight_(kMaxInFlight) {}
   Batcher(Loop& loop, SendDirect send, When when)
       : loop_(loop),
+        clock_(SystemClock::Get()),
         send_direct_(std::move(send)),
         when_(when),
         max_in_flight_(kMaxInFlightDirect) {}
@@ -95,7 +96,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     int64_t since_us = 0;
   };
 
-  static int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
+  int64_t NowUs() const { return clock_.MonotonicUs(); }
   static void Finish(Pending& call, Result<Reply> reply, void (Waiter::*resume)(bool)) {
     if (call.reply) return;  // timed out
     call.reply.emplace(std::move(reply));
@@ -193,7 +194,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   static Task<void> Run(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch) {
     int64_t deadline_us = 0;
     for (auto& call : batch->calls) deadline_us = std::max(deadline_us, call->deadline_us);
-    const int64_t left_ms = std::max<int64_t>((deadline_us - NowUs()) / 1000, 1);
+    const int64_t left_ms = std::max<int64_t>((deadline_us - self->NowUs()) / 1000, 1);
     Result<std::vector<Reply>> replies = co_await self->send_(TakeItems(*batch), left_ms);
     self->Complete(batch, std::move(replies), &Waiter::Resume);
     self->Flush();
@@ -216,6 +217,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   }
 
   Loop& loop_;
+  const Clock& clock_;
   const Send send_;
   const SendDirect send_direct_;
   const When when_ = When::kEndOfTurn;

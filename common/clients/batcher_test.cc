@@ -31,9 +31,11 @@ Task<Result<std::vector<int>>> Answer(Gate& gate, std::vector<int> items) {
   co_return items;
 }
 
-std::shared_ptr<IntBatcher> MakeBatcher(Loop& loop, Gate& gate) {
+// Time passes for it only when the test says so.
+std::shared_ptr<IntBatcher> MakeBatcher(Loop& loop, Gate& gate, const ManualClock& clock) {
   return std::make_shared<IntBatcher>(
-      loop, [&gate](std::vector<int> items, int64_t) { return Answer(gate, std::move(items)); });
+      loop, [&gate](std::vector<int> items, int64_t) { return Answer(gate, std::move(items)); },
+      clock);
 }
 
 Task<void> CallOne(std::shared_ptr<IntBatcher> batcher, int item, int& succeeded, int& failed) {
@@ -48,7 +50,8 @@ Task<void> CallOne(std::shared_ptr<IntBatcher> batcher, int item, int& succeeded
 TEST(Batcher, WaitingCallsShareABatchAndGetTheirOwnReplies) {
   RunTask([](Loop& loop) -> Task<int> {
     Gate gate(loop);
-    auto batcher = MakeBatcher(loop, gate);
+    ManualClock clock;
+    auto batcher = MakeBatcher(loop, gate, clock);
     int succeeded = 0;
     int failed = 0;
     // One call per turn: each is sent at once, up to the maximum of batches in flight.
@@ -72,7 +75,8 @@ TEST(Batcher, CallsOfOneTurnShareABatch) {
   RunTask([](Loop& loop) -> Task<int> {
     Gate gate(loop);
     gate.opened.Set();
-    auto batcher = MakeBatcher(loop, gate);
+    ManualClock clock;
+    auto batcher = MakeBatcher(loop, gate, clock);
     int succeeded = 0;
     int failed = 0;
     for (int i = 0; i < 10; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
@@ -87,7 +91,8 @@ TEST(Batcher, AFailedBatchFailsEachOfItsCalls) {
     Gate gate(loop);
     gate.opened.Set();
     gate.failure = Error{.id = ErrorId::kServiceUnavailable};
-    auto batcher = MakeBatcher(loop, gate);
+    ManualClock clock;
+    auto batcher = MakeBatcher(loop, gate, clock);
     int succeeded = 0;
     int failed = 0;
     for (int i = 0; i < 3; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
@@ -115,21 +120,29 @@ Task<void> CallFor(std::shared_ptr<IntBatcher> batcher, int item, int64_t timeou
 TEST(Batcher, ACallWaitsNoLongerThanItsTimeoutForADeadService) {
   RunTask([](Loop& loop) -> Task<int> {
     Gate gate(loop);
-    auto batcher = MakeBatcher(loop, gate);
+    ManualClock clock;
+    auto batcher = MakeBatcher(loop, gate, clock);
     std::vector<int> failed;
-    const int64_t began_us = SystemClock::Get().MonotonicUs();
     // Two batches in flight, and one that waits and is over before these are stuck.
     for (int i = 0; i < 2; ++i) {
       loop.Spawn(CallFor(batcher, i, 90, failed));
       co_await loop.Sleep(0);
     }
     for (int i = 2; i < 300; ++i) loop.Spawn(CallFor(batcher, i, i < 100 ? 40 : 80, failed));
-    while (failed.size() < 300 && SystemClock::Get().MonotonicUs() - began_us < 10'000'000) {
-      co_await loop.Sleep(10);
-    }
-    EXPECT_EQ(failed.size(), 300u);
-    EXPECT_GE(SystemClock::Get().MonotonicUs() - began_us, 80'000);
+    const auto failed_are = [&](size_t count) -> Task<void> {
+      while (failed.size() < count) co_await loop.Sleep(1);
+      co_await loop.Sleep(2 * IntBatcher::kSweepMs);
+      EXPECT_EQ(failed.size(), count);
+    };
+    clock.Advance(39'999);
+    co_await failed_are(0);
+    clock.Advance(1);
+    co_await failed_are(98);
     EXPECT_EQ(failed.front(), 2) << "the shorter timeouts end first";
+    clock.Advance(40'000);
+    co_await failed_are(298);
+    clock.Advance(10'000);
+    co_await failed_are(300);
     // What timed out is not sent later.
     gate.opened.Set();
     int succeeded = 0;
@@ -144,12 +157,14 @@ TEST(Batcher, ACallWaitsNoLongerThanItsTimeoutForADeadService) {
 TEST(Batcher, TheShortTimeOfOneCallDoesNotEndItsBatch) {
   RunTask([](Loop& loop) -> Task<int> {
     Gate gate(loop);
-    auto batcher = MakeBatcher(loop, gate);
+    ManualClock clock;
+    auto batcher = MakeBatcher(loop, gate, clock);
     std::vector<int> failed;
     int succeeded = 0;
     int lost = 0;
     loop.Spawn(CallFor(batcher, 1, 50, failed));
     loop.Spawn(CallOne(batcher, 2, succeeded, lost));
+    clock.Advance(50'000);
     while (failed.empty()) co_await loop.Sleep(5);
     EXPECT_EQ(gate.batches, (std::vector<size_t>{2}));
     gate.opened.Set();
@@ -162,20 +177,24 @@ TEST(Batcher, TheShortTimeOfOneCallDoesNotEndItsBatch) {
 TEST(Batcher, BatchesThatAreStuckKeepNoOthersWaiting) {
   RunTask([](Loop& loop) -> Task<int> {
     Gate gate(loop);
+    ManualClock clock;
     auto batcher = std::make_shared<IntBatcher>(
-        loop, [&gate](std::vector<int> items, int64_t) -> Task<Result<std::vector<int>>> {
+        loop,
+        [&gate](std::vector<int> items, int64_t) -> Task<Result<std::vector<int>>> {
           if (items.front() >= 100) return Answer(gate, std::move(items));  // stands still
           return [](std::vector<int> items) -> Task<Result<std::vector<int>>> {
             for (int& item : items) item *= 2;
             co_return items;
           }(std::move(items));
-        });
+        },
+        clock);
     int succeeded = 0;
     int failed = 0;
     for (int i = 0; i < IntBatcher::kMaxInFlight; ++i) {
       loop.Spawn(CallOne(batcher, 100 + i, succeeded, failed));
       co_await loop.Sleep(0);
     }
+    clock.Advance(IntBatcher::kStuckUs);
     const auto reply = co_await batcher->Call(1, 30'000);
     EXPECT_TRUE(reply.ok());
     EXPECT_EQ(succeeded + failed, 0);
@@ -188,7 +207,8 @@ TEST(Batcher, BatchesThatAreStuckKeepNoOthersWaiting) {
 TEST(Batcher, CallsAboveTheBoundAreRefusedAtOnce) {
   RunTask([](Loop& loop) -> Task<int> {
     Gate gate(loop);
-    auto batcher = MakeBatcher(loop, gate);
+    ManualClock clock;
+    auto batcher = MakeBatcher(loop, gate, clock);
     int succeeded = 0;
     int failed = 0;
     const int all = static_cast<int>(IntBatcher::kMaxWaiting) + 10;

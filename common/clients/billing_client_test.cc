@@ -128,7 +128,7 @@ class BillingClientTest : public ::testing::Test {
       auto client = factory_->Billing(loop);
       bv::AuthorizeItem item;
       item.set_prompt_tokens_bound(42);
-      co_return co_await client->Authorize(item, 2'000);
+      co_return co_await client->Authorize(item, 60'000);
     });
   }
 
@@ -138,7 +138,7 @@ class BillingClientTest : public ::testing::Test {
       bv::TakeLeaseRequest request;
       request.set_workspace_id("ws");
       request.set_wanted_nano_usd(42);
-      co_return co_await client->TakeLease(request, 2'000);
+      co_return co_await client->TakeLease(request, 60'000);
     });
   }
 
@@ -184,7 +184,7 @@ TEST_F(BillingClientTest, WithinTheProcessALeaseIsTakenDirectly) {
     auto client = MakeMeteringClient(loop, nullptr, &direct_);
     bv::TakeLeaseRequest request;
     request.set_wanted_nano_usd(42);
-    co_return co_await client->TakeLease(request, 2'000);
+    co_return co_await client->TakeLease(request, 60'000);
   });
   ASSERT_TRUE(taken.ok());
   EXPECT_EQ(taken->granted_nano_usd(), 43);
@@ -207,7 +207,8 @@ TEST_F(BillingClientTest, AVoidIsRetriedInTheBackgroundAfterItsClientIsDestroyed
     while (billing_.voided < 5) co_await loop.Sleep(5);
     co_return 0;
   });
-  EXPECT_EQ(billing_.voided, 5);
+  // An answer that comes after an attempt's time has one repeated.
+  EXPECT_GE(billing_.voided, 5);
 }
 
 TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
@@ -220,9 +221,11 @@ TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
     for (int i = 0; i < kMaxVoids + 100; ++i) client->Void(bv::VoidItem());
     EXPECT_EQ(dropped.Value() - before, 100);
     billing_.failures = 0;
-    while (billing_.voided < kMaxVoids) co_await loop.Sleep(5);
-    client->Void(bv::VoidItem());
-    EXPECT_EQ(dropped.Value() - before, 100) << "there is room again";
+    // There is room again, as soon as the client has replies.
+    for (double refused = 0; refused < dropped.Value(); co_await loop.Sleep(5)) {
+      refused = dropped.Value();
+      client->Void(bv::VoidItem());
+    }
     while (billing_.voided < kMaxVoids + 1) co_await loop.Sleep(5);
     co_return 0;
   });
@@ -252,7 +255,7 @@ class BillingReplicasTest : public ::testing::Test {
   static Task<void> One(BillingClient& client, int number, int& granted, int& ended) {
     bv::AuthorizeItem item;
     item.set_workspace_id("w" + std::to_string(number % 40));
-    const auto result = co_await client.Authorize(item, 5'000);
+    const auto result = co_await client.Authorize(item, 60'000);
     granted += result.ok() && result->granted() ? 1 : 0;
     ++ended;
   }

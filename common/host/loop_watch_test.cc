@@ -7,10 +7,10 @@
 namespace tollgate::host {
 namespace {
 
-// Waits for the condition, for 10 s at most.
+// Waits for the condition, for a minute at most.
 template <typename Condition>
 bool Becomes(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::yield();

@@ -156,22 +156,23 @@ TEST(Client, ReusesConnections) {
 
 TEST(Client, ReturnsBytesAsTheyArrive) {
   TestServer server;
-  int pieces = RunTask([&](Loop& loop) -> Task<int> {
+  RunTask([&](Loop& loop) -> Task<int> {
     Client client(loop);
     ClientCall call(client);
-    auto head = co_await call.Send(To(server.port(), "/stream"));
+    auto head = co_await call.Send(To(server.port(), "/gate-streaming"));
     EXPECT_TRUE(head.ok());
     EXPECT_EQ(head->header("content-type"), "text/event-stream");
-    int count = 0;
-    while (true) {
-      auto bytes = co_await call.ReadSome();
-      EXPECT_TRUE(bytes.ok());
-      if (!bytes.ok() || bytes->empty()) break;
-      ++count;
-    }
-    co_return count;
+    auto first = co_await call.ReadSome();
+    EXPECT_TRUE(first.ok());
+    EXPECT_EQ(*first, "data: 1\n\n") << "before the server sends more";
+    server.OpenGate();
+    auto second = co_await call.ReadSome();
+    EXPECT_TRUE(second.ok());
+    EXPECT_EQ(*second, "data: 2\n\n");
+    auto end = co_await call.ReadSome();
+    EXPECT_TRUE(end.ok() && end->empty());
+    co_return 0;
   });
-  EXPECT_EQ(pieces, 2);
 }
 
 TEST(Client, RetriesOnceWhenAReusedConnectionIsLostBeforeTheResponse) {
@@ -371,14 +372,20 @@ TEST(Client, AbortEndsAWaitAndResetsTheConnection) {
   TestServer server;
   for (const char* path : {"/wait", "/wait-streaming"}) {
     int before = server.disconnects();
+    int handled = server.handled();
     bool streaming = std::string(path) == "/wait-streaming";
+    auto abort_once_handled = [&](Loop& loop, ClientCall& call) -> Task<void> {
+      while (server.handled() == handled) co_await loop.Sleep(1);
+      call.Abort();
+    };
     Kind kind = RunTask([&](Loop& loop) -> Task<Kind> {
       Client client(loop);
       ClientCall call(client);
-      loop.RunAfter(30, [&] { call.Abort(); });
+      if (!streaming) loop.Spawn(abort_once_handled(loop, call));
       auto head = co_await call.Send(To(server.port(), path));
       if (!streaming) co_return head.ok() ? Kind::kConnect : head.error().kind;
       EXPECT_TRUE(head.ok());
+      loop.RunAfter(30, [&] { call.Abort(); });
       while (true) {
         auto bytes = co_await call.ReadSome();
         if (bytes.ok() && !bytes->empty()) continue;

@@ -27,6 +27,10 @@ class ServerAccept : public testing::TransportTest {
     options.max_connections = max_connections;
     options.max_connections_per_address = per_address;
     options.metrics = metrics_;
+    // No connection of a test ends because the machine is busy.
+    options.handshake_timeout_ms = options.head_timeout_ms = options.body_window_ms =
+        options.max_body_ms = options.idle_timeout_ms = options.linger_idle_ms = options.linger_ms =
+            600'000;
     server_ = std::make_unique<TestServer>(GetParam(), options, loops);
   }
   Client Connect(const char* source = "127.0.0.1") {
@@ -53,7 +57,7 @@ class ServerAccept : public testing::TransportTest {
     return client;
   }
   static bool IsClosed(TestClient& client) {
-    client.ReadToEnd(3000);
+    client.ReadToEnd();
     return client.closed();
   }
   int IdleConnections() {

@@ -85,7 +85,7 @@ TEST_P(ServerMemory, From95PercentOnIdleConnectionsAreClosed) {
   idle.Write("GET /echo HTTP/1.1\r\nHost: t\r\n\r\n");
   EXPECT_TRUE(Is(idle.ReadUntil("\r\n\r\n"), 200));
   TestClient busy(server);
-  busy.Write("GET /slow HTTP/1.1\r\nHost: t\r\n\r\n");
+  busy.Write("GET /gate HTTP/1.1\r\nHost: t\r\n\r\n");
   ASSERT_TRUE(Eventually([&] { return server.handled() == 2; }));
   budget_->Take(96 * kMiB);
   TestClient refused(server);
@@ -94,7 +94,8 @@ TEST_P(ServerMemory, From95PercentOnIdleConnectionsAreClosed) {
   idle.ReadToEnd();
   EXPECT_TRUE(idle.closed());
   EXPECT_TRUE(Eventually([&] { return metrics_->shed(ShedStep::kIdle).Value() - before == 1; }));
-  EXPECT_TRUE(busy.ReadUntil("\r\n\r\nslow").ends_with("slow")) << "running requests go on";
+  server.OpenGate();
+  EXPECT_TRUE(busy.ReadUntil("the gate").ends_with("the gate")) << "running requests go on";
 }
 
 TEST_P(ServerMemory, ABodyIsCountedAsItArrivesAndUntilItsHandlerReturns) {
@@ -147,7 +148,7 @@ TEST_P(ServerMemory, AnAbandonedBodyIsReturned) {
 TEST_P(ServerMemory, SmallBodiesAreNotCounted) {
   TestServer server(GetParam(), Options());
   TestClient client(server);
-  client.Write(Post("/slow", Length(4096), std::string(4096, 'x')));
+  client.Write(Post("/wait", Length(4096), std::string(4096, 'x')));
   ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
   EXPECT_EQ(budget_->used(), 0);
 }
@@ -164,15 +165,17 @@ TEST_P(ServerMemory, TheOutputForASlowReaderIsCounted) {
 }
 
 TEST_P(ServerMemory, ClientsThatWereTooSlowAreCounted) {
-  ServerOptions options = Options();
-  options.head_timeout_ms = 50;
-  options.write_stall_ms = 100;
-  TestServer server(GetParam(), options);
+  ServerOptions of_heads = Options();
+  of_heads.head_timeout_ms = 50;
+  TestServer server_of_heads(GetParam(), of_heads);
+  ServerOptions of_readers = Options();
+  of_readers.write_stall_ms = 100;
+  TestServer server_of_readers(GetParam(), of_readers);
   const double heads = metrics_->slow(SlowPart::kHead).Value();
   const double readers = metrics_->slow(SlowPart::kReader).Value();
-  TestClient head(server);
+  TestClient head(server_of_heads);
   head.Write("GET /ec");
-  TestClient reader(server, 4096);
+  TestClient reader(server_of_readers, 4096);
   reader.Write("GET /endless HTTP/1.1\r\nHost: t\r\n\r\n");
   EXPECT_TRUE(Eventually([&] { return metrics_->slow(SlowPart::kHead).Value() - heads == 1; }));
   EXPECT_TRUE(Eventually([&] { return metrics_->slow(SlowPart::kReader).Value() - readers == 1; }));
@@ -181,18 +184,25 @@ TEST_P(ServerMemory, ClientsThatWereTooSlowAreCounted) {
 
 TEST_P(ServerMemory, ABodyMayNotTakeForever) {
   ServerOptions options = Options();
-  options.body_window_ms = 50;
+  options.body_window_ms = 200;
   options.min_body_bytes_per_second = 1;
-  options.max_body_ms = 300;
+  options.max_body_ms = 900;
   TestServer server(GetParam(), options);
   const double before = metrics_->slow(SlowPart::kBody).Value();
-  TestClient client(server);
-  client.Write(Post("/echo", Length(kMiB)));
-  // Fast enough for every window.
-  while (!client.closed() && client.Write("some")) client.ReadUntil("", 10);
-  EXPECT_TRUE(Is(client.received(), 400)) << client.received();
-  EXPECT_TRUE(client.received().ends_with("took too long\n"));
-  EXPECT_EQ(metrics_->slow(SlowPart::kBody).Value() - before, 1);
+  std::string response;
+  int tries = 0;
+  // On a busy machine the client may be too slow for a window.
+  while (!response.ends_with("took too long\n") && tries < 10) {
+    ++tries;
+    TestClient client(server);
+    client.Write(Post("/echo", Length(kMiB)));
+    // Fast enough for every window.
+    while (!client.closed() && client.Write("some")) client.ReadUntil("", 10);
+    response = client.received();
+    EXPECT_TRUE(Is(response, 400)) << response;
+  }
+  EXPECT_TRUE(response.ends_with("took too long\n")) << response;
+  EXPECT_EQ(metrics_->slow(SlowPart::kBody).Value() - before, tries);
   EXPECT_TRUE(NothingIsHeld());
 }
 

@@ -137,25 +137,33 @@ TEST(TlsServer, ClosesOnMalformedHandshakes) {
 
 TEST(TlsServer, StalledHandshakesTimeOutAndDoNotBlockOthersH40) {
   ServerOptions options;
-  options.handshake_timeout_ms = 2'000;
+  const std::string start("\x16\x03\x01\x02\x00\x01", 6);  // of a ClientHello
+  {
+    options.handshake_timeout_ms = 600'000;
+    TestServer server(Transport::kTls, options, 1);
+    RawClient silent(server.port());
+    RawClient slow(server.port());
+    slow.Write(start);
+    testing::TestClient good(server);
+    good.Write(Get("/echo"));
+    EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+  }
+  options.handshake_timeout_ms = 4'000;
   TestServer server(Transport::kTls, options, 1);
-  const int64_t start_ms = NowMs();
-  RawClient silent(server.port());
-  RawClient slow(server.port());
-  slow.Write(std::string("\x16\x03\x01\x02\x00\x01", 6));  // the start of a ClientHello
   testing::TestClient good(server);
   good.Write(Get("/echo"));
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
-  EXPECT_LT(NowMs() - start_ms, 2'000);
+  RawClient silent(server.port());
+  RawClient slow(server.port());
+  slow.Write(start);
   // Single bytes do not extend the timeout.
-  for (int i = 0; i < 300 && !slow.closed(); ++i) {
+  for (const int64_t end_ms = NowMs() + 60'000; !slow.closed() && NowMs() < end_ms;) {
     slow.Write(std::string(1, '\0'));
     slow.ReadUntil("never", 20);
   }
   EXPECT_TRUE(slow.closed());
   silent.ReadToEnd();
   EXPECT_TRUE(silent.closed());
-  EXPECT_LT(NowMs() - start_ms, 10'000);
   // An established connection may be idle for longer.
   good.ClearReceived();
   good.Write(Get("/echo"));
@@ -396,13 +404,13 @@ TEST(TlsClient, SendsTheServerNameAndLimitsTheHandshakeByTheConnectTimeout) {
       }
     });
     ClientOptions options = Trusting("");
-    options.connect_timeout_ms = 200;
+    options.connect_timeout_ms = 2'000;
     const int64_t start_ms = NowMs();
     auto response = Fetch(options, To("localhost", server.port(), "/echo"));
     ASSERT_FALSE(response.ok());
     EXPECT_EQ(response.error().kind, ClientError::Kind::kConnect);
-    EXPECT_GE(NowMs() - start_ms, 200);
-    EXPECT_LT(NowMs() - start_ms, 10'000);
+    EXPECT_GE(NowMs() - start_ms, 2'000);
+    EXPECT_LT(NowMs() - start_ms, 60'000);
   }
   EXPECT_NE(hello.find("localhost"), std::string::npos);
 }

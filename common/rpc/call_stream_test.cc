@@ -150,7 +150,7 @@ class CallStreamTest : public ::testing::Test {
                                Moves::kYes);
   }
   // The store's id of the answer, or the error's name.
-  std::string Call(const std::string& what, int64_t timeout_ms = 10'000) {
+  std::string Call(const std::string& what, int64_t timeout_ms = 60'000) {
     auto result = RunOn(loop(), [&](Loop& loop) { return Ask(loop, replicas_, what, timeout_ms); });
     return result.ok() ? result->store_id() : std::string(result.error().row().name);
   }
@@ -160,7 +160,7 @@ class CallStreamTest : public ::testing::Test {
     loop().Post([this, what] { loop().Spawn(Run(*this, what)); });
   }
   static Task<void> Run(CallStreamTest& test, std::string what) {
-    auto result = co_await Ask(test.loop(), test.replicas_, std::move(what), 30'000);
+    auto result = co_await Ask(test.loop(), test.replicas_, std::move(what), 60'000);
     std::lock_guard lock(test.mutex_);
     test.answers_.push_back(result.ok() ? result->store_id()
                                         : std::string(result.error().row().name));

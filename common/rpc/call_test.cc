@@ -52,7 +52,7 @@ TEST_P(CallTest, ConcurrentCallsAllComplete) {
     Event done(loop);
     auto one = [](Loop& loop, testing::AuthService::Stub& stub, int& found, int& open,
                   Event& done) -> Task<void> {
-      auto result = co_await testing::Verify(loop, stub, "loop", 20'000);
+      auto result = co_await testing::Verify(loop, stub, "loop");
       if (result.ok() && result->found()) ++found;
       if (--open == 0) done.Set();
     };
@@ -70,6 +70,10 @@ Task<void> CallUntilCancelled(Loop& loop, testing::AuthService::Stub& stub) {
   EXPECT_FALSE(result.ok());
 }
 
+Task<void> UntilStarted(Loop& loop, const testing::FakeAuth& service) {
+  while (!service.never_started) co_await loop.Sleep(1);
+}
+
 TEST(Unary, ACancelledCallIsCancelledAtTheServer) {
   using asio::experimental::awaitable_operators::operator||;
   LoopPool loops(1);
@@ -77,7 +81,7 @@ TEST(Unary, ACancelledCallIsCancelledAtTheServer) {
   testing::AuthServer server(loops);
   auto stub = testing::AuthService::NewStub(server.channels.Channel("inproc:", "auth"));
   RunOn(loops.loop(0), [&](Loop& loop) -> Task<int> {
-    auto first = co_await (CallUntilCancelled(loop, *stub) || loop.Sleep(30));
+    auto first = co_await (CallUntilCancelled(loop, *stub) || UntilStarted(loop, *server.service));
     EXPECT_EQ(first.index(), 1u);
     co_return 0;
   });

@@ -104,7 +104,7 @@ class TlsTest : public ::testing::Test {
     ChannelSource source(files ? &*files : nullptr);
     auto stub = AuthService::NewStub(source.Channel("127.0.0.1:" + std::to_string(port_), service));
     return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<std::optional<Error>> {
-      auto result = co_await Unary(loop, stub->async(), method, std::move(request), 3'000);
+      auto result = co_await Unary(loop, stub->async(), method, std::move(request), 60'000);
       co_return result.ok() ? std::nullopt : std::optional(result.error());
     });
   }

@@ -75,16 +75,17 @@ TEST_F(PostgresTest, ACancelledStatementEndsThoughTheServerDoesNotReact) {
   // Ends the test where nothing else would.
   std::promise<void> ended;
   std::thread rescue([&, end = ended.get_future()] {
-    if (end.wait_for(std::chrono::seconds(7)) == std::future_status::timeout) server_->Thaw();
+    if (end.wait_for(std::chrono::seconds(20)) == std::future_status::timeout) server_->Thaw();
   });
   const auto began = std::chrono::steady_clock::now();
   int asked = 0;
   {
     const CancelScope scope([&] { return ++asked > 2; });
-    const auto slept = connection_->Query("SELECT pg_sleep(9)", {}, [](const Row&) {});
+    const auto slept = connection_->Query("SELECT pg_sleep(60)", {}, [](const Row&) {});
     EXPECT_FALSE(slept.ok());
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(9))
+      << "not by the server's limit";
   EXPECT_FALSE(connection_->healthy()) << "its answer would be taken for another statement's";
   ended.set_value();
   rescue.join();
@@ -96,12 +97,14 @@ TEST_F(PostgresTest, ACancelledStatementEndsThoughTheServerDoesNotReact) {
 // whatever the connection does next.
 TEST_F(PostgresTest, AConnectionIsNotUsedAgainWhileACancelIsOnItsWay) {
   server_->Freeze();
-  int asked = 0;
-  {
+  bool cancelled = false;
+  // On a busy machine the statement may end before it is cancelled.
+  for (int tries = 0; tries < 10 && !cancelled; ++tries) {
+    int asked = 0;
     const CancelScope scope([&] { return ++asked > 2; });
-    const auto slept = connection_->Query("SELECT pg_sleep(0.4)", {}, [](const Row&) {});
-    EXPECT_FALSE(slept.ok());
+    cancelled = !connection_->Query("SELECT pg_sleep(0.8)", {}, [](const Row&) {}).ok();
   }
+  EXPECT_TRUE(cancelled);
   EXPECT_FALSE(connection_->healthy());
   server_->Thaw();
   ExpectUsableAgain();
@@ -147,7 +150,7 @@ TEST_F(PostgresTest, AStandbyThatIsNamedAloneMayBeRead) {
 TEST_F(PostgresTest, AServerThatStandsStillIsGivenUp) {
   Database::Options options;
   options.url = server_->Url("postgres");
-  options.statement_timeout_ms = 200;
+  options.statement_timeout_ms = 1'000;
   const auto database = Database::Open(options);
   ASSERT_TRUE(database.ok());
   const auto given_up = [&](const char* what, const auto& call, ErrorKind kind) {
@@ -159,11 +162,11 @@ TEST_F(PostgresTest, AServerThatStandsStillIsGivenUp) {
     // Ends the test where nothing else would.
     std::promise<void> ended;
     std::thread rescue([&, end = ended.get_future()] {
-      if (end.wait_for(std::chrono::seconds(10)) == std::future_status::timeout) server_->ThawAll();
+      if (end.wait_for(std::chrono::seconds(55)) == std::future_status::timeout) server_->ThawAll();
     });
     const auto began = std::chrono::steady_clock::now();
     const SqlResult<void> done = call(**connection);
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(6));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(50));
     EXPECT_FALSE((*connection)->healthy());
     ended.set_value();
     rescue.join();
@@ -197,16 +200,16 @@ TEST_F(PostgresTest, AServerThatStandsStillIsGivenUp) {
 TEST_F(PostgresTest, AScriptThatLiftsTheServersLimitLiftsTheWaitToo) {
   Database::Options options;
   options.url = server_->Url("postgres");
-  options.statement_timeout_ms = 100;
+  options.statement_timeout_ms = 500;
   const auto database = Database::Open(options);
   ASSERT_TRUE(database.ok());
   const auto connection = (*database)->Connect();
   ASSERT_TRUE(connection.ok());
   ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
   ASSERT_TRUE((*connection)->ExecuteScript("SET LOCAL statement_timeout = 0").ok());
-  EXPECT_TRUE((*connection)->Query("SELECT pg_sleep(2.5)", {}, [](const Row&) {}).ok());
+  EXPECT_TRUE((*connection)->Query("SELECT pg_sleep(3)", {}, [](const Row&) {}).ok());
   ASSERT_TRUE((*connection)->Commit().ok());
-  const auto limited = (*connection)->Query("SELECT pg_sleep(2.5)", {}, [](const Row&) {});
+  const auto limited = (*connection)->Query("SELECT pg_sleep(3)", {}, [](const Row&) {});
   ASSERT_FALSE(limited.ok());
   EXPECT_EQ(limited.error().kind, ErrorKind::kRetry) << "the server ends it";
 }

@@ -26,10 +26,11 @@ pb::EngineChoice Choice() {
 
 class DebugHeaderTest : public ::testing::Test {
  protected:
-  static PipelineOptions Options() {
+  explicit DebugHeaderTest(int64_t keep_alive_ms = 600'000) : rig_(Options(keep_alive_ms)) {}
+  static PipelineOptions Options(int64_t keep_alive_ms) {
     PipelineOptions options;
     options.debug_keys = {"another0key0", kOperatorKey};
-    options.keep_alive_ms = 20;
+    options.keep_alive_ms = keep_alive_ms;
     return options;
   }
   // The router says it whether it was asked or not.
@@ -52,7 +53,12 @@ class DebugHeaderTest : public ::testing::Test {
     rig_.key.set_key_id(kOperatorKey);
     rig_.Publish();
   }
-  Rig rig_{Options()};
+  Rig rig_;
+};
+
+class DebugHeaderKeepAliveTest : public DebugHeaderTest {
+ protected:
+  DebugHeaderKeepAliveTest() : DebugHeaderTest(20) {}
 };
 
 TEST_F(DebugHeaderTest, SaysWhichEngineAnsweredAndWhy) {
@@ -102,7 +108,7 @@ TEST_F(DebugHeaderTest, AnErrorSaysItToo) {
   }
 }
 
-TEST_F(DebugHeaderTest, AStreamThatHasBegunSaysItInAComment) {
+TEST_F(DebugHeaderKeepAliveTest, AStreamThatHasBegunSaysItInAComment) {
   UseOperatorKey();
   HttpRequest request = rig_.ChatRequest(Body(R"("stream":true)"));
   request.headers.emplace_back(kDebugHeader, "true");

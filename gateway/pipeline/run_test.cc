@@ -183,9 +183,14 @@ TEST_F(RunInferenceTest, DisconnectInMidStreamCancelsAtOnce) {
 }
 
 TEST_F(RunInferenceTest, DisconnectBeforeANonStreamedResponse) {
-  rig.billing->on_call = [] {};
+  FakeExchange* caller = nullptr;
+  std::function<void()> leave_once_started = [&] {
+    if (!rig.inference->started.empty()) return caller->Disconnect();
+    rig.worker->loop.RunAfter(1, leave_once_started);
+  };
   const Answer answer = Send(Body(), [&](FakeExchange& exchange) {
-    rig.worker->loop.RunAfter(20, [&] { exchange.Disconnect(); });
+    caller = &exchange;
+    rig.worker->loop.RunAfter(1, leave_once_started);
   });
   EXPECT_EQ(answer->answers, 0);
   EXPECT_TRUE(rig.inference->script->cancelled);

@@ -91,13 +91,15 @@ TEST(Lease, IsNotRenewedBeforeItIsGranted) {
     Lease asked = AskedLease(rig, "asked");
     Event renewed(loop);
     rig.limiter->on_renew = [&] { renewed.Set(); };
-    EXPECT_TRUE(co_await renewed.WaitFor(10'000));
+    EXPECT_TRUE(co_await renewed.WaitFor(60'000));
     rig.limiter->on_renew = nullptr;
     co_return 0;
   });
-  ASSERT_EQ(rig.limiter->renewed.size(), 1u);
-  ASSERT_EQ(rig.limiter->renewed[0].size(), 1u);
-  EXPECT_EQ(rig.limiter->renewed[0][0].lease_id(), "granted");
+  ASSERT_FALSE(rig.limiter->renewed.empty());
+  for (const auto& leases : rig.limiter->renewed) {
+    ASSERT_EQ(leases.size(), 1u);
+    EXPECT_EQ(leases[0].lease_id(), "granted");
+  }
   EXPECT_EQ(rig.limiter->released.size(), 2u) << "the limiter may have granted it";
 }
 
@@ -115,10 +117,11 @@ TEST(Lease, ALeaseThatWasRestoredAfterItsEndIsReleased) {
       renewed.Set();
     };
     const int64_t from_us = SystemClock::Get().MonotonicUs();
-    EXPECT_TRUE(co_await renewed.WaitFor(10'000));
-    EXPECT_LT(SystemClock::Get().MonotonicUs() - from_us, 5'000'000) << "renewed every 3 s";
+    EXPECT_TRUE(co_await renewed.WaitFor(60'000));
+    // Every 3 s; a lease lives 9 s without. The rest is for a busy machine.
+    EXPECT_LT(SystemClock::Get().MonotonicUs() - from_us, 9'000'000);
     rig.limiter->on_renew = nullptr;
-    co_await loop.Sleep(1);
+    while (rig.limiter->released.size() < 2) co_await loop.Sleep(1);
     co_await stays.Refund();
     co_return 0;
   });

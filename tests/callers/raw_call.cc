@@ -9,7 +9,7 @@
 namespace tollgate::test {
 namespace {
 
-constexpr auto kPatience = std::chrono::milliseconds(3'000);
+constexpr auto kPatience = std::chrono::milliseconds(10'000);
 
 void* Tag(int number) { return reinterpret_cast<void*>(static_cast<intptr_t>(number)); }
 

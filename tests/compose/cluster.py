@@ -128,6 +128,7 @@ class Cluster:
         return len(up) == len(gateways)
 
     def wait(self, what, condition, timeout=90):
+        timeout = max(timeout, 180)  # a busy machine delays everything
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, what

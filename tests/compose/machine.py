@@ -288,7 +288,7 @@ class Machine:
         return [one for one in self.containers.values() if compose.component(one.name) == component]
 
     def wait_healthy(self, names, timeout):
-        deadline, waiting = time.monotonic() + timeout, list(names)
+        deadline, waiting = time.monotonic() + max(timeout, 240), list(names)
         while waiting:
             waiting = [name for name in waiting if not self.containers[name].healthy()]
             for name in waiting:

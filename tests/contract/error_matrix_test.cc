@@ -80,7 +80,7 @@ class Callers {
         .count();
   }
   std::string MakeExpired() {
-    const int64_t at_us = WallUs() + 300'000;
+    const int64_t at_us = WallUs() + 4'000'000;
     const std::string secret = New(kUsd, {.expires_at_us = at_us}).secret;
     EXPECT_NE(secret, "");
     EXPECT_TRUE(WaitUntil([&] { return WallUs() > at_us; }, 3000));

@@ -43,7 +43,8 @@ class LimitHeadersTest : public ::testing::TestWithParam<std::string> {
     const double wait = std::atof(refused.header("retry-after").c_str());
     const double left = SecondsLeft(refused.header(Name(form, kind, "reset")));
     if (form.family == Family::kMessages) {
-      EXPECT_GT(left, wait - 1.5);
+      // A point in time: a busy machine looks at it later.
+      EXPECT_GT(left, wait - 30);
       EXPECT_LE(left, wait + 1);
     } else {
       EXPECT_EQ(left, wait);
@@ -52,6 +53,11 @@ class LimitHeadersTest : public ::testing::TestWithParam<std::string> {
   static double Now() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
+  }
+  // The time that is left was so long at some moment since then. The tolerance is that of rounding.
+  static void ExpectLeft(double left, double expected, double since, double tolerance) {
+    EXPECT_LE(left, expected + tolerance);
+    EXPECT_GE(left, expected - tolerance - (Now() - since));
   }
   // Seconds from now until the reset that the header tells.
   static double SecondsLeft(const std::string& reset) {
@@ -83,21 +89,23 @@ TEST_P(LimitHeadersTest, RemainingAndResetAgreeWithRetryAfter) {
   for (const EndpointForm& form : EndpointForms()) {
     SCOPED_TRACE(form.path);
     const ApiKey key = target().cluster->NewCustomer(kUsd, {.limits = {.requests_per_minute = 1}});
+    const double began = Now();
     const HttpResponse first = Ask(form, key);
     ASSERT_EQ(first.status, 200) << first.body;
     EXPECT_EQ(first.header(Name(form, "requests", "limit")), "1");
     EXPECT_EQ(first.header(Name(form, "requests", "remaining")), "0");
-    EXPECT_NEAR(SecondsLeft(first.header(Name(form, "requests", "reset"))), 60, 1.5);
+    ExpectLeft(SecondsLeft(first.header(Name(form, "requests", "reset"))), 60, began, 1.5);
     EXPECT_FALSE(first.has_header(Name(form, "tokens", "limit")));
     EXPECT_FALSE(first.has_header("retry-after"));
 
+    const double asked = Now();
     const HttpResponse second = Ask(form, key);
     ASSERT_EQ(second.status, 429) << second.body;
     EXPECT_EQ(second.header("x-should-retry"), "true");
     EXPECT_EQ(second.header(Name(form, "requests", "remaining")), "0");
     const double wait = std::atof(second.header("retry-after").c_str());
-    EXPECT_GE(wait, 55);
-    EXPECT_NEAR(SecondsLeft(second.header(Name(form, "requests", "reset"))), wait, 1.1);
+    ExpectLeft(wait, 60, began, 1);
+    ExpectLeft(SecondsLeft(second.header(Name(form, "requests", "reset"))), wait, asked, 1.1);
   }
 }
 
@@ -114,8 +122,9 @@ TEST_P(LimitHeadersTest, TheResetOfARefusalIsItsRetryAfter) {
         const double started = Now();
         HttpResponse answer = Send(form, key, {.stream = stream});
         ASSERT_EQ(answer.status, 200) << answer.body;
-        EXPECT_NEAR(SecondsLeft(answer.header(Name(form, "requests", "reset"))), 60.0 / limit, 1.1)
-            << "whole again";
+        // Whole again.
+        ExpectLeft(SecondsLeft(answer.header(Name(form, "requests", "reset"))),
+                   60.0 / static_cast<double>(limit), started, 1.1);
         int64_t admitted = 0;
         for (; answer.status == 200 && admitted < 4 * limit; ++admitted) {
           answer = Send(form, key, {.stream = stream});
@@ -126,7 +135,7 @@ TEST_P(LimitHeadersTest, TheResetOfARefusalIsItsRetryAfter) {
         EXPECT_LE(static_cast<double>(admitted), static_cast<double>(limit) * (1 + elapsed / 60));
         const double wait = std::atof(answer.header("retry-after").c_str());
         EXPECT_LE(wait, std::ceil(60.0 / static_cast<double>(limit)));
-        EXPECT_GE(wait, 60.0 / static_cast<double>(limit) - std::min(elapsed, 5.0));
+        EXPECT_GE(wait, 60.0 / static_cast<double>(limit) - elapsed);
         EXPECT_EQ(answer.header(Name(form, "requests", "remaining")), "0");
         ExpectResetIsRetryAfter(form, answer, "requests");
       }
@@ -141,7 +150,7 @@ TEST_P(LimitHeadersTest, TheResetOfARefusalForTokensIsItsRetryAfter) {
     for (const bool stream : {false, true}) {
       // A request may take more than a whole limit; the debt then lasts longer than a minute.
       for (const auto& [limit, words, least, most] :
-           {std::tuple<int64_t, int64_t, double, double>{1000, 600, 5, 59}, {100, 170, 60, 60}}) {
+           {std::tuple<int64_t, int64_t, double, double>{1000, 900, 1, 59}, {100, 170, 60, 60}}) {
         SCOPED_TRACE(form.path + " " + std::to_string(limit) + (stream ? " streamed" : ""));
         const ApiKey key =
             target().cluster->NewCustomer(kUsd, {.limits = {.tokens_per_minute = limit}});

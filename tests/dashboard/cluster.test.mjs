@@ -13,7 +13,7 @@ const w = '/w/acme';
 let cluster, stripe, folder, call;
 const people = {};
 
-test.describe.configure({ mode: 'serial', timeout: 120_000 });
+test.describe.configure({ mode: 'serial', timeout: 300_000 });
 
 async function freePort() {
   const server = createServer();
@@ -34,7 +34,7 @@ async function join(role) {
 }
 
 test.beforeAll(async () => {
-  test.setTimeout(180_000);
+  test.setTimeout(300_000);
   stripe = await Stripe.start();
   folder = mkdtempSync(`${tmpdir()}/dashboard-stripe-`);
   for (const [name, text] of Object.entries(secrets)) writeFileSync(`${folder}/${name}`, text, { mode: 0o600 });

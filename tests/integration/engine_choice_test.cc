@@ -24,7 +24,7 @@ class EngineChoiceTest : public ::testing::TestWithParam<bool> {
     options.all_in_one = GetParam();
     options.catalog = DefaultCatalog({first_.base_url(), second_.base_url()});
     options.gateway_settings = {"debug_keys: [\"${file:" + key_file_ + "}\"]"};
-    options.router_settings = {"slow_start_seconds: 6"};
+    options.router_settings = {"slow_start_seconds: 15"};
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
   }

@@ -315,7 +315,7 @@ TEST_P(FallbackSystemTest, EverySurfaceReadsTheTerms) {
 TEST_P(FallbackSystemTest, AKilledRouterBetweenTwoModelsCostsTheCallerNothingTwice) {
   if (GetParam()) GTEST_SKIP() << "one process has one router";
   const ApiKey key = cluster_->NewCustomer(kUsd);
-  large_.SetDefaultScript(R"({"delay_ms":20000})");
+  large_.SetDefaultScript(R"({"delay_ms":60000})");
   auto waiting = std::async(std::launch::async, [&] {
     return Chat(key, R"("models":["sim/dark","sim/large","sim/small"])");
   });
@@ -325,7 +325,7 @@ TEST_P(FallbackSystemTest, AKilledRouterBetweenTwoModelsCostsTheCallerNothingTwi
     // The one that runs it: the other one has no request.
     Process& router = cluster_->process(name);
     router.Kill();
-    if (large_.WaitFor([](const EngineSim& sim) { return sim.running() == 0; }, 2'000)) break;
+    if (large_.WaitFor([](const EngineSim& sim) { return sim.running() == 0; }, 8'000)) break;
     EXPECT_EQ(cluster_->Restart(name), "");
   }
   const HttpResponse answer = waiting.get();

@@ -24,7 +24,7 @@ namespace {
 bool Has(const std::string& address, const std::string& method) {
   const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   context.set_wait_for_ready(true);
   grpc::CompletionQueue queue;
   // A default ByteBuffer would send no message at all.

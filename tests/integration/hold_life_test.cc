@@ -20,8 +20,8 @@ constexpr int64_t kSliceTokens = 500;
 // first slice of a hold pays for.
 // Its caller does not stream it, and its hold covers it: the engine is asked for it whole.
 constexpr char kWhole[] =
-    R"(,"max_tokens":400,"x_sim":{"late_headers":true,"delay_ms":8000,"tokens":400}})";
-constexpr char kLateHead[] = R"(,"x_sim":{"late_headers":true,"delay_ms":8000,"tokens":6000}})";
+    R"(,"max_tokens":400,"x_sim":{"late_headers":true,"delay_ms":14000,"tokens":400}})";
+constexpr char kLateHead[] = R"(,"x_sim":{"late_headers":true,"delay_ms":14000,"tokens":6000}})";
 
 std::string Body(const std::string& more) {
   return R"({"model":"sim/model","messages":[{"role":"user","content":"hello there"}])" + more;

@@ -121,8 +121,7 @@ TEST_P(LargeBodyTest, AStoppedRouterDelaysFewRequestsAndCostsNoMemory) {
       const std::string body =
           ChatBody(",\"x_sim\":{\"padding\":\"" + std::string(4 * kMiB, 'x') + "\"}");
       for (int round = 0; round < 3; ++round) {
-        const HttpResponse answer =
-            Http(cluster_->port(), "POST", kChat, key_.headers(), body, 12'000);
+        const HttpResponse answer = Http(cluster_->port(), "POST", kChat, key_.headers(), body);
         refused += answer.status == 503 && answer.has_header("retry-after") ? 1 : 0;
       }
     });

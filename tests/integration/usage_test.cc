@@ -301,7 +301,7 @@ TEST_P(UsageTest, NeedsAKeyButNoCredit) {
   ExpectError(Get(key), 403, "virtual_key_blocked", "permission_error");
   cluster().SetKeyState(key, Cluster::KeyState::kRevoked);
   ASSERT_TRUE(WaitUntil([&] { return Always(key, 401); }, 1000));
-  const ApiKey expired = Customer(kUsd, {.expires_at_us = WallUs() + 500'000});
+  const ApiKey expired = Customer(kUsd, {.expires_at_us = WallUs() + 4'000'000});
   ASSERT_NE(expired.secret, "");
   ASSERT_TRUE(WaitUntil([&] { return Always(expired, 401); }, 3000));
   ExpectError(Get(expired), 401, "invalid_api_key", "authentication_error");

@@ -36,7 +36,8 @@ def free_port():
 
 
 def wait_for(what, condition, seconds=30):
-    """What the condition returns, when it is something."""
+    """What the condition returns, when it is something. After two minutes at least it does not come."""
+    seconds = max(seconds, 120)
     until = time.monotonic() + seconds
     while True:
         with contextlib.suppress(OSError, http.client.HTTPException):

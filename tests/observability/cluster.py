@@ -24,14 +24,16 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def get(url, form=None, timeout=10):
+def get(url, form=None, timeout=30):
     data = urllib.parse.urlencode(form).encode() if form else None
     with DIRECT.open(url, data, timeout=timeout) as answer:
         return answer.read().decode()
 
 
 def wait_for(what, seconds, condition):
-    """What the condition returns, when it is something."""
+    """What the condition returns, when it is something. After two minutes at least it does not come: a busy machine delays
+    everything."""
+    seconds = max(seconds, 120)
     until = time.monotonic() + seconds
     while True:
         with contextlib.suppress(OSError, http.client.HTTPException):

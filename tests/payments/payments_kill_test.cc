@@ -3,6 +3,7 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -32,8 +33,9 @@ int64_t Setting(const char* name, int64_t fallback) {
   return text ? std::atoll(text) : fallback;
 }
 
+// For a minute at least: a busy machine delays everything.
 bool Eventually(int seconds, const std::function<bool()>& condition) {
-  for (int i = 0; i < seconds * 20; ++i) {
+  for (int i = 0; i < std::max(seconds, 60) * 20; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -267,8 +267,7 @@ void SecretsTest::Aborts() {
     if (i > 1) (void)connection.NextEvent();
     connection.Close(i == 2);
   }
-  EXPECT_TRUE(
-      world_->engine().WaitFor([](const EngineSim& sim) { return sim.running() == 0; }, 10'000));
+  EXPECT_TRUE(world_->engine().WaitFor([](const EngineSim& sim) { return sim.running() == 0; }));
 }
 
 // Each service gone, and a router that is killed with requests that run.

@@ -29,7 +29,7 @@ class AuthAdmin {
   grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response* response) {
     grpc::Status status;
-    const int64_t deadline_us = MonotonicUs() + 20'000'000;
+    const int64_t deadline_us = MonotonicUs() + 60'000'000;
     do {
       grpc::ClientContext context;
       common::v1::Identity identity;

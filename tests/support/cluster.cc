@@ -322,7 +322,7 @@ std::string Cluster::StartMember(Member& member, int64_t deadline_us) {
   if (!BinaryExists(member.binary)) return member.binary + " is not built";
   if (!member.process->Start()) return member.name + ": cannot be started";
   bool ended = false;
-  const bool bound = WaitUntil(
+  const bool bound = Within(
       [&] {
         ended = !member.process->Running();
         return ended || ReadAddresses(member);
@@ -342,14 +342,14 @@ std::string Cluster::Start(int64_t timeout_ms) {
   for (const auto& member : members_) {
     if (std::string error = StartMember(*member, deadline_us); !error.empty()) return error;
   }
-  return WaitReady((deadline_us - MonotonicUs()) / 1000);
+  return ReadyWithin((deadline_us - MonotonicUs()) / 1000);
 }
 
-std::string Cluster::WaitReady(int64_t timeout_ms) {
-  const int64_t deadline_us = MonotonicUs() + timeout_ms * 1000;
+std::string Cluster::ReadyWithin(int64_t limit_ms) {
+  const int64_t deadline_us = MonotonicUs() + limit_ms * 1000;
   for (const auto& member : members_) {
     HttpResponse last;
-    const bool ready = WaitUntil(
+    const bool ready = Within(
         [&] {
           last = Http(PortOf(member->admin_address), "GET", "/readyz", {}, "", 1000);
           return last.status == 200 || !member->process->Running();
@@ -371,7 +371,7 @@ std::string Cluster::Restart(const std::vector<std::string>& names, int64_t time
     member->process->Kill();
     if (std::string error = StartMember(*member, deadline_us); !error.empty()) return error;
   }
-  return WaitReady((deadline_us - MonotonicUs()) / 1000);
+  return ReadyWithin((deadline_us - MonotonicUs()) / 1000);
 }
 
 std::string Cluster::StopOrderly() {

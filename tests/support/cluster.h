@@ -2,6 +2,7 @@
 // configuration, catalog and data in a temporary folder and ports of its own (port.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -144,7 +145,7 @@ class Cluster {
 
   // Starts all processes and waits until each is ready. Returns "" or the failure, with the ends of
   // the logs.
-  std::string Start(int64_t timeout_ms = 20'000);
+  std::string Start(int64_t timeout_ms = 60'000);
   // SIGTERM in reverse order. Returns the names of processes that did not exit with 0, and
   // sanitizer reports of any of them.
   std::string StopOrderly();
@@ -163,13 +164,15 @@ class Cluster {
   std::string admin_grpc_address(const std::string& service) const { return AdminGrpcOf(service); }
   std::vector<pid_t> pids();
   // Starts a process that has exited again, on the same ports. Waits until it is ready.
-  std::string Restart(const std::string& name, int64_t timeout_ms = 10'000) {
+  std::string Restart(const std::string& name, int64_t timeout_ms = 60'000) {
     return Restart(std::vector{name}, timeout_ms);
   }
   // Several: waits when all of them run.
-  std::string Restart(const std::vector<std::string>& names, int64_t timeout_ms = 10'000);
-  // Whether /readyz of every process returns 200 within the time.
-  std::string WaitReady(int64_t timeout_ms);
+  std::string Restart(const std::vector<std::string>& names, int64_t timeout_ms = 60'000);
+  // Whether /readyz of every process returns 200 within the time, or a minute.
+  std::string WaitReady(int64_t timeout_ms) {
+    return ReadyWithin(std::max(timeout_ms, kLeastPatienceMs));
+  }
   void WriteCatalog(const std::string& text);
   const std::string& dir() const { return dir_.path(); }
   std::string Logs();
@@ -211,6 +214,7 @@ class Cluster {
   };
   void Add(const std::string& name, const std::string& binary, bool has_grpc);
   std::string StartMember(Member& member, int64_t deadline_us);
+  std::string ReadyWithin(int64_t limit_ms);
   std::string ConfigOf(const Member& member) const;
   std::string Host(const Member& member) const;
   std::string Tls(const Member& member) const;

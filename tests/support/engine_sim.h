@@ -103,7 +103,7 @@ class EngineSim {
   void ForgetRequests();
   // Waits until done() of a snapshot is true; false on timeout.
   template <typename Done>
-  bool WaitFor(Done done, int64_t timeout_ms = 5000) const {
+  bool WaitFor(Done done, int64_t timeout_ms = 60'000) const {
     for (int64_t waited = 0; !done(*this); ++waited) {
       if (waited >= timeout_ms) return false;
       SleepMs(1);

@@ -38,7 +38,7 @@ struct SseEvent {
 // One TCP connection. Every call is bounded by the timeout.
 class HttpConnection {
  public:
-  explicit HttpConnection(int port, int64_t timeout_ms = 20'000);
+  explicit HttpConnection(int port, int64_t timeout_ms = 60'000);
   HttpConnection(const std::string& host, int port, int64_t timeout_ms);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
@@ -93,7 +93,7 @@ class HttpConnection {
 // One request on a new connection.
 HttpResponse Http(int port, const std::string& method, const std::string& target,
                   const HeaderList& headers = {}, const std::string& body = "",
-                  int64_t timeout_ms = 20'000);
+                  int64_t timeout_ms = 60'000);
 
 // A whole stream.
 struct SseStream {
@@ -107,7 +107,7 @@ struct SseStream {
   Json Usage() const;  // of the last chunk that has one
 };
 SseStream HttpStream(int port, const std::string& target, const HeaderList& headers,
-                     const std::string& body, int64_t timeout_ms = 20'000);
+                     const std::string& body, int64_t timeout_ms = 60'000);
 
 int64_t MonotonicUs();
 

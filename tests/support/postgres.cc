@@ -68,7 +68,7 @@ bool ServesAConnection(pid_t pid) {
 }
 
 void WaitForEnd(const std::vector<pid_t>& pids) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < deadline &&
          std::any_of(pids.begin(), pids.end(), [](pid_t pid) { return ParentOf(pid) >= 0; })) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

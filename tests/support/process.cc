@@ -116,7 +116,7 @@ void Process::Kill() {
 int Process::Terminate(int64_t timeout_ms) {
   if (!Running()) return exit_code_;
   kill(pid_, SIGTERM);
-  if (!WaitUntil([this] { return !Running(); }, timeout_ms)) Kill();
+  if (!Within([this] { return !Running(); }, timeout_ms)) Kill();
   return exit_code_;
 }
 

@@ -3,8 +3,10 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tollgate::test {
@@ -38,7 +40,7 @@ class Process {
   void Signal(int signal);
   void Kill();  // SIGKILL, and waits
   // SIGTERM, waits up to the timeout, then SIGKILL. Returns the exit code, or -signal.
-  int Terminate(int64_t timeout_ms = 20'000);
+  int Terminate(int64_t timeout_ms = 60'000);
   // False once it has exited (and was waited for).
   bool Running();
   // Exit code, or -signal; meaningful when not running.
@@ -71,15 +73,23 @@ void WriteFile(const std::string& path, const std::string& text);  // replaces i
 std::string ReadFile(const std::string& path);                     // "" when there is none
 void SleepMs(int64_t ms);
 
-// Polls until done() is true; false on timeout.
+// Polls until done() is true; false when it is not by then.
 template <typename Done>
-bool WaitUntil(Done done, int64_t timeout_ms, int64_t step_ms = 5);
+bool Within(Done done, int64_t limit_ms, int64_t step_ms = 5);
+
+// The same for what must come: after a minute at least it will not. A machine that does other work
+// beside the tests delays everything, and delay is no fault.
+constexpr int64_t kLeastPatienceMs = 60'000;
+template <typename Done>
+bool WaitUntil(Done done, int64_t timeout_ms, int64_t step_ms = 5) {
+  return Within(std::move(done), std::max(timeout_ms, kLeastPatienceMs), step_ms);
+}
 
 int64_t MonotonicUs();
 
 template <typename Done>
-bool WaitUntil(Done done, int64_t timeout_ms, int64_t step_ms) {
-  const int64_t deadline = MonotonicUs() + timeout_ms * 1000;
+bool Within(Done done, int64_t limit_ms, int64_t step_ms) {
+  const int64_t deadline = MonotonicUs() + limit_ms * 1000;
   while (!done()) {
     if (MonotonicUs() > deadline) return false;
     SleepMs(step_ms);

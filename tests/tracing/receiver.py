@@ -96,7 +96,7 @@ class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
         with self.lock:
             return [span for span in self.spans if span.trace == trace]
 
-    def wait_for(self, trace, names, seconds=15):
+    def wait_for(self, trace, names, seconds=60):
         """The spans of a trace when these names are among them."""
         until = time.monotonic() + seconds
         while True:

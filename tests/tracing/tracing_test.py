@@ -276,7 +276,7 @@ class TracingTest(unittest.TestCase):
         self.receiver = Receiver(port)
         self.addCleanup(self.check_receiver)
         trace, caller = new_ids()
-        for _ in range(300):
+        for _ in range(600):
             if self.receiver.spans:
                 break
             time.sleep(0.1)
@@ -319,7 +319,7 @@ class TracingTest(unittest.TestCase):
             self.start(port=port)
             trace, caller = new_ids()
             self.assertEqual(self.world.ask({"max_tokens": 3}, {"traceparent": traceparent(trace, caller)}).status, 200)
-            names, until = set(), time.monotonic() + 30
+            names, until = set(), time.monotonic() + 60
             while not names >= {*PARENTS, CHAT_SPAN} and time.monotonic() < until:
                 time.sleep(0.1)
                 lines = out.read_text(encoding="utf-8").split("\n")[:-1] if out.exists() else []

@@ -86,7 +86,7 @@ class RawClient {
 
   // Reads until the text is received, the peer has closed, or the timeout. Returns all received
   // bytes.
-  const std::string& ReadUntil(std::string_view text, int timeout_ms = 5000) {
+  const std::string& ReadUntil(std::string_view text, int timeout_ms = 60'000) {
     auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
     while (!closed_ && (text.empty() || received_.find(text) == std::string::npos)) {
       auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -109,7 +109,7 @@ class RawClient {
     return received_;
   }
   // Reads until the peer closes.
-  const std::string& ReadToEnd(int timeout_ms = 5000) { return ReadUntil("", timeout_ms); }
+  const std::string& ReadToEnd(int timeout_ms = 60'000) { return ReadUntil("", timeout_ms); }
   const std::string& received() const { return received_; }
   void ClearReceived() { received_.clear(); }
   // Whether a read has reached the end of the connection.
@@ -143,7 +143,7 @@ class RawClient {
       }
       bytes.remove_prefix(sent);
       pollfd wanted{fd_, POLLOUT, 0};
-      if (sent == 0 && ::poll(&wanted, 1, 5000) <= 0) return false;
+      if (sent == 0 && ::poll(&wanted, 1, 60'000) <= 0) return false;
     }
     return true;
   }

@@ -68,8 +68,13 @@ class TestServer {
     auto listening = server_->Listen("127.0.0.1:0");
     if (!listening.ok()) std::abort();
   }
-  ~TestServer() { server_->Stop(); }
+  ~TestServer() {
+    OpenGate();
+    server_->Stop();
+  }
 
+  // What /gate waits for: requests to it are answered, and its streams go on.
+  void OpenGate() { gate_open_ = true; }
   uint16_t port() const { return server_->port(); }
   Transport transport() const { return transport_; }
   Server& server() { return *server_; }
@@ -111,6 +116,15 @@ class TestServer {
     } else if (path == "/slow") {
       co_await exchange.loop().Sleep(300);
       co_await exchange.Send({200, {}, "slow"});
+    } else if (path == "/gate") {
+      while (!gate_open_) co_await exchange.loop().Sleep(1);
+      co_await exchange.Send({200, {}, "through the gate"});
+    } else if (path == "/gate-streaming") {
+      co_await exchange.BeginStream(200, {{"content-type", "text/event-stream"}});
+      co_await exchange.Write("data: 1\n\n");
+      while (!gate_open_) co_await exchange.loop().Sleep(1);
+      co_await exchange.Write("data: 2\n\n");
+      co_await exchange.EndStream();
     } else if (path == "/endless") {
       co_await exchange.BeginStream(200, {{"content-type", "text/event-stream"}});
       while (co_await exchange.Write(std::string(16 * 1024, 'e'))) ++chunks_taken_;
@@ -135,12 +149,13 @@ class TestServer {
       co_await exchange.BeginStream(200, {{"content-type", "text/event-stream"}});
       co_await exchange.Write("data: first\n\n");
     }
-    co_await disconnected.WaitFor(20'000);
+    co_await disconnected.WaitFor(120'000);
   }
 
   const Transport transport_;
   LoopPool pool_;
   std::unique_ptr<Server> server_;
+  std::atomic<bool> gate_open_{false};
   std::atomic<int> handled_{0};
   std::atomic<int> disconnects_{0};
   std::atomic<int> chunks_taken_{0};
@@ -163,7 +178,7 @@ inline std::string TransportName(const ::testing::TestParamInfo<Transport>& info
 
 // Waits until another thread makes the condition true.
 template <typename Condition>
-bool Eventually(Condition condition, int timeout_ms = 5000) {
+bool Eventually(Condition condition, int timeout_ms = 60'000) {
   auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;

@@ -130,7 +130,7 @@ struct AuthServer {
 };
 
 inline Task<Result<VerifyKeyResponse>> Verify(Loop& loop, AuthService::Stub& stub, std::string what,
-                                              int64_t timeout_ms = 5'000) {
+                                              int64_t timeout_ms = 60'000) {
   VerifyKeyRequest request;
   request.set_key_digest(what);
   return Unary(loop, stub.async(), &Async::VerifyKey, std::move(request), timeout_ms);
@@ -148,7 +148,7 @@ class RpcTest : public ::testing::TestWithParam<bool> {
         server_->channels.Channel(GetParam() ? server_->target() : std::string("inproc:"), "auth"));
   }
   Loop& loop() { return loops_.loop(0); }
-  Result<VerifyKeyResponse> Call(const std::string& what, int64_t timeout_ms = 5'000) {
+  Result<VerifyKeyResponse> Call(const std::string& what, int64_t timeout_ms = 60'000) {
     return tollgate::testing::RunOn(
         loop(), [&](Loop& loop) { return Verify(loop, *stub_, what, timeout_ms); });
   }

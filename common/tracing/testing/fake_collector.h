@@ -45,15 +45,15 @@ class FakeCollector : public grpc::CallbackGenericService {
     std::lock_guard lock(mutex_);
     rejected_ = count;
   }
-  // Spans of the calls that were answered with OK. False: not so many within 10 s.
+  // Spans of the calls that were answered with OK. False: not so many within a minute.
   bool WaitForSpans(size_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10),
+    return changed_.wait_for(lock, std::chrono::seconds(60),
                              [&] { return spans_.size() >= count; });
   }
   bool WaitForCalls(size_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return calls_ >= count; });
+    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return calls_ >= count; });
   }
   std::vector<otlp::v1::Span> spans() {
     std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@ class AlertsTest : public AlertTest {
   Result<void> Start(AlertsOptions options) {
     ledger_->Stop();
     LedgerService::Options ledger;
+    ledger.group_commit.call_timeout_ms = 60'000;  // the machine may be busy
     ledger.sql.url = url_;
     alerts_.reset();
     ledger_ = std::make_unique<LedgerService>(ledger, SystemClock::Get());
@@ -32,7 +33,7 @@ class AlertsTest : public AlertTest {
     return options;
   }
   bool Eventually(const std::function<bool()>& condition) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 12'000; ++i) {
       if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

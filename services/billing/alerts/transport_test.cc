@@ -11,7 +11,7 @@
 namespace tollgate::billing::alerts {
 namespace {
 
-constexpr int kTimeoutMs = 5'000;
+constexpr int kTimeoutMs = 60'000;
 
 WebhookCall Call(const std::string& url, bool allow_private) {
   WebhookCall call;

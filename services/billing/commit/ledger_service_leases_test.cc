@@ -17,7 +17,7 @@ class LedgerServiceLeasesTest : public LedgerServiceTest {
 };
 
 TEST_P(LedgerServiceLeasesTest, ALeaseThatNobodyRenewsEnds) {
-  options_.policy.lease_ttl_us = 300'000;
+  options_.policy.lease_ttl_us = 3'000'000;
   options_.policy.lease_margin_us = 100'000;
   LedgerService ledger(options_, SystemClock::Get());
   ASSERT_TRUE(ledger.Start().ok());

@@ -84,6 +84,7 @@ TEST(LedgerServiceOutageTest, FailsClosedWhileTheDatabaseIsUnreachableAndRecover
   if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
   LedgerService::Options options;
   options.sql.url = server->Url("postgres");
+  options.group_commit.call_timeout_ms = 5'000;
   SystemClock& clock = SystemClock::Get();
   LedgerService ledger(options, clock);
   server->Kill();
@@ -98,7 +99,7 @@ TEST(LedgerServiceOutageTest, FailsClosedWhileTheDatabaseIsUnreachableAndRecover
   const auto denied = Do(ledger, {MakeAuthorize(TestId(1, clock.WallUs()), 100, 50)});
   ASSERT_FALSE(denied.ok());
   EXPECT_EQ(denied.error().id, ErrorId::kServiceUnavailable);
-  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(2500));
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(30));
   EXPECT_FALSE(ledger.Ready());
   ASSERT_TRUE(server->Run());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
@@ -115,6 +116,7 @@ TEST(LedgerServiceOutageTest, AReplicaWithoutTrafficPausesTheExpiryAfterAnOutage
   ManualClock clock;
   LedgerService::Options options;
   options.sql.url = server->Url("postgres");
+  options.group_commit.call_timeout_ms = 60'000;
   options.expiry_interval_ms = 5;
   options.database_time = false;
   const Id id = TestId(1, clock.WallUs());
@@ -180,7 +182,7 @@ TEST(LedgerServiceOutageTest, WhenThePrimaryStandsStillItsSuccessorServesTheSame
   EXPECT_FALSE(Do(ledger, {MakeAuthorize(id, 100, 50)}).ok());
   EXPECT_TRUE(standby->Promote());
   bool granted = false;
-  while (!granted && std::chrono::steady_clock::now() - began < std::chrono::seconds(20)) {
+  while (!granted && std::chrono::steady_clock::now() - began < std::chrono::seconds(60)) {
     const auto replies = Do(ledger, {MakeAuthorize(id, 100, 50)});
     granted = replies.ok() && (*replies)[0].ok;
     if (!granted) std::this_thread::sleep_for(std::chrono::milliseconds(20));

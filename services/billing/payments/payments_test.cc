@@ -28,6 +28,7 @@ class PaymentsTest : public ::testing::Test {
     std::ofstream(folder_ + "/key") << kKeyInFile << "\n";
     std::ofstream(folder_ + "/webhook") << "whsec_new\n" << kTestSecret << "\n";
     LedgerService::Options options;
+    options.group_commit.call_timeout_ms = 60'000;  // the machine may be busy
     options.sql.url = "sqlite:" + folder_ + "/billing.db";
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
     stripe_.SetNow(SystemClock::Get().WallUs() / 1'000'000);
@@ -57,7 +58,7 @@ class PaymentsTest : public ::testing::Test {
     return payments_->Start(loops_);
   }
   bool Eventually(const std::function<bool()>& condition) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 12'000; ++i) {
       if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -150,7 +151,7 @@ TEST_F(PaymentsTest, StopDoesNotWaitForAProviderThatHangs) {
   ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
   PaymentsOptions options = Options();
   options.stripe.base_url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  options.stripe.timeout_ms = 20'000;
+  options.stripe.timeout_ms = 120'000;
   ASSERT_TRUE(Start(std::move(options)).ok());
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(payments_->engine()
@@ -182,7 +183,7 @@ TEST_F(PaymentsTest, StopDoesNotWaitForAProviderThatHangs) {
   ASSERT_GE(first, 0) << "a call is running";
   const auto begin = std::chrono::steady_clock::now();
   payments_->Stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
   EXPECT_EQ(ran, 20) << "each caller gets its answer";
   close(first);
   close(silent);

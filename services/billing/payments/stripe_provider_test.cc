@@ -36,7 +36,7 @@ class StripeMockTest : public ::testing::Test {
     ASSERT_TRUE(mock_->Start());
     options_.base_url.clear();
     constexpr std::string_view kSays = "Listening for HTTP at address: ";
-    for (int i = 0; i < 2000 && options_.base_url.empty(); ++i) {
+    for (int i = 0; i < 12'000 && options_.base_url.empty(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       std::stringstream text;
       text << std::ifstream(log).rdbuf();

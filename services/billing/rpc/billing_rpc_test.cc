@@ -23,6 +23,7 @@ class BillingRpcTest : public ::testing::Test {
                 .string();
     Remove();
     LedgerService::Options options;
+    options.group_commit.call_timeout_ms = 60'000;  // the machine may be busy
     options.sql.url = "sqlite:" + file_;
     options.lease_above_per_second = 1;
     options.expiry_interval_ms = 5;

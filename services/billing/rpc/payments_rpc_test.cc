@@ -24,6 +24,7 @@ class PaymentsRpcTest : public ::testing::Test {
                 .string();
     Remove();
     LedgerService::Options options;
+    options.group_commit.call_timeout_ms = 60'000;  // the machine may be busy
     options.sql.url = "sqlite:" + file_;
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
     payments::PaymentsOptions settings;

@@ -221,7 +221,7 @@ TEST_P(ArchiveTest, AnArchiveThatWaitsForATableStopsNobody) {
     ended = true;
   });
   auto batch = std::move(*database_->Connect());
-  ASSERT_TRUE(batch->ExecuteScript("SET lock_timeout = 300").ok());
+  ASSERT_TRUE(batch->ExecuteScript("SET lock_timeout = 8000").ok());
   const auto waits = [&] {
     int64_t waiting = 0;
     EXPECT_TRUE(batch

@@ -66,7 +66,7 @@ class VerifyCheckpointsTest : public LedgerDatabaseTest {
     CheckpointWriter writer(options, SystemClock::Get());
     ASSERT_TRUE(writer.Start().ok());
     // The thread writes the first one at once.
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (Lines().size() == before && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

@@ -167,7 +167,7 @@ TEST_F(PlaygroundTest, PiecesArePassedAsTheyComeAndALeavingBrowserEndsTheCall) {
         << "the gateway has not ended its answer";
     browser.CloseWithReset();
   }
-  EXPECT_EQ(left_.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(left_.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
 }
 
 TEST_F(PlaygroundTest, MoreThanItsBoundAreRefusedUntilOneEnds) {

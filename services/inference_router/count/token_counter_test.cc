@@ -92,7 +92,7 @@ class Pool {
         loops_.loop(0).Spawn(one(*counter_, table_, request, counted, ended));
       }
     });
-    EXPECT_TRUE(sims_[0]->WaitFor([&](const EngineSim&) { return ended == count; }, 20'000));
+    EXPECT_TRUE(sims_[0]->WaitFor([&](const EngineSim&) { return ended == count; }));
     EXPECT_EQ(Asked(0) - before, count);
     return counted;
   }

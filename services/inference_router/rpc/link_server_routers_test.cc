@@ -61,6 +61,7 @@ class LinkRoutersTest : public LinkTest {
           return addresses_;
         })};
     client_ = MakeLinkClient(loop(), std::move(routers));
+    AwaitLink();
   }
   // Which routers answer so many requests. may_lose: "lost" stands for those that failed.
   std::set<std::string> Answering(int requests = 8, bool may_lose = false) {
@@ -79,7 +80,7 @@ class LinkRoutersTest : public LinkTest {
   }
   template <typename Done>
   static bool Becomes(Done done) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (std::chrono::steady_clock::now() < until) {
       if (done()) return true;
     }
@@ -149,6 +150,7 @@ TEST_P(LinkRoutersTest, AnOldLinkIsReplacedAndItsRequestsGoOn) {
   Router router(one_loop_, Named("router", &gate), 0, {.max_body_bytes = kDefaultRouterBodyBytes},
                 /*max_link_age_ms=*/2'000);
   client_ = MakeLinkClient(loop(), {router.Tcp()});
+  AwaitLink();
   std::future<Received> running = StartWaiting();
   ASSERT_TRUE(Becomes([&] { return gate.waiting == 1; }));
   // Through several ages; Answering expects that none fails.

@@ -89,31 +89,31 @@ TEST_F(SessionBounds, AHeadThatDripsIsNoOutput) {
 
 // Some engines send events without text while they parse a tool call.
 TEST_F(SessionBounds, AGrowingCompletionCountIsOutput) {
-  options_.session.idle_timeout_ms = 300;
+  options_.session.idle_timeout_ms = 2'000;
   std::string chunks = Text("a");
   for (int i = 2; i < 12; ++i) {
     chunks += R"(,{"choices":[{"index":0,"delta":{}}],"usage":{"prompt_tokens":5,)"
               R"("completion_tokens":)" +
               std::to_string(i) + "}}";
   }
-  Script(R"("token_ms":60,"raw_chunks":[)" + chunks + "," + Chunk(R"("finish_reason":"stop")") +
+  Script(R"("token_ms":350,"raw_chunks":[)" + chunks + "," + Chunk(R"("finish_reason":"stop")") +
          R"(,"data: [DONE]\n\n"])");
   EXPECT_FALSE(Run().end().has_error());
 }
 
 TEST_F(SessionBounds, AnAnswerHasATimeInAll) {
-  options_.session.answer_timeout_ms = 300;
+  options_.session.answer_timeout_ms = 2'000;
   Endless(Text("a"), R"(,"token_ms":20)");
   ExpectCharged(Run(), "answer_time", 2);
 }
 
 // The router waits for its client, not for the engine.
 TEST_F(SessionBounds, ASlowClientIsNotTheEnginesSilence) {
-  options_.session.idle_timeout_ms = 200;
+  options_.session.idle_timeout_ms = 1'000;
   Script(R"("tokens":20)");
   const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
     sink.blocked = true;
-    loop.RunAfter(600, [&sink] { sink.Unblock(); });
+    loop.RunAfter(2'500, [&sink] { sink.Unblock(); });
   });
   EXPECT_FALSE(outcome.end().has_error()) << outcome.end().error().internal();
 }

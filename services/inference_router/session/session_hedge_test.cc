@@ -11,6 +11,8 @@ class SessionHedgeTest : public SessionTest {
  protected:
   // Never ends a test by itself.
   static constexpr char kSilent[] = R"({"delay_ms":600000})";
+  // First engines answer after 1.5 s, so that the second one is asked before on a busy machine,
+  // too.
 
   SessionHedgeTest() {
     UseEngines(2);
@@ -59,7 +61,7 @@ TEST_F(SessionHedgeTest, TheSecondEngineAnswersForOneThatIsSilent) {
 
 TEST_F(SessionHedgeTest, TheFirstEngineGoesOnWhenItAnswersFirst) {
   const double lost = Hedges("lost");
-  const Outcome outcome = Ask(R"({"delay_ms":200,"tokens":7})", kSilent);
+  const Outcome outcome = Ask(R"({"delay_ms":1500,"tokens":7})", kSilent);
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 7);
   EXPECT_EQ(Hedges("lost"), lost + 1);
   EXPECT_EQ(second_.totals().requests, 1);
@@ -75,14 +77,15 @@ TEST_F(SessionHedgeTest, AnAnswerInTimeAsksNoOther) {
 }
 
 TEST_F(SessionHedgeTest, AnAnswerThatHasBegunIsNotAskedForAgain) {
-  const Outcome outcome = Ask(R"({"tokens":20,"token_ms":10})", R"({"tokens":1})");
+  options_.session.hedge_after_ms = 2'000;
+  const Outcome outcome = Ask(R"({"tokens":20,"token_ms":150})", R"({"tokens":1})");
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 20);
   EXPECT_EQ(second_.totals().requests, 0);
   ExpectOneEnd();
 }
 
 TEST_F(SessionHedgeTest, ASecondEngineThatFailsChangesNothing) {
-  const Outcome outcome = Ask(R"({"delay_ms":200,"tokens":4})", R"({"status":500})");
+  const Outcome outcome = Ask(R"({"delay_ms":1500,"tokens":4})", R"({"status":500})");
   EXPECT_FALSE(outcome.end().has_error());
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 4);
   ExpectOneEnd();
@@ -99,7 +102,7 @@ TEST_F(SessionHedgeTest, AFirstEngineThatFailsLeavesItToTheSecond) {
 TEST_F(SessionHedgeTest, WhenBothFailItIsFreeAndNoThirdTryIsMade) {
   const double failed = Hedges("failed");
   const Outcome outcome =
-      Ask(R"({"delay_ms":100,"status":500})", R"({"delay_ms":50,"status":500})");
+      Ask(R"({"delay_ms":1500,"status":500})", R"({"delay_ms":50,"status":500})");
   EXPECT_EQ(outcome.end().error().error(), "server_error");
   EXPECT_EQ(first_.totals().requests + second_.totals().requests, 2);
   EXPECT_EQ(Hedges("failed"), failed + 1);
@@ -108,7 +111,7 @@ TEST_F(SessionHedgeTest, WhenBothFailItIsFreeAndNoThirdTryIsMade) {
 }
 
 TEST_F(SessionHedgeTest, AnAnswerAboutTheRequestEndsBoth) {
-  const Outcome outcome = Ask(R"({"delay_ms":100,"status":400})", kSilent);
+  const Outcome outcome = Ask(R"({"delay_ms":1500,"status":400})", kSilent);
   EXPECT_EQ(outcome.end().error().error(), "bad_request");
   EXPECT_EQ(second_.totals().requests, 1);
   ExpectOneEnd();
@@ -127,10 +130,11 @@ TEST_F(SessionHedgeTest, ACallerWhoLeavesEndsBoth) {
 
 TEST_F(SessionHedgeTest, WithoutABudgetTheFirstEngineIsWaitedFor) {
   RetryBudget& budget = *table_.Get()->Find("ns/m")->retries;
-  while (budget.TryTake(SystemClock::Get().MonotonicUs())) {
+  // Of an hour later, so that none comes with the time.
+  while (budget.TryTake(SystemClock::Get().MonotonicUs() + 3'600'000'000)) {
   }
   const double refused = Hedges("refused");
-  EXPECT_EQ(Ask(R"({"delay_ms":100,"tokens":2})", "{}").end().usage().completion_tokens(), 2);
+  EXPECT_EQ(Ask(R"({"delay_ms":1500,"tokens":2})", "{}").end().usage().completion_tokens(), 2);
   EXPECT_EQ(second_.totals().requests, 0);
   EXPECT_EQ(Hedges("refused"), refused + 1);
   ExpectOneEnd();
@@ -139,7 +143,7 @@ TEST_F(SessionHedgeTest, WithoutABudgetTheFirstEngineIsWaitedFor) {
 TEST_F(SessionHedgeTest, WithoutAPlaceTheFirstEngineIsWaitedFor) {
   UseEngines(2, 1);
   const double none = Hedges("no_engine");
-  EXPECT_EQ(Ask(R"({"delay_ms":100,"tokens":2})", "{}").end().usage().completion_tokens(), 2);
+  EXPECT_EQ(Ask(R"({"delay_ms":1500,"tokens":2})", "{}").end().usage().completion_tokens(), 2);
   EXPECT_EQ(second_.totals().requests, 0);
   EXPECT_EQ(Hedges("no_engine"), none + 1);
   ExpectOneEnd();

@@ -39,7 +39,7 @@ class SessionLeaseTest : public SessionTest {
       if (between) between();
       auto sink = std::make_shared<RecordingSink>(loop);
       co_await worker.Serve(request_, sink);
-      for (int i = 0; i < 400 && (admissions_->depth() > 0 || journal_->in_use() > 0); ++i) {
+      for (int i = 0; i < 4'000 && (admissions_->depth() > 0 || journal_->in_use() > 0); ++i) {
         co_await loop.Sleep(5);
       }
       co_return Outcome{sink->events};
@@ -100,7 +100,7 @@ TEST_F(SessionLeaseTest, ItRunsWhileTheLedgerIsAway) {
 TEST_F(SessionLeaseTest, AHeartbeatTellsTheLedgerOfWhatRunsLong) {
   ledger_.lease_nano_usd = 10 * kWhole;
   options_.heartbeat_ms = 10;
-  Script(R"("tokens":20,"token_ms":10)");
+  Script(R"("tokens":20,"token_ms":100)");
   const Outcome outcome = RunTwice();
   ASSERT_TRUE(outcome.ended());
   ASSERT_GE(ledger_.ops.size(), 3u);

@@ -23,7 +23,7 @@ TEST_F(SessionTest, AnAnswerCutByCreditEndsWithLength) {
   EXPECT_GE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 2990)
       << "but the hold is used up";
   EXPECT_LE(outcome.deltas(), usage.completion_tokens() + 1);
-  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }, 500));
+  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }));
   EXPECT_EQ(first_.requests()[0].finished, false) << "the engine was aborted";
 }
 
@@ -135,9 +135,16 @@ TEST_F(SessionTest, ACallerWhoLeavesASuspendedStreamEndsItAtOnce) {
   ledger_.limit_nano_usd = 3000;
   ledger_.limited_by = billing::v1::DENY_REASON_HELD;
   Script(R"("tokens":3000)");
+  options_.session.patience.held_ms = 600'000;
   const int64_t before_us = SystemClock::Get().MonotonicUs();
-  Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(200, [&sink] { sink.Cancel(); }); });
-  EXPECT_LT(SystemClock::Get().MonotonicUs() - before_us, 5'000'000);
+  Run([this](Loop& loop, RecordingSink& sink) {
+    loop.Spawn([](Loop& loop, const LedgerScript& ledger, RecordingSink& sink) -> Task<void> {
+      // Credit was asked for again.
+      while (ledger.Count(MeterOp::kExtend) < 2) co_await loop.Sleep(5);
+      sink.Cancel();
+    }(loop, ledger_, sink));
+  });
+  EXPECT_LT(SystemClock::Get().MonotonicUs() - before_us, 60'000'000);
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_CLIENT_GONE);
 }
@@ -147,13 +154,16 @@ TEST_F(SessionTest, AHoldThatTheLedgerHasClosedEndsTheRequestWithAnError) {
   options_.heartbeat_ms = 20;
   Script(R"("tokens":100000,"token_ms":2)");
   const double lost = metrics_.holds_lost.Value();
-  const Outcome outcome =
-      Run([&](Loop& loop, RecordingSink&) { loop.RunAfter(100, [&] { ledger_.closed = true; }); });
+  const Outcome outcome = Run([&](Loop&, RecordingSink& sink) {
+    sink.on_event = [&, seen = 0](const inference::v1::Event& event) mutable {
+      if (event.has_delta() && ++seen == 10) ledger_.closed = true;
+    };
+  });
   ASSERT_TRUE(outcome.ended());
   EXPECT_EQ(outcome.end().error().error(), "service_unavailable");
   EXPECT_FALSE(outcome.end().cut_by_credit());
   EXPECT_EQ(metrics_.holds_lost.Value(), lost + 1);
-  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }, 500))
+  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }))
       << "the engine was aborted";
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_MID_STREAM);
@@ -179,14 +189,14 @@ TEST_F(SessionTest, AnEngineThatBreaksChargesOnlyWhatWasDelivered) {
 // Decision 41: a hold lives from admission on.
 TEST_F(SessionTest, HeartbeatsBeginBeforeTheEngineAnswers) {
   options_.heartbeat_ms = 20;
-  Script(R"("tokens":1,"delay_ms":300,"late_headers":true)");
+  Script(R"("tokens":1,"delay_ms":2000,"late_headers":true)");
   Run();
   EXPECT_GE(ledger_.Count(MeterOp::kHeartbeat), 5);
 }
 
 TEST_F(SessionTest, HeartbeatsReportProgress) {
   options_.heartbeat_ms = 20;
-  Script(R"("tokens":30,"token_ms":10)");
+  Script(R"("tokens":30,"token_ms":50)");
   const Outcome outcome = Run();
   EXPECT_GE(ledger_.Count(MeterOp::kHeartbeat), 3);
   int64_t last = 0;
@@ -209,8 +219,7 @@ TEST_F(SessionTest, ADisconnectAbortsTheEngineAndChargesWhatWasProduced) {
     };
   });
   EXPECT_FALSE(outcome.ended()) << "no client to send it to";
-  EXPECT_TRUE(
-      first_.WaitFor([](const test::EngineSim& sim) { return sim.totals().aborted == 1; }, 500));
+  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.totals().aborted == 1; }));
   const auto settles = ledger_.Settles();
   ASSERT_EQ(settles.size(), 1u);
   EXPECT_EQ(settles[0].settle().outcome(), billing::v1::OUTCOME_CLIENT_GONE);
@@ -220,18 +229,28 @@ TEST_F(SessionTest, ADisconnectAbortsTheEngineAndChargesWhatWasProduced) {
 }
 
 TEST_F(SessionTest, ADisconnectBeforeTheFirstTokenChargesThePromptOnlyIfItWasAccepted) {
+  // after_ms: once the engine has the request.
+  const auto leave = [this](int64_t after_ms) {
+    Run([this, after_ms](Loop& loop, RecordingSink& sink) {
+      loop.Spawn([](Loop& loop, const test::EngineSim& engine, RecordingSink& sink,
+                    int64_t after_ms) -> Task<void> {
+        while (engine.running() == 0) co_await loop.Sleep(1);
+        co_await loop.Sleep(after_ms);
+        sink.Cancel();
+      }(loop, first_, sink, after_ms));
+    });
+  };
   // The response head comes with the first token: the engine has not accepted the request yet.
-  Script(R"("tokens":5,"delay_ms":3000,"late_headers":true)");
-  Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(50, [&sink] { sink.Cancel(); }); });
+  Script(R"("tokens":5,"delay_ms":60000,"late_headers":true)");
+  leave(1);
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
-  EXPECT_TRUE(
-      first_.WaitFor([](const test::EngineSim& sim) { return sim.totals().aborted == 1; }, 500));
+  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.totals().aborted == 1; }));
 
   ledger_.ops.clear();
   request_.set_request_id(Id::New().ToBytes());
-  Script(R"("tokens":5,"delay_ms":3000)");
-  Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(50, [&sink] { sink.Cancel(); }); });
+  Script(R"("tokens":5,"delay_ms":60000)");
+  leave(1'000);  // and its head has arrived
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   const billing::v1::SettleOp settle = ledger_.Settles()[0].settle();
   EXPECT_EQ(settle.outcome(), billing::v1::OUTCOME_CLIENT_GONE);

@@ -96,7 +96,7 @@ TEST_F(WholeAnswerTest, ACallerWhoLeavesPaysThePrompt) {
       sink.Cancel();
     }(loop, first_, sink));
   });
-  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }, 5'000));
+  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }));
   ASSERT_EQ(ledger_.Settles().size(), 1U);
   const auto& settle = ledger_.Settles()[0].settle();
   EXPECT_EQ(settle.outcome(), billing::v1::OUTCOME_CLIENT_GONE);

@@ -87,7 +87,7 @@ class SettlerTest : public ::testing::Test {
     return std::string((std::istreambuf_iterator<char>(file)), {});
   }
   static Task<bool> Until(Loop& loop, std::function<bool()> condition) {
-    for (int i = 0; i < 500 && !condition(); ++i) co_await loop.Sleep(5);
+    for (int i = 0; i < 6'000 && !condition(); ++i) co_await loop.Sleep(5);
     co_return condition();
   }
 
@@ -113,7 +113,7 @@ TEST_F(SettlerTest, AFastLedgerNeedsNoOutbox) {
 TEST_F(SettlerTest, ASlowLedgerIsReplacedByTheOutboxAndAcknowledgesItLater) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
-    ledger.delays_ms = {150};
+    ledger.delays_ms = {1'500};
     Settler settler(loop, ledger, *journal_, *outbox_, options_);
     const Settled settled = co_await settler.Settle(Op(id_), Slot(id_));
     EXPECT_EQ(settled.durability, Durability::kOutbox);

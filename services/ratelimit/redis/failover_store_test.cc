@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <future>
 
 #include "tests/support/redis.h"
@@ -18,10 +19,15 @@ struct Node {
 
 class FailoverStoreTest : public ::testing::Test {
  protected:
-  void Start(const std::string& url, int nodes, int64_t replicas = 0) {
+  // What a Redis is waited for: where it stands still, as in the product; elsewhere long enough
+  // for a busy machine.
+  static constexpr int64_t kShortUs = 100'000, kLongUs = 10'000'000;
+
+  void Start(const std::string& url, int nodes, int64_t replicas = 0,
+             int64_t timeout_us = kLongUs) {
     for (int i = 0; i < nodes; ++i) {
       Node node;
-      auto client = RedisClient::Make({.url = *ParseRedisUrl(url), .timeout_us = 100'000});
+      auto client = RedisClient::Make({.url = *ParseRedisUrl(url), .timeout_us = timeout_us});
       ASSERT_TRUE(client);
       node.client = std::move(*client);
       node.client->Start();
@@ -43,7 +49,7 @@ class FailoverStoreTest : public ::testing::Test {
           }
           return true;
         },
-        10'000, 50);
+        60'000, 50);
   }
   static AcquireOutcome Acquire(Node& node, const Limits& limits,
                                 const std::string& subject = "all") {
@@ -54,7 +60,7 @@ class FailoverStoreTest : public ::testing::Test {
         [promise](auto outcome) {
           promise->set_value(outcome.ok() ? *outcome : AcquireOutcome());
         });
-    if (answer.wait_for(std::chrono::seconds(5)) != std::future_status::ready) {
+    if (answer.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
       ADD_FAILURE() << "no answer";
       return {};
     }
@@ -83,7 +89,10 @@ class FailoverStoreTest : public ::testing::Test {
           }
           return true;
         },
-        20'000, 50);
+        60'000, 50);
+  }
+  static double SecondsSince(int64_t from_us) {
+    return static_cast<double>(test::MonotonicUs() - from_us) / 1e6;
   }
 
   std::vector<Node> nodes_;
@@ -98,19 +107,22 @@ TEST_F(FailoverStoreTest, AKilledRedisLeavesAShareOfWhatWasLeft) {
   ASSERT_TRUE(WaitForRedis());
   ASSERT_TRUE(WaitForCount(3));
   const Limits limits{.requests_per_minute = 600};
+  const int64_t from_us = test::MonotonicUs();
   ASSERT_EQ(Burst(300, limits), 300);
   EXPECT_EQ(local_, 0);
   server->process().Kill();
+  const int64_t killed_us = test::MonotonicUs();
   // Half is used, so half of 1.2 times the limit is left: 360, and ten more a second meanwhile.
   const int granted = Burst(1500, limits);
   EXPECT_EQ(local_, 1500);
   EXPECT_GE(granted, 320);
-  EXPECT_LE(granted, 460);
+  EXPECT_LE(granted, 450 + 12 * SecondsSince(from_us));
   // It comes back empty: what was granted meanwhile counts, so there is no further burst.
   ASSERT_TRUE(server->Run());
   ASSERT_TRUE(WaitForRedis());
   local_ = 0;
-  EXPECT_LE(Burst(300, limits), 100);
+  const int again = Burst(300, limits);
+  EXPECT_LE(again, 60 + 12 * SecondsSince(killed_us));
   EXPECT_EQ(local_, 0);
 }
 
@@ -121,9 +133,11 @@ TEST_F(FailoverStoreTest, AFlushedRedisGrantsNoSecondBurst) {
   ASSERT_TRUE(WaitForRedis());
   ASSERT_TRUE(WaitForCount(3));
   const Limits limits{.requests_per_minute = 120};
+  const int64_t from_us = test::MonotonicUs();
   ASSERT_GE(Burst(150, limits), 120);
   ASSERT_EQ(server->Command({"FLUSHALL"}), "OK");
-  EXPECT_LE(Burst(100, limits), 10);
+  const int again = Burst(100, limits);
+  EXPECT_LE(again, 10 + 2.4 * SecondsSince(from_us)) << "two a second";
   EXPECT_EQ(local_, 0);
 }
 
@@ -132,14 +146,14 @@ TEST_F(FailoverStoreTest, AFlushedRedisGrantsNoSecondBurst) {
 TEST_F(FailoverStoreTest, AStoppedRedisIsLeftAndTakenBack) {
   const auto server = testing::TestRedis::Start();
   ASSERT_NE(server, nullptr);
-  Start(server->url(), 2);
+  Start(server->url(), 2, 0, kShortUs);
   ASSERT_TRUE(WaitForRedis());
   ASSERT_TRUE(WaitForCount(2));
   ASSERT_EQ(Burst(10, {.requests_per_minute = 1000}), 10);
   server->process().Signal(SIGSTOP);
   const int64_t from_us = test::MonotonicUs();
   EXPECT_EQ(Burst(200, {.requests_per_minute = 100'000}), 200);
-  EXPECT_LE(test::MonotonicUs() - from_us, 5'000'000);
+  EXPECT_LE(SecondsSince(from_us), 15) << "20 if each waited";
   EXPECT_EQ(local_, 200);
   server->process().Signal(SIGCONT);
   EXPECT_TRUE(WaitForRedis());
@@ -149,19 +163,23 @@ TEST_F(FailoverStoreTest, AStoppedRedisIsLeftAndTakenBack) {
 TEST_F(FailoverStoreTest, WhatWasGrantedWhileRedisStoodStillCountsAfterARefusal) {
   const auto server = testing::TestRedis::Start();
   ASSERT_NE(server, nullptr);
-  Start(server->url(), 1, 1);
+  Start(server->url(), 1, 1, kShortUs);
   ASSERT_TRUE(WaitForRedis());
   const Limits limits{.requests_per_minute = 6};
+  const int64_t from_us = test::MonotonicUs();
   ASSERT_EQ(Burst(3, limits), 3);
   server->process().Signal(SIGSTOP);
   // After 0.4 s of silence the connection is left: what follows does not reach Redis later.
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(AcquireElsewhere(nodes_[0]).local_share);
-  EXPECT_EQ(Burst(10, limits), 3);
+  const int meanwhile = Burst(10, limits);
+  EXPECT_GE(meanwhile, 3);
+  EXPECT_LE(meanwhile, 3 + static_cast<int>(SecondsSince(from_us) / 10));
   server->process().Signal(SIGCONT);
   ASSERT_TRUE(WaitForRedis());
   local_ = 0;
-  // Redis alone would grant three more. One may have recovered by now.
-  EXPECT_LE(Burst(10, limits), 1);
+  // Redis alone would grant three more. One recovers in ten seconds.
+  const int again = Burst(10, limits);
+  EXPECT_LE(again, std::max(1, static_cast<int>(SecondsSince(from_us) / 10)));
   EXPECT_EQ(local_, 0);
 }
 
@@ -174,7 +192,7 @@ TEST_F(FailoverStoreTest, WithoutRedisFromTheStartItGrantsTheShareWithoutABurst)
   const Limits limits{.requests_per_minute = 100'000};  // a share of 500 a second
   EXPECT_LE(Burst(100, limits), 100);
   int granted = 0;
-  ASSERT_TRUE(test::WaitUntil([&] { return (granted += Burst(10, limits)) > 20; }, 10'000));
+  ASSERT_TRUE(test::WaitUntil([&] { return (granted += Burst(10, limits)) > 20; }, 60'000));
   EXPECT_LE(Burst(200, {.requests_per_minute = 60}), 2);
 }
 
@@ -198,6 +216,7 @@ TEST_F(FailoverStoreTest, FollowsTheSentinels) {
   ASSERT_TRUE(WaitForRedis());
   ASSERT_TRUE(WaitForCount(2));
   const Limits limits{.requests_per_minute = 600};
+  const int64_t from_us = test::MonotonicUs();
   ASSERT_EQ(Burst(400, limits), 400);
   group->master->process().Kill();
   EXPECT_GT(Burst(100, limits), 0);
@@ -206,7 +225,8 @@ TEST_F(FailoverStoreTest, FollowsTheSentinels) {
       test::WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 90'000, 50));
   ASSERT_TRUE(WaitForRedis());
   // What the replica had received of the counts goes on, and what was granted meanwhile counts.
-  EXPECT_LE(Burst(600, limits), 420);
+  const int again = Burst(600, limits);
+  EXPECT_LE(again, 240 + 12 * SecondsSince(from_us)) << "ten a second";
 }
 
 // One node of a cluster is killed: its replica takes over, and the other slots go on meanwhile.

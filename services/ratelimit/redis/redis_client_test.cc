@@ -18,7 +18,7 @@ using testing::TestCertificate;
 using testing::TestRedis;
 
 // Whether a client with these options gets an answer; some time is left for the connection.
-bool Answers(RedisOptions options, int64_t wait_ms = 5'000) {
+bool Answers(RedisOptions options, int64_t wait_ms = 60'000) {
   options.timeout_us = 500'000;
   auto client = RedisClient::Make(std::move(options));
   EXPECT_TRUE(client) << (client ? "" : client.error());

@@ -20,7 +20,7 @@ BasicResult<T, StoreError> Wait(const Body& body) {
   auto promise = std::make_shared<std::promise<BasicResult<T, StoreError>>>();
   auto answer = promise->get_future();
   body([promise](BasicResult<T, StoreError> result) { promise->set_value(std::move(result)); });
-  if (answer.wait_for(std::chrono::seconds(10)) != std::future_status::ready) {
+  if (answer.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
     return Fail{StoreError("no answer")};
   }
   return answer.get();
@@ -75,7 +75,7 @@ class RedisStoreTest : public ::testing::Test {
   }
   std::unique_ptr<RedisClient> Connect() {
     auto client =
-        RedisClient::Make({.url = *ParseRedisUrl(server_->url()), .timeout_us = 2'000'000});
+        RedisClient::Make({.url = *ParseRedisUrl(server_->url()), .timeout_us = 30'000'000});
     EXPECT_TRUE(client);
     (*client)->Start();
     RedisStore probe(**client, "probe", kLease);

@@ -128,7 +128,7 @@ class Sandbox:
             "IS_SANDBOX": "1",
         }
 
-    def run(self, *command, key_name="good", seconds=100):
+    def run(self, *command, key_name="good", seconds=200):
         """Runs a command; whatever it leaves running is ended, and fails the test."""
         started = time.monotonic()
         process = subprocess.Popen(command, cwd=self.work, env=self.environment(key_name), stdin=subprocess.DEVNULL,
@@ -159,8 +159,8 @@ class Sandbox:
                 continue
 
     def _left(self):
-        """Processes of this sandbox that do not end by themselves within 5 seconds; they are ended."""
-        deadline = time.monotonic() + 5
+        """Processes of this sandbox that do not end by themselves within half a minute; they are ended."""
+        deadline = time.monotonic() + 30
         while left := list(self._processes()):
             if time.monotonic() > deadline:
                 for pid, _ in left:

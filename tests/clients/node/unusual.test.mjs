@@ -67,7 +67,7 @@ const get = (path, method = "GET", apiKey = facts.keys.good) =>
 
 // The receipt, when the request is booked.
 async function receiptOf(id) {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
     const answer = await get(`/api/v1/generation?id=${id}`);
     assert.equal(answer.status, 200);

@@ -29,7 +29,7 @@ def texts_of(message):
 
 def receipt_of(request_id):
     """The receipt, when the request is booked."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         request = urllib.request.Request(f"{ROOT}/api/v1/generation?id={request_id}",
                                          headers={"authorization": "Bearer " + key("good")})

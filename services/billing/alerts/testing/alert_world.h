@@ -50,7 +50,7 @@ class AlertTest : public LedgerWorld {
     options.mail = {smtp_.url(), "", "", "billing@gate.example"};
     options.operator_emails = {"ops@gate.example"};
     options.allow_private = true;
-    options.timeout_ms = 2'000;
+    options.timeout_ms = 60'000;
     return std::make_unique<Replica>(url_, clock_, std::move(options));
   }
   void Advance(int64_t seconds) { clock_.Advance(seconds * 1'000'000); }

@@ -191,6 +191,10 @@ using PendingReplies = std::future<Result<std::vector<Reply>>>;
 // A group commit over a fake database.
 class GroupCommitTest : public ::testing::Test {
  protected:
+  // No call ends because the machine is busy.
+  GroupCommitTest() {
+    options.call_timeout_ms = options.part_timeout_ms = options.node_timeout_ms = 60'000;
+  }
   void TearDown() override {
     db.Block(false);
     group_commit.reset();

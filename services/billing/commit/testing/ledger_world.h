@@ -43,9 +43,10 @@ class LedgerWorld : public ::testing::TestWithParam<sql::Dialect> {
     }
     LedgerService::Options options;
     options.sql.url = url_;
+    options.group_commit.call_timeout_ms = 60'000;  // the machine may be busy
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
     ASSERT_TRUE(ledger_->Start().ok());
-    for (int i = 0; i < 500 && !ledger_->Ready(); ++i)
+    for (int i = 0; i < 6'000 && !ledger_->Ready(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(ledger_->Ready());
     database_ = *sql::Database::Open({.url = url_});

@@ -54,7 +54,7 @@ StripeOptions ScriptedStripe::options() const {
   options.secret_key = "sk_test_scripted";
   options.success_url = "https://example.test/paid";
   options.cancel_url = "https://example.test/back";
-  options.timeout_ms = 5000;
+  options.timeout_ms = 60'000;
   return options;
 }
 

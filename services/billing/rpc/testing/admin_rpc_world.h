@@ -35,6 +35,7 @@ class AdminRpcTest : public ::testing::Test {
     Remove();
     if (options_.sql.url.empty()) options_.sql.url = "sqlite:" + file_;
     options_.policy.second_person_above_nano_usd = 50 * kNanoPerUsd;
+    options_.group_commit.call_timeout_ms = 60'000;  // the machine may be busy
     ledger_ = std::make_unique<LedgerService>(options_, SystemClock::Get());
     services_ = MakeAdminServices(*ledger_, {.known_caller_above_nano_usd = 50 * kNanoPerUsd});
     grpc::ServerBuilder builder;

@@ -150,9 +150,21 @@ class LinkTest : public ::testing::TestWithParam<bool> {
     router_.reset();
   }
   void StartRouter(GenerateHandler handler,
-                   BodyLimits limits = {.max_body_bytes = kDefaultRouterBodyBytes}) {
+                   BodyLimits limits = {.max_body_bytes = kDefaultRouterBodyBytes},
+                   bool await_link = true) {
     router_ = std::make_unique<Router>(router_loops_, std::move(handler), 0, limits);
     Connect(GetParam() ? router_->Tcp() : router_->InProcess());
+    if (await_link) AwaitLink();
+  }
+  // A request waits for a link for a second, which may be too short on a busy machine.
+  void AwaitLink() {
+    inference::v1::CountTokensRequest request;
+    request.set_members_json("x");
+    for (bool connected = false; !connected;) {
+      connected = RunOn(loop(), [&](Loop&) -> Task<bool> {
+        co_return (co_await client_->CountTokens(request)).ok();
+      });
+    }
   }
   void Connect(std::shared_ptr<grpc::Channel> channel) {
     client_ = MakeLinkClient(loop(), {std::move(channel)});

@@ -246,7 +246,7 @@ class SessionTest : public ::testing::Test {
       if (prepare) prepare(loop, *sink);
       co_await worker.Serve(request_, sink);
       // Operations in the background refer to the worker.
-      for (int i = 0; i < 400 && (outbox_->depth() > 0 || journal_->in_use() > 0); ++i) {
+      for (int i = 0; i < 4'000 && (outbox_->depth() > 0 || journal_->in_use() > 0); ++i) {
         co_await loop.Sleep(5);
       }
       co_await loop.Sleep(1);

@@ -27,7 +27,7 @@ export async function engineBody(tag) {
 
 // Waits until the engine's only request with this tag satisfies the predicate.
 export async function untilEngine(tag, wanted) {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
     const [request, second] = await engineRequests(tag);
     assert.equal(second, undefined, "the engine got two requests");
