@@ -1,11 +1,10 @@
 #include "common/audit/refused_calls.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
 namespace tollgate::audit {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000;
 
 RefusedCall Call(const std::string& actor, const std::string& method = "KeyService/CreateKey") {
   return {
@@ -16,7 +15,7 @@ class RefusedCallsTest : public ::testing::Test {
  protected:
   RefusedCallsTest() { calls_.AddWriter(); }
   RefusedCalls calls_;
-  int64_t now_us_ = 1000 * kSecond;
+  int64_t now_us_ = 1000 * kSecondUs;
 };
 
 TEST_F(RefusedCallsTest, OneOfEachCallerAndMethodAtOnceAndTheRestAfterAMinute) {
@@ -29,9 +28,9 @@ TEST_F(RefusedCallsTest, OneOfEachCallerAndMethodAtOnceAndTheRestAfterAMinute) {
   for (int i = 0; i < 10'000; ++i) calls_.Note(Call("user:ann"), 6 + i);
   calls_.Note(Call("user:ann", "KeyService/RevokeKey"), 9);
   calls_.Note(Call("user:bob"), 9);
-  taken = calls_.Take(now_us_ + kSecond);
+  taken = calls_.Take(now_us_ + kSecondUs);
   EXPECT_EQ(taken.size(), 2U);
-  taken = calls_.Take(now_us_ + 60 * kSecond);
+  taken = calls_.Take(now_us_ + 60 * kSecondUs);
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(taken[0].count, 10'000);
   EXPECT_EQ(taken[0].at_us, 6);
@@ -42,14 +41,14 @@ TEST_F(RefusedCallsTest, AFloodOfManyCallersMakesABoundedNumberOfEntriesWithTheW
   constexpr int kCalls = 50'000;
   for (int i = 0; i < kCalls; ++i) calls_.Note(Call("user:" + std::to_string(i)), 5);
   for (int second = 0; second < 60; ++second) {
-    for (const auto& taken : calls_.Take(now_us_ + second * kSecond)) {
+    for (const auto& taken : calls_.Take(now_us_ + second * kSecondUs)) {
       ++entries;
       counted += taken.count;
     }
   }
   EXPECT_LE(entries, kMaxRefusedEntries + 1);
   for (int second = 60; second < 180; ++second) {
-    for (const auto& taken : calls_.Take(now_us_ + second * kSecond)) counted += taken.count;
+    for (const auto& taken : calls_.Take(now_us_ + second * kSecondUs)) counted += taken.count;
   }
   EXPECT_EQ(counted, kCalls);
 }
@@ -59,7 +58,7 @@ TEST_F(RefusedCallsTest, CallersAreForgottenWhenTheyAreQuiet) {
     for (int i = 0; i < 90; ++i) {
       calls_.Note(Call("user:" + std::to_string(minute) + "-" + std::to_string(i)), 5);
     }
-    const auto taken = calls_.Take(now_us_ + minute * 60 * kSecond);
+    const auto taken = calls_.Take(now_us_ + minute * 60 * kSecondUs);
     // None is only counted: the places of earlier callers are free again.
     ASSERT_EQ(taken.size(), 90U) << minute;
   }

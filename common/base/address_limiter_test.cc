@@ -1,4 +1,5 @@
 #include "common/base/address_limiter.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
@@ -7,22 +8,20 @@
 namespace tollgate {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
-
 TEST(AddressLimiter, GrantsABurstAndThenTheRate) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 3});
+  AddressLimiter limiter({.interval_us = kSecondUs, .burst = 3});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(limiter.Take("10.0.0.1", 5), 0);
-  EXPECT_EQ(limiter.Take("10.0.0.1", 5), kSecond);
-  EXPECT_EQ(limiter.WaitUs("10.0.0.1", 5), kSecond);
-  EXPECT_EQ(limiter.Take("10.0.0.1", 5 + kSecond), 0);
-  EXPECT_GT(limiter.Take("10.0.0.1", 5 + kSecond), 0);
+  EXPECT_EQ(limiter.Take("10.0.0.1", 5), kSecondUs);
+  EXPECT_EQ(limiter.WaitUs("10.0.0.1", 5), kSecondUs);
+  EXPECT_EQ(limiter.Take("10.0.0.1", 5 + kSecondUs), 0);
+  EXPECT_GT(limiter.Take("10.0.0.1", 5 + kSecondUs), 0);
   // A refusal takes nothing, and the whole burst is refilled.
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(limiter.Take("10.0.0.1", 10 * kSecond), 0);
-  EXPECT_GT(limiter.Take("10.0.0.1", 10 * kSecond), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(limiter.Take("10.0.0.1", 10 * kSecondUs), 0);
+  EXPECT_GT(limiter.Take("10.0.0.1", 10 * kSecondUs), 0);
 }
 
 TEST(AddressLimiter, AddressesAreLimitedSeparately) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
+  AddressLimiter limiter({.interval_us = kSecondUs, .burst = 1});
   EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
   EXPECT_GT(limiter.Take("10.0.0.1", 0), 0);
   EXPECT_EQ(limiter.WaitUs("10.0.0.2", 0), 0);
@@ -30,7 +29,7 @@ TEST(AddressLimiter, AddressesAreLimitedSeparately) {
 }
 
 TEST(AddressLimiter, ARefundedPermitCanBeTakenAgain) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
+  AddressLimiter limiter({.interval_us = kSecondUs, .burst = 1});
   EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
   limiter.Refund("10.0.0.1");
   EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
@@ -38,7 +37,7 @@ TEST(AddressLimiter, ARefundedPermitCanBeTakenAgain) {
 }
 
 TEST(AddressLimiter, Ipv6IsLimitedPerNetwork) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
+  AddressLimiter limiter({.interval_us = kSecondUs, .burst = 1});
   EXPECT_EQ(limiter.Take("2001:db8:1:2::1", 0), 0);
   EXPECT_GT(limiter.Take("2001:db8:1:2:ffff::9", 0), 0);
   EXPECT_EQ(limiter.Take("2001:db8:1:3::1", 0), 0);
@@ -54,7 +53,7 @@ std::string Address(int index) {
 
 // H49: whoever sends from many addresses must not get a new burst for any of them.
 TEST(AddressLimiter, ForgetsNoAddressHoweverManyThereAre) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
+  AddressLimiter limiter({.interval_us = kSecondUs, .burst = 1});
   constexpr int kAddresses = 80'000;
   for (int i = 0; i < kAddresses; ++i) limiter.Take(Address(i), 0);
   int forgotten = 0;
@@ -63,18 +62,18 @@ TEST(AddressLimiter, ForgetsNoAddressHoweverManyThereAre) {
 }
 
 TEST(AddressLimiter, StrangersAreServedBesideManyLimitedAddresses) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
+  AddressLimiter limiter({.interval_us = kSecondUs, .burst = 1});
   for (int i = 0; i < 5'000; ++i) limiter.Take(Address(i), 0);
   int refused = 0;
   for (int i = 100'000; i < 200'000; ++i) refused += limiter.WaitUs(Address(i), 0) > 0 ? 1 : 0;
   // On average 3 of 100,000.
   EXPECT_LT(refused, 30);
   // Nobody is limited longer than the addresses that it shares its cells with.
-  for (int i = 0; i < 200'000; ++i) ASSERT_EQ(limiter.WaitUs(Address(i), kSecond), 0);
+  for (int i = 0; i < 200'000; ++i) ASSERT_EQ(limiter.WaitUs(Address(i), kSecondUs), 0);
 }
 
 TEST(AddressLimiter, RefundsTakeNothingFromAddressesInTheSameCell) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 2, .cells = 1});
+  AddressLimiter limiter({.interval_us = kSecondUs, .burst = 2, .cells = 1});
   EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
   EXPECT_EQ(limiter.Take("10.0.0.2", 0), 0);
   limiter.Refund("10.0.0.2");

@@ -1,13 +1,13 @@
 #include "common/base/utc_text.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
 namespace tollgate {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
-constexpr int64_t kDay = 86'400 * kSecond;
-constexpr int64_t kFebruary2024 = 1'706'745'600 * kSecond;  // 2024-02-01
+constexpr int64_t kDay = 86'400 * kSecondUs;
+constexpr int64_t kFebruary2024 = 1'706'745'600 * kSecondUs;  // 2024-02-01
 
 TEST(ParseUtc, DatesStartAtMidnightUtc) {
   EXPECT_EQ(ParseUtc("1970-01-01"), 0);
@@ -24,7 +24,7 @@ TEST(ParseUtc, LeapYears) {
 }
 
 TEST(ParseUtc, TimesWithOffsets) {
-  const int64_t half_past_eight = kFebruary2024 + (8 * 3600 + 30 * 60) * kSecond;
+  const int64_t half_past_eight = kFebruary2024 + (8 * 3600 + 30 * 60) * kSecondUs;
   for (const char* text : {"2024-02-01T08:30:00Z", "2024-02-01t08:30:00z",
                            "2024-02-01T09:30:00+01:00", "2024-02-01T03:00:00-05:30",
                            "2024-02-02T08:29:00+23:59", "2024-02-01T08:30:00.000000000Z"}) {
@@ -35,7 +35,7 @@ TEST(ParseUtc, TimesWithOffsets) {
 
 TEST(ParseUtc, RoundsFinerFractionsUp) {
   EXPECT_EQ(ParseUtc("1970-01-01T00:00:00.0000001Z"), 1);
-  EXPECT_EQ(ParseUtc("1970-01-01T00:00:00.9999991Z"), kSecond);
+  EXPECT_EQ(ParseUtc("1970-01-01T00:00:00.9999991Z"), kSecondUs);
 }
 
 TEST(ParseUtc, AcceptsLeapSecondsOnlyAtTheEndOfADay) {

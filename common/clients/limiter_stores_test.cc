@@ -1,11 +1,10 @@
 #include "common/clients/limiter_stores.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
 namespace tollgate {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000;
 
 // Two limiters in memory behind one target: 300 a minute would become 600, without a word.
 TEST(LimiterStores, TwoThatAnswerInTurnAreReported) {
@@ -22,10 +21,10 @@ TEST(LimiterStores, RestartsAndASharedStoreAreRight) {
   LimiterStores stores;
   for (int restart = 0; restart < 20; ++restart) {
     for (int call = 0; call < 5; ++call) {
-      EXPECT_EQ(stores.Saw("memory:" + std::to_string(restart), restart * kSecond + call), 1);
+      EXPECT_EQ(stores.Saw("memory:" + std::to_string(restart), restart * kSecondUs + call), 1);
     }
   }
-  for (int call = 0; call < 20; ++call) EXPECT_EQ(stores.Saw("redis:x", 30 * kSecond + call), 1);
+  for (int call = 0; call < 20; ++call) EXPECT_EQ(stores.Saw("redis:x", 30 * kSecondUs + call), 1);
 }
 
 TEST(LimiterStores, TheReportEndsWhenOneIsLeft) {
@@ -33,7 +32,7 @@ TEST(LimiterStores, TheReportEndsWhenOneIsLeft) {
   stores.Saw("memory:a", 0);
   stores.Saw("memory:b", 1);
   EXPECT_EQ(stores.Saw("memory:a", 2), 2);
-  EXPECT_EQ(stores.Saw("memory:a", 200 * kSecond), 1);
+  EXPECT_EQ(stores.Saw("memory:a", 200 * kSecondUs), 1);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using testing::TempFolder;
 using tollgate::config::v1::AllInOneConfig;
 
 // The error of loading the text as an AllInOneConfig; "" if it is valid.
-std::string ErrorOf(const std::string& text) {
+std::string SubstituteErrorOf(const std::string& text) {
   AllInOneConfig config;
   const auto loaded = LoadText(text, "t.yaml", ".", config);
   return loaded.ok() ? "" : loaded.error();
@@ -37,11 +37,13 @@ TEST(Substitution, EnvironmentWithAndWithoutDefault) {
   EXPECT_EQ(config.host().ops_listen(), "ab:1c");
   EXPECT_EQ(config.host().log_level(), "info");
   EXPECT_EQ(config.host().grpc_listen(), "${env:X}");
-  EXPECT_EQ(ErrorOf("host: {log_level: \"${env:TOLLGATE_CONFIG_TEST_UNSET}\"}"),
+  EXPECT_EQ(SubstituteErrorOf("host: {log_level: \"${env:TOLLGATE_CONFIG_TEST_UNSET}\"}"),
             "t.yaml:1:19: environment variable TOLLGATE_CONFIG_TEST_UNSET is not set (write "
             "${env:TOLLGATE_CONFIG_TEST_UNSET:-default} for a default)");
-  EXPECT_NE(ErrorOf("host: {log_level: \"${other:x}\"}").find("env: or file:"), std::string::npos);
-  EXPECT_NE(ErrorOf("host: {log_level: \"${env:x\"}").find("no closing"), std::string::npos);
+  EXPECT_NE(SubstituteErrorOf("host: {log_level: \"${other:x}\"}").find("env: or file:"),
+            std::string::npos);
+  EXPECT_NE(SubstituteErrorOf("host: {log_level: \"${env:x\"}").find("no closing"),
+            std::string::npos);
 }
 
 TEST(Substitution, FilesAreRelativeToTheConfigurationAndLoseOneLineBreak) {

@@ -11,7 +11,7 @@ namespace tollgate::http {
 namespace {
 
 namespace beast_http = boost::beast::http;
-using Kind = ChunkGuard::Kind;
+using GuardKind = ChunkGuard::Kind;
 using Parser = beast_http::response_parser<beast_http::string_body>;
 
 constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -27,9 +27,9 @@ bool Put(Parser& parser, std::string_view bytes) {
   return true;
 }
 
-struct Outcome {
-  Kind kind = Kind::kNeedMore;  // of the last piece
-  std::string body;             // as Beast has it
+struct GuardOutcome {
+  GuardKind kind = GuardKind::kNeedMore;  // of the last piece
+  std::string body;                       // as Beast has it
   size_t consumed = 0;
   bool done = false;
   int fields = 0;
@@ -37,12 +37,12 @@ struct Outcome {
 
 // Gives the body to the guard in steps, keeps what it does not consume, as a connection does, and
 // the pieces to Beast. Checks that both agree on each piece.
-Outcome Read(std::string_view body, const ChunkLimits& limits, size_t step) {
+GuardOutcome Read(std::string_view body, const ChunkLimits& limits, size_t step) {
   Parser parser;
   parser.body_limit(boost::none);
   EXPECT_TRUE(Put(parser, kHead));
   ChunkGuard guard(limits);
-  Outcome out;
+  GuardOutcome out;
   std::string held;
   size_t come = 0;
   bool open = true;
@@ -56,13 +56,13 @@ Outcome Read(std::string_view body, const ChunkLimits& limits, size_t step) {
       out.kind = piece.kind;
       EXPECT_TRUE(Put(parser, piece.feed)) << body;
       const size_t produced = parser.get().body().size() - before;
-      EXPECT_EQ(produced, piece.kind == Kind::kPayload ? piece.feed.size() : 0u) << body;
-      EXPECT_EQ(parser.is_done(), piece.kind == Kind::kEnd) << body;
+      EXPECT_EQ(produced, piece.kind == GuardKind::kPayload ? piece.feed.size() : 0u) << body;
+      EXPECT_EQ(parser.is_done(), piece.kind == GuardKind::kEnd) << body;
       out.consumed += piece.consumed;
       held.erase(0, piece.consumed);
-      open = piece.kind == Kind::kLine || piece.kind == Kind::kPayload;
+      open = piece.kind == GuardKind::kLine || piece.kind == GuardKind::kPayload;
     } while (open);
-    open = piece.kind == Kind::kNeedMore;
+    open = piece.kind == GuardKind::kNeedMore;
   }
   EXPECT_EQ(guard.payload_bytes(), parser.get().body().size());
   out.body = parser.get().body();
@@ -95,8 +95,8 @@ TEST(ChunkGuard, GuardAndParserReadTheSamePayloadHoweverTheBytesArrive) {
   for (const Row& row : rows) {
     for (const size_t step : {1, 2, 3, 7, 1000}) {
       SCOPED_TRACE(row.body + " in steps of " + std::to_string(step));
-      const Outcome out = Read(row.body, row.limits, step);
-      EXPECT_EQ(out.kind, Kind::kEnd);
+      const GuardOutcome out = Read(row.body, row.limits, step);
+      EXPECT_EQ(out.kind, GuardKind::kEnd);
       EXPECT_TRUE(out.done);
       EXPECT_EQ(out.body, row.payload);
       EXPECT_EQ(out.consumed, row.body.size());
@@ -107,8 +107,8 @@ TEST(ChunkGuard, GuardAndParserReadTheSamePayloadHoweverTheBytesArrive) {
 
 TEST(ChunkGuard, TheBytesAfterTheBodyAreNotConsumed) {
   const std::string body = "1\r\na\r\n0\r\nT: x\r\n\r\n";
-  const Outcome out = Read(body + "HTTP/1.1 200 OK\r\n", {}, 1000);
-  EXPECT_EQ(out.kind, Kind::kEnd);
+  const GuardOutcome out = Read(body + "HTTP/1.1 200 OK\r\n", {}, 1000);
+  EXPECT_EQ(out.kind, GuardKind::kEnd);
   EXPECT_EQ(out.consumed, body.size());
 }
 
@@ -167,9 +167,9 @@ TEST(ChunkGuard, RefusesAtTheFirstByteThatCannotBeRight) {
   for (const std::string& row : rows) {
     for (const size_t step : {size_t{1}, row.size()}) {
       SCOPED_TRACE(row.substr(0, 40) + " in steps of " + std::to_string(step));
-      EXPECT_EQ(Read(row, {}, step).kind, Kind::kBad);
+      EXPECT_EQ(Read(row, {}, step).kind, GuardKind::kBad);
       // Without its last byte it is only incomplete.
-      EXPECT_NE(Read(row.substr(0, row.size() - 1), {}, step).kind, Kind::kBad);
+      EXPECT_NE(Read(row.substr(0, row.size() - 1), {}, step).kind, GuardKind::kBad);
     }
   }
 }
@@ -177,32 +177,33 @@ TEST(ChunkGuard, RefusesAtTheFirstByteThatCannotBeRight) {
 TEST(ChunkGuard, ExtensionsAreLimitedOverAllChunks) {
   std::string body;
   for (int i = 0; i < 40; ++i) body += "1;" + std::string(99, 'x') + "\r\na\r\n";
-  EXPECT_EQ(Read(body + "0\r\n\r\n", {}, 1000).kind, Kind::kEnd);
+  EXPECT_EQ(Read(body + "0\r\n\r\n", {}, 1000).kind, GuardKind::kEnd);
   for (int i = 0; i < 2; ++i) body += "1;" + std::string(99, 'x') + "\r\na\r\n";
-  EXPECT_EQ(Read(body + "0\r\n\r\n", {}, 1000).kind, Kind::kBad);
+  EXPECT_EQ(Read(body + "0\r\n\r\n", {}, 1000).kind, GuardKind::kBad);
 }
 
 TEST(ChunkGuard, PaddingIsLimitedInOneLineAndNotInALongAnswer) {
   std::string body;
   for (int i = 0; i < 20'000; ++i) body += "1" + std::string(7, ' ') + "\r\na\r\n";
-  const Outcome out = Read(body + "0       \r\n\r\n", kPadded, 8192);
-  EXPECT_EQ(out.kind, Kind::kEnd);
+  const GuardOutcome out = Read(body + "0       \r\n\r\n", kPadded, 8192);
+  EXPECT_EQ(out.kind, GuardKind::kEnd);
   EXPECT_EQ(out.body.size(), 20'000u);
-  EXPECT_EQ(Read("1" + std::string(64, ' ') + "\r\na\r\n0\r\n\r\n", kPadded, 1).kind, Kind::kEnd);
-  EXPECT_EQ(Read("1" + std::string(65, ' '), kPadded, 1).kind, Kind::kBad);
-  EXPECT_EQ(Read("1 x", kPadded, 1).kind, Kind::kBad);
-  EXPECT_EQ(Read(" 1", kPadded, 1).kind, Kind::kBad);
+  EXPECT_EQ(Read("1" + std::string(64, ' ') + "\r\na\r\n0\r\n\r\n", kPadded, 1).kind,
+            GuardKind::kEnd);
+  EXPECT_EQ(Read("1" + std::string(65, ' '), kPadded, 1).kind, GuardKind::kBad);
+  EXPECT_EQ(Read("1 x", kPadded, 1).kind, GuardKind::kBad);
+  EXPECT_EQ(Read(" 1", kPadded, 1).kind, GuardKind::kBad);
 }
 
 TEST(ChunkGuard, TheBodyIsLimitedBeforeItsBytesArrive) {
   const ChunkLimits limits = {.max_body_bytes = 10};
-  EXPECT_EQ(Read("5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n", limits, 1).kind, Kind::kEnd);
-  EXPECT_EQ(Read("5\r\nhello\r\n6\r\n", limits, 1).kind, Kind::kTooLarge);
-  EXPECT_EQ(Read("fffffffffffffff\r\n", limits, 1).kind, Kind::kTooLarge);
+  EXPECT_EQ(Read("5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n", limits, 1).kind, GuardKind::kEnd);
+  EXPECT_EQ(Read("5\r\nhello\r\n6\r\n", limits, 1).kind, GuardKind::kTooLarge);
+  EXPECT_EQ(Read("fffffffffffffff\r\n", limits, 1).kind, GuardKind::kTooLarge);
   // No sum overflows.
   std::string huge = "1\r\na\r\n";
   EXPECT_EQ(Read(huge + "fffffffffffffff\r\n", {.max_body_bytes = (1ull << 60) - 1}, 1).kind,
-            Kind::kTooLarge);
+            GuardKind::kTooLarge);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 using testing::Eventually;
 using testing::TestServer;
 using tollgate::testing::RunTask;
-using Kind = ClientError::Kind;
+using ErrorKind = ClientError::Kind;
 
 ClientRequest To(uint16_t port, std::string target, std::string body = "") {
   ClientRequest request;
@@ -92,16 +92,16 @@ class ScriptedServer {
   std::vector<int> kept_;
 };
 
-struct Outcome {
+struct ClientOutcome {
   int status = 0;
   std::string body;
   bool failed = false;
-  Kind kind = Kind::kConnect;
+  ErrorKind kind = ErrorKind::kConnect;
   bool response_started = false;
 };
 
-Task<Outcome> Fetch(Client& client, ClientRequest request) {
-  Outcome outcome;
+Task<ClientOutcome> Fetch(Client& client, ClientRequest request) {
+  ClientOutcome outcome;
   auto response = co_await client.Fetch(std::move(request));
   if (response.ok()) {
     outcome.status = response->head.status;
@@ -114,8 +114,8 @@ Task<Outcome> Fetch(Client& client, ClientRequest request) {
   co_return outcome;
 }
 
-Outcome FetchOnce(ClientRequest request, ClientOptions options = {}) {
-  return RunTask([&](Loop& loop) -> Task<Outcome> {
+ClientOutcome FetchOnce(ClientRequest request, ClientOptions options = {}) {
+  return RunTask([&](Loop& loop) -> Task<ClientOutcome> {
     Client client(loop, options);
     co_return co_await Fetch(client, std::move(request));
   });
@@ -123,10 +123,10 @@ Outcome FetchOnce(ClientRequest request, ClientOptions options = {}) {
 
 TEST(Client, ReadsFixedLengthAndChunkedResponses) {
   TestServer server;
-  Outcome echo = FetchOnce(To(server.port(), "/echo", "hello"));
+  ClientOutcome echo = FetchOnce(To(server.port(), "/echo", "hello"));
   EXPECT_EQ(echo.status, 200);
   EXPECT_EQ(echo.body, "hello");
-  Outcome stream = FetchOnce(To(server.port(), "/stream"));
+  ClientOutcome stream = FetchOnce(To(server.port(), "/stream"));
   EXPECT_EQ(stream.status, 200);
   EXPECT_EQ(stream.body, "data: 1\n\ndata: 2\n\n");
 }
@@ -135,7 +135,7 @@ TEST(Client, SendsAndReadsLargeBodies) {
   TestServer server;
   std::string body;
   while (body.size() < (4 << 20)) body += std::to_string(body.size());
-  Outcome echo = FetchOnce(To(server.port(), "/echo", body));
+  ClientOutcome echo = FetchOnce(To(server.port(), "/echo", body));
   EXPECT_EQ(echo.status, 200);
   EXPECT_TRUE(echo.body == body);
 }
@@ -145,7 +145,8 @@ TEST(Client, ReusesConnections) {
   size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {
     Client client(loop);
     for (int i = 0; i < 20; ++i) {
-      Outcome stream = co_await Fetch(client, To(server.port(), i % 2 == 0 ? "/stream" : "/echo"));
+      ClientOutcome stream =
+          co_await Fetch(client, To(server.port(), i % 2 == 0 ? "/stream" : "/echo"));
       EXPECT_EQ(stream.status, 200);
       EXPECT_EQ(server.server().connections(), 1);
     }
@@ -197,7 +198,7 @@ TEST(Client, ConnectsToTheAddressAndNamesTheHost) {
   request.origin.host = "engines.invalid";
   EXPECT_TRUE(FetchOnce(request).failed) << "there is no such host";
   request.origin.address = "127.0.0.1";
-  const Outcome outcome = FetchOnce(request);
+  const ClientOutcome outcome = FetchOnce(request);
   EXPECT_EQ(outcome.status, 200);
   EXPECT_EQ(outcome.body, "[engines.invalid:" + std::to_string(server.port()) + "]");
 }
@@ -205,9 +206,9 @@ TEST(Client, ConnectsToTheAddressAndNamesTheHost) {
 TEST(Client, AFreshConnectionIsNeverRetried) {
   ScriptedServer server(
       {{"", true, false}, {"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true, false}});
-  Outcome outcome = FetchOnce(To(server.port(), "/"));
+  ClientOutcome outcome = FetchOnce(To(server.port(), "/"));
   EXPECT_TRUE(outcome.failed);
-  EXPECT_EQ(outcome.kind, Kind::kBroken);
+  EXPECT_EQ(outcome.kind, ErrorKind::kBroken);
   EXPECT_FALSE(outcome.response_started);
   EXPECT_EQ(server.accepted(), 1);
 }
@@ -216,7 +217,7 @@ struct ResponseRow {
   const char* name;
   std::string response;
   bool failed;
-  Kind kind;
+  ErrorKind kind;
   int status;
   std::string body;
 };
@@ -241,27 +242,27 @@ TEST(Client, ParsesResponsesThatArriveInPieces) {
        "abcde"},
       {"204", "HTTP/1.1 204 No Content\r\n\r\n", false, {}, 204, ""},
       {"counted, cut short", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", true,
-       Kind::kBroken, 0, ""},
+       ErrorKind::kBroken, 0, ""},
       {"chunked, cut short", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-       true, Kind::kBroken, 0, ""},
-      {"head cut short", "HTTP/1.1 200 OK\r\nContent-Le", true, Kind::kBroken, 0, ""},
+       true, ErrorKind::kBroken, 0, ""},
+      {"head cut short", "HTTP/1.1 200 OK\r\nContent-Le", true, ErrorKind::kBroken, 0, ""},
       {"bad chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n", true,
-       Kind::kProtocol, 0, ""},
-      {"not HTTP", "SSH-2.0-OpenSSH_9.2\r\n\r\n", true, Kind::kProtocol, 0, ""},
+       ErrorKind::kProtocol, 0, ""},
+      {"not HTTP", "SSH-2.0-OpenSSH_9.2\r\n\r\n", true, ErrorKind::kProtocol, 0, ""},
       {"both lengths",
        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true,
-       Kind::kProtocol, 0, ""},
+       ErrorKind::kProtocol, 0, ""},
       {"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc", true,
-       Kind::kProtocol, 0, ""},
+       ErrorKind::kProtocol, 0, ""},
       {"head bomb", "HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'a') + "\r\n\r\n", true,
-       Kind::kProtocol, 0, ""},
+       ErrorKind::kProtocol, 0, ""},
   };
   for (const ResponseRow& row : rows) {
     for (bool byte_by_byte : {false, true}) {
       if (byte_by_byte && row.response.size() > 10'000) continue;
       SCOPED_TRACE(row.name);
       ScriptedServer server({{row.response, true, byte_by_byte}});
-      Outcome outcome = FetchOnce(To(server.port(), "/"));
+      ClientOutcome outcome = FetchOnce(To(server.port(), "/"));
       EXPECT_EQ(outcome.failed, row.failed);
       EXPECT_EQ(outcome.status, row.status);
       EXPECT_EQ(outcome.body, row.body);
@@ -284,7 +285,7 @@ TEST(Client, EnginesMayPadEveryChunkSizeOfALongAnswer) {
     body += token;
   }
   ScriptedServer server({{response + "0       \r\n\r\n"}});
-  const Outcome outcome = FetchOnce(To(server.port(), "/"));
+  const ClientOutcome outcome = FetchOnce(To(server.port(), "/"));
   EXPECT_FALSE(outcome.failed);
   EXPECT_TRUE(outcome.body == body);
 }
@@ -305,9 +306,9 @@ TEST(Client, TrailersAreJudgedAndNeverBecomeHeaders) {
                           ": x\r\n\r\n", "T: \x01\r\n\r\n"}) {
     SCOPED_TRACE(bad);
     ScriptedServer server({{start + bad}});
-    const Outcome outcome = FetchOnce(To(server.port(), "/"));
+    const ClientOutcome outcome = FetchOnce(To(server.port(), "/"));
     EXPECT_TRUE(outcome.failed);
-    EXPECT_EQ(outcome.kind, Kind::kProtocol);
+    EXPECT_EQ(outcome.kind, ErrorKind::kProtocol);
   }
 }
 
@@ -317,9 +318,9 @@ TEST(Client, InterimResponsesWithoutEndAreRefused) {
   ScriptedServer sixteen({{response}});
   EXPECT_EQ(FetchOnce(To(sixteen.port(), "/")).body, "x");
   ScriptedServer more({{"HTTP/1.1 102 Processing\r\n\r\n" + response}});
-  const Outcome outcome = FetchOnce(To(more.port(), "/"));
+  const ClientOutcome outcome = FetchOnce(To(more.port(), "/"));
   EXPECT_TRUE(outcome.failed);
-  EXPECT_EQ(outcome.kind, Kind::kProtocol);
+  EXPECT_EQ(outcome.kind, ErrorKind::kProtocol);
 }
 
 TEST(Client, DoesNotReuseAConnectionWithBytesAfterTheResponse) {
@@ -337,24 +338,24 @@ TEST(Client, ARefusedConnectionIsAConnectError) {
   {
     port = TestServer().port();
   }
-  Outcome outcome = FetchOnce(To(port, "/"));
+  ClientOutcome outcome = FetchOnce(To(port, "/"));
   EXPECT_TRUE(outcome.failed);
-  EXPECT_EQ(outcome.kind, Kind::kConnect);
+  EXPECT_EQ(outcome.kind, ErrorKind::kConnect);
 }
 
 TEST(Client, HeadAndIdleTimeouts) {
   ScriptedServer silent({{"", false, false}});
   ClientOptions options;
   options.head_timeout_ms = 50;
-  Outcome head = FetchOnce(To(silent.port(), "/"), options);
-  EXPECT_EQ(head.kind, Kind::kTimeout);
+  ClientOutcome head = FetchOnce(To(silent.port(), "/"), options);
+  EXPECT_EQ(head.kind, ErrorKind::kTimeout);
   EXPECT_FALSE(head.response_started);
 
   ScriptedServer stalled({{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", false, false}});
   options = {};
   options.idle_timeout_ms = 50;
-  Outcome idle = FetchOnce(To(stalled.port(), "/"), options);
-  EXPECT_EQ(idle.kind, Kind::kTimeout);
+  ClientOutcome idle = FetchOnce(To(stalled.port(), "/"), options);
+  EXPECT_EQ(idle.kind, ErrorKind::kTimeout);
   EXPECT_TRUE(idle.response_started);
 }
 
@@ -363,7 +364,7 @@ TEST(Client, ABodyAboveTheLimitIsAnError) {
   bool failed = RunTask([&](Loop& loop) -> Task<bool> {
     Client client(loop);
     auto response = co_await client.Fetch(To(server.port(), "/big"), 1000);
-    co_return !response.ok() && response.error().kind == Kind::kProtocol;
+    co_return !response.ok() && response.error().kind == ErrorKind::kProtocol;
   });
   EXPECT_TRUE(failed);
 }
@@ -378,22 +379,22 @@ TEST(Client, AbortEndsAWaitAndResetsTheConnection) {
       while (server.handled() == handled) co_await loop.Sleep(1);
       call.Abort();
     };
-    Kind kind = RunTask([&](Loop& loop) -> Task<Kind> {
+    ErrorKind kind = RunTask([&](Loop& loop) -> Task<ErrorKind> {
       Client client(loop);
       ClientCall call(client);
       if (!streaming) loop.Spawn(abort_once_handled(loop, call));
       auto head = co_await call.Send(To(server.port(), path));
-      if (!streaming) co_return head.ok() ? Kind::kConnect : head.error().kind;
+      if (!streaming) co_return head.ok() ? ErrorKind::kConnect : head.error().kind;
       EXPECT_TRUE(head.ok());
       loop.RunAfter(30, [&] { call.Abort(); });
       while (true) {
         auto bytes = co_await call.ReadSome();
         if (bytes.ok() && !bytes->empty()) continue;
         EXPECT_FALSE((co_await call.ReadSome()).ok());  // later reads fail as well
-        co_return bytes.ok() ? Kind::kConnect : bytes.error().kind;
+        co_return bytes.ok() ? ErrorKind::kConnect : bytes.error().kind;
       }
     });
-    EXPECT_EQ(kind, Kind::kAborted) << path;
+    EXPECT_EQ(kind, ErrorKind::kAborted) << path;
     EXPECT_TRUE(Eventually([&] { return server.disconnects() == before + 1; })) << path;
   }
 }

@@ -12,7 +12,7 @@ namespace {
 using Framing = ResponseFraming::Body;
 using Status = ResponseReader::Status;
 
-struct Outcome {
+struct ReaderOutcome {
   const char* wrong = nullptr;  // with the head
   ResponseHead head;
   ResponseFraming framing;
@@ -23,8 +23,8 @@ struct Outcome {
 };
 
 // Reads the response with the body in steps, as a connection does.
-Outcome Read(const std::string& response, size_t step = 1000, bool to_head_request = false) {
-  Outcome out;
+ReaderOutcome Read(const std::string& response, size_t step = 1000, bool to_head_request = false) {
+  ReaderOutcome out;
   ResponseReader reader;
   size_t searched = 0;
   const size_t size = FindHeadEnd(response, &searched);
@@ -92,7 +92,7 @@ TEST(ResponseReader, ReadsTheBodyThatTheHeadDescribes) {
   for (const Row& row : rows) {
     for (const size_t step : {1, 2, 1000}) {
       SCOPED_TRACE(row.response);
-      const Outcome out = Read(row.response, step, row.to_head_request);
+      const ReaderOutcome out = Read(row.response, step, row.to_head_request);
       EXPECT_STREQ(out.wrong, nullptr);
       EXPECT_EQ(out.framing.body, row.framing);
       EXPECT_EQ(out.framing.keep_alive, row.keep_alive);
@@ -153,7 +153,7 @@ TEST(ResponseReader, RefusesHeadsThatCouldBeReadInTwoWays) {
 }
 
 TEST(ResponseReader, HeadersKeepTheirOrderAndRepetitionsWithNamesInLowerCase) {
-  const Outcome out =
+  const ReaderOutcome out =
       Read("HTTP/1.1 200 OK\r\nB: 1\r\nX-A:\t2 \r\nB: 3\r\nEmpty:\r\nContent-Length: 0\r\n\r\n");
   const Headers expected = {
       {"b", "1"}, {"b", "3"}, {"x-a", "2"}, {"empty", ""}, {"content-length", "0"}};

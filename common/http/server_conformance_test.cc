@@ -21,7 +21,7 @@ class ServerConformance : public testing::TransportTest {};
 INSTANTIATE_TEST_SUITE_P(Transports, ServerConformance, testing::kTransports,
                          testing::TransportName);
 
-std::string Get(const std::string& path, const std::string& fields = "") {
+std::string GetRequest(const std::string& path, const std::string& fields = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n";
 }
 std::string Post(const std::string& fields, const std::string& body = "",
@@ -32,8 +32,8 @@ std::string Post(const std::string& fields, const std::string& body = "",
 TEST_P(ServerConformance, RespondsToPipelinedRequestsInOrderAlsoAfterAStream) {
   TestServer server(GetParam());
   TestClient client(server);
-  client.Write(Get("/stream") + Post("Content-Length: 5\r\n", "first") + Get("/slow") +
-               Get("/stream") + Post("Content-Length: 4\r\n", "last"));
+  client.Write(GetRequest("/stream") + Post("Content-Length: 5\r\n", "first") +
+               GetRequest("/slow") + GetRequest("/stream") + Post("Content-Length: 4\r\n", "last"));
   const std::string& responses = client.ReadUntil("\r\n\r\nlast");
   size_t at = 0;
   for (const char* next : {"data: 1", "data: 2", "0\r\n\r\n", "first", "slow", "data: 1", "data: 2",
@@ -97,7 +97,7 @@ TEST_P(ServerConformance, RespondsToHeadWithABody) {
 TEST_P(ServerConformance, AHalfClosedClientGetsALargeResponseInFull) {
   TestServer server(GetParam());
   TestClient client(server, 4096);
-  client.Write(Get("/big"));
+  client.Write(GetRequest("/big"));
   client.HalfClose();
   const std::string& response = client.ReadToEnd();
   EXPECT_TRUE(client.closed());
@@ -163,7 +163,7 @@ TEST_P(ServerConformance, UsesTheClientAddressOfATrustedProxy) {
   const auto peer_of = [&](const std::string& fields) {
     TestServer server(GetParam(), options);
     TestClient client(server);
-    client.Write(Get("/echo", fields));
+    client.Write(GetRequest("/echo", fields));
     client.ReadUntil("\r\n\r\n");
     server.server().Stop();  // on_done runs shortly after the response
     return peer;

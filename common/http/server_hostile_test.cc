@@ -30,7 +30,7 @@ std::string Head(const std::string& fields, const std::string& line = "POST /ech
 std::string Chunked(const std::string& body) {
   return Head("Transfer-Encoding: chunked\r\n") + body;
 }
-std::string Get(const std::string& target) {
+std::string HostileGet(const std::string& target) {
   return "GET " + target + " HTTP/1.1\r\nHost: t\r\n\r\n";
 }
 std::string Repeat(const std::string& text, size_t times) {
@@ -134,16 +134,16 @@ const std::vector<Row>& RejectedRows() {
       {"H22 8,000 tiny fields", Head(Repeat("a:\r\n", 8000))},
       {"H23 64 KiB head", Head("A: " + std::string(64 * 1024, 'a') + "\r\n")},
       {"H23 64 KiB head without an end", Head("A: " + std::string(64 * 1024, 'a'))},
-      {"H24 9 KiB target", Get("/" + std::string(9 * 1024, 'a'))},
+      {"H24 9 KiB target", HostileGet("/" + std::string(9 * 1024, 'a'))},
       {"H24 9 KiB target without an end", "GET /" + std::string(9 * 1024, 'a')},
-      {"H25 absolute form", Get("http://t/echo")},
-      {"H25 star", Get("*")},
-      {"H25 exclamation mark", Get("!")},
-      {"H25 fragment", Get("/echo#fragment")},
-      {"H25 byte above 0x7f", Get("/echo\xc3\xa9")},
-      {"H25 control", Get("/echo\x01")},
-      {"H25 tab", Get("/echo\tx")},
-      {"H25 DEL", Get("/echo\x7f")},
+      {"H25 absolute form", HostileGet("http://t/echo")},
+      {"H25 star", HostileGet("*")},
+      {"H25 exclamation mark", HostileGet("!")},
+      {"H25 fragment", HostileGet("/echo#fragment")},
+      {"H25 byte above 0x7f", HostileGet("/echo\xc3\xa9")},
+      {"H25 control", HostileGet("/echo\x01")},
+      {"H25 tab", HostileGet("/echo\tx")},
+      {"H25 DEL", HostileGet("/echo\x7f")},
       {"H25 two spaces", "GET  /echo HTTP/1.1\r\nHost: t\r\n\r\n"},
       {"H25 space at the end", "GET /echo HTTP/1.1 \r\nHost: t\r\n\r\n"},
       {"H27 CONNECT", "CONNECT t:443 HTTP/1.1\r\nHost: t\r\n\r\n"},
@@ -225,7 +225,7 @@ TEST_P(HostileFraming, AcceptedForms) {
        "GET /smuggled HTTP/1.1\r\nHost: t\r\n\r\nxx"},
       {"space around values", Head("Content-Length: \t 3 \t\r\nA:b\r\n") + "abc", "abc"},
       {"obs-text in a value", Head("A: \xf0\x9f\x98\x80\r\nContent-Length: 1\r\n") + "x", "x"},
-      {"no body", Get("/echo?a=b|c[]"), ""},
+      {"no body", HostileGet("/echo?a=b|c[]"), ""},
       {"100 fields",
        "POST /echo HTTP/1.1\r\nHost: t\r\n" + Repeat("a: b\r\n", 98) + "Content-Length: 1\r\n\r\nx",
        "x"},
@@ -247,7 +247,7 @@ TEST_P(HostileFraming, AcceptedForms) {
       EXPECT_EQ(response.find("connection: close"), std::string::npos);
       // The connection is still usable.
       client.ClearReceived();
-      client.Write(Get("/stream"));
+      client.Write(HostileGet("/stream"));
       EXPECT_TRUE(client.ReadUntil("0\r\n\r\n").ends_with("0\r\n\r\n"));
     }
   }
@@ -301,7 +301,7 @@ TEST_P(HostileFraming, PathsAreNotNormalisedH26) {
   for (const char* path :
        {"//echo", "/%65cho", "/x/../echo", "/echo%00", "/echo/", "/ECHO", "/echo/."}) {
     TestClient client(server);
-    client.Write(Get(path));
+    client.Write(HostileGet(path));
     EXPECT_TRUE(client.ReadUntil("no such path").starts_with("HTTP/1.1 404 ")) << path;
   }
 }

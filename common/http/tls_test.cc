@@ -60,11 +60,11 @@ class OpenSslClient {
   SSL* ssl_ = nullptr;
 };
 
-std::string Get(const std::string& path, const std::string& fields = "") {
+std::string TlsGet(const std::string& path, const std::string& fields = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n";
 }
 
-int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
+int64_t TlsNowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
 
 // The serial number of the certificate that a new connection gets.
 long SerialOf(uint16_t port, const char* server_name = nullptr) {
@@ -110,7 +110,7 @@ TEST(TlsServer, NegotiatesOnlyHttp1) {
 TEST(TlsServer, RespondsToPlainHttpWithAnErrorAndCloses) {
   TestServer server(Transport::kTls);
   RawClient client(server.port());
-  client.Write(Get("/echo"));
+  client.Write(TlsGet("/echo"));
   EXPECT_TRUE(client.ReadToEnd().starts_with("HTTP/1.1 400 ")) << client.received();
   EXPECT_NE(client.received().find("https"), std::string::npos);
   EXPECT_TRUE(client.closed());
@@ -131,7 +131,7 @@ TEST(TlsServer, ClosesOnMalformedHandshakes) {
   }
   EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
   testing::TestClient good(server);
-  good.Write(Get("/echo"));
+  good.Write(TlsGet("/echo"));
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
@@ -145,19 +145,19 @@ TEST(TlsServer, StalledHandshakesTimeOutAndDoNotBlockOthersH40) {
     RawClient slow(server.port());
     slow.Write(start);
     testing::TestClient good(server);
-    good.Write(Get("/echo"));
+    good.Write(TlsGet("/echo"));
     EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
   }
   options.handshake_timeout_ms = 4'000;
   TestServer server(Transport::kTls, options, 1);
   testing::TestClient good(server);
-  good.Write(Get("/echo"));
+  good.Write(TlsGet("/echo"));
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
   RawClient silent(server.port());
   RawClient slow(server.port());
   slow.Write(start);
   // Single bytes do not extend the timeout.
-  for (const int64_t end_ms = NowMs() + 60'000; !slow.closed() && NowMs() < end_ms;) {
+  for (const int64_t end_ms = TlsNowMs() + 60'000; !slow.closed() && TlsNowMs() < end_ms;) {
     slow.Write(std::string(1, '\0'));
     slow.ReadUntil("never", 20);
   }
@@ -166,7 +166,7 @@ TEST(TlsServer, StalledHandshakesTimeOutAndDoNotBlockOthersH40) {
   EXPECT_TRUE(silent.closed());
   // An established connection may be idle for longer.
   good.ClearReceived();
-  good.Write(Get("/echo"));
+  good.Write(TlsGet("/echo"));
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
@@ -183,7 +183,7 @@ TEST(TlsServer, RefusesRenegotiationH40) {
 TEST(TlsServer, SendsCloseNotify) {
   TestServer server(Transport::kTls);
   testing::TestClient client(server);
-  client.Write(Get("/echo", "Connection: close\r\n"));
+  client.Write(TlsGet("/echo", "Connection: close\r\n"));
   client.ReadToEnd();
   EXPECT_TRUE(client.closed_by_tls());
 }
@@ -192,7 +192,7 @@ TEST(TlsServer, SendsAnEventAsOneRecord) {
   TestServer server(Transport::kTls);
   OpenSslClient client(server.port());
   ASSERT_TRUE(client.Connect());
-  const std::string request = Get("/stream");
+  const std::string request = TlsGet("/stream");
   SSL_write(client.ssl(), request.data(), static_cast<int>(request.size()));
   std::vector<std::string> records;
   char buffer[16 * 1024];
@@ -218,12 +218,12 @@ TEST(TlsServer, UsesRenewedFilesOnceCertificateAndKeyMatch) {
 
   const TestCertificate next("next", "DNS:localhost", &pki.authority);
   next.WriteCertificate(pki.certificate("renewed"));  // the key does not match yet
-  const int64_t half_ms = NowMs();
-  while (NowMs() - half_ms < 1'200) ASSERT_EQ(SerialOf(server.port()), first);
+  const int64_t half_ms = TlsNowMs();
+  while (TlsNowMs() - half_ms < 1'200) ASSERT_EQ(SerialOf(server.port()), first);
   next.Write(pki.certificate("renewed"), pki.key("renewed"));
   EXPECT_TRUE(Eventually([&] { return SerialOf(server.port()) == next.serial(); }));
 
-  before.Write(Get("/echo"));
+  before.Write(TlsGet("/echo"));
   EXPECT_TRUE(before.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
@@ -405,12 +405,12 @@ TEST(TlsClient, SendsTheServerNameAndLimitsTheHandshakeByTheConnectTimeout) {
     });
     ClientOptions options = Trusting("");
     options.connect_timeout_ms = 2'000;
-    const int64_t start_ms = NowMs();
+    const int64_t start_ms = TlsNowMs();
     auto response = Fetch(options, To("localhost", server.port(), "/echo"));
     ASSERT_FALSE(response.ok());
     EXPECT_EQ(response.error().kind, ClientError::Kind::kConnect);
-    EXPECT_GE(NowMs() - start_ms, 2'000);
-    EXPECT_LT(NowMs() - start_ms, 60'000);
+    EXPECT_GE(TlsNowMs() - start_ms, 2'000);
+    EXPECT_LT(TlsNowMs() - start_ms, 60'000);
   }
   EXPECT_NE(hello.find("localhost"), std::string::npos);
 }

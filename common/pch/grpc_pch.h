@@ -1,10 +1,5 @@
 #pragma once
 // Precompiled headers of code with gRPC and coroutines.
-#include "common/pch/std_pch.h"
+#include "common/pch/proto_pch.h"
 
-#include <google/protobuf/arena.h>
-#include <google/protobuf/message.h>
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/support/client_callback.h>
-#include <grpcpp/support/server_callback.h>
 #include <boost/asio.hpp>

@@ -26,7 +26,7 @@ using auth::v1::AuthService;
 
 using tollgate::testing::TestCertificate;
 
-class Auth : public AuthService::CallbackService {
+class TlsAuth : public AuthService::CallbackService {
   grpc::ServerUnaryReactor* VerifyKey(grpc::CallbackServerContext* context,
                                       const auth::v1::VerifyKeyRequest*,
                                       auth::v1::VerifyKeyResponse*) override {
@@ -119,7 +119,7 @@ class TlsTest : public ::testing::Test {
   TestCertificate authority_{"authority"};
   TestCertificate other_authority_{"other authority"};
   LoopPool loops_{1};
-  Auth service_;
+  TlsAuth service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };

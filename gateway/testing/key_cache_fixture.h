@@ -5,12 +5,11 @@
 
 #include <string>
 
+#include "common/base/time_units.h"
 #include "gateway/testing/pipeline_fakes.h"
 #include "gateway/worker/key_cache.h"
 
 namespace tollgate::gateway::testing {
-
-inline constexpr int64_t kSecond = 1'000'000;
 
 class KeyCacheTest : public ::testing::Test {
  protected:
@@ -43,7 +42,7 @@ class KeyCacheTest : public ::testing::Test {
   // Advances the clock while auth's pings arrive.
   void AdvanceLive(int64_t seconds) {
     for (int64_t i = 0; i < seconds; ++i) {
-      rig.clock.Advance(kSecond);
+      rig.clock.Advance(kSecondUs);
       Ping();
     }
   }

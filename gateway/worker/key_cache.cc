@@ -1,4 +1,5 @@
 #include "gateway/worker/key_cache.h"
+#include "common/base/time_units.h"
 
 #include <algorithm>
 
@@ -7,19 +8,18 @@ namespace tollgate::gateway {
 namespace {
 
 constexpr size_t kMaxKeys = 100'000;
-constexpr int64_t kSecond = 1'000'000;
-constexpr int64_t kPositiveUs = 30 * kSecond;
-constexpr int64_t kNegativeUs = 5 * kSecond;
+constexpr int64_t kPositiveUs = 30 * kSecondUs;
+constexpr int64_t kNegativeUs = 5 * kSecondUs;
 // From this age on, a use starts a refresh in the background.
-constexpr int64_t kRefreshUs = 20 * kSecond;
+constexpr int64_t kRefreshUs = 20 * kSecondUs;
 // Silence of the stream after which keys are revalidated on use.
-constexpr int64_t kSilenceUs = 3 * kSecond;
+constexpr int64_t kSilenceUs = 3 * kSecondUs;
 // How long cached keys are served while auth is unreachable (decision 14).
-constexpr int64_t kOutageUs = 30 * kSecond;
+constexpr int64_t kOutageUs = 30 * kSecondUs;
 // The longest wait for auth of a request whose key can be served from the cache.
 constexpr int64_t kRevalidateMs = 250;
 // For so long after a failed lookup, requests with a cached key do not wait for auth.
-constexpr int64_t kBackOffUs = 1 * kSecond;
+constexpr int64_t kBackOffUs = 1 * kSecondUs;
 // How often a response that may lack changes is read in all. The second one lacks none, unless it
 // comes from a database that is behind the one of the stream.
 constexpr int kMaxAttempts = 2;

@@ -11,7 +11,6 @@ namespace tollgate::gateway {
 namespace {
 
 using testing::KeyCacheTest;
-using testing::kSecond;
 
 TEST_F(KeyCacheTest, IsLookedUpOnce) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ((*Get())->key_id(), rig.key.key_id());
@@ -214,7 +213,7 @@ TEST_F(KeyFilterTest, AKeyIsLookedUpWhenTheFilterCannotBeTrusted) {
   EXPECT_NE(*Get(created("behind")), nullptr);
   // The stream is silent.
   const int reads = rig.auth->version_reads;
-  rig.clock.Advance(4 * kSecond);
+  rig.clock.Advance(4 * kSecondUs);
   EXPECT_NE(*Get(created("silent")), nullptr);
   EXPECT_EQ(rig.auth->version_reads, reads);
   // A reset took the filter away.
@@ -293,7 +292,7 @@ TEST_F(KeyCacheTest, ExpiredEntriesAreRevalidatedBeforeUse) {
 
 TEST_F(KeyCacheTest, WithASilentStreamKeysAreRevalidatedOnUse) {
   EXPECT_TRUE(Get().ok());
-  rig.clock.Advance(4 * kSecond);
+  rig.clock.Advance(4 * kSecondUs);
   rig.key.set_state(auth::v1::KEY_STATE_DISABLED);
   rig.key.set_version(2);
   rig.Publish();
@@ -305,12 +304,12 @@ TEST_F(KeyCacheTest, CachedKeysAreServedForThirtySecondsOfAnOutage) {
   EXPECT_TRUE(Get().ok());
   AdvanceLive(10);
   rig.auth->down = true;
-  rig.clock.Advance(29 * kSecond);
+  rig.clock.Advance(29 * kSecondUs);
   const auto served = Get();
   ASSERT_TRUE(served.ok());
   EXPECT_EQ((*served)->key_id(), rig.key.key_id());
   EXPECT_EQ(rig.worker->keys->counters().stale, 1);
-  rig.clock.Advance(2 * kSecond);
+  rig.clock.Advance(2 * kSecondUs);
   const auto refused = Get();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().id, ErrorId::kServiceUnavailable);
@@ -331,7 +330,7 @@ TEST_F(KeyCacheTest, UncachedKeysInAnOutageAre503) {
 
 TEST_F(KeyCacheTest, AHangingAuthDelaysACachedKeyBriefly) {
   EXPECT_TRUE(Get().ok());
-  rig.clock.Advance(5 * kSecond);
+  rig.clock.Advance(5 * kSecondUs);
   rig.RunOnLoop([&](Loop&) { rig.auth->gate.Reset(); });
   EXPECT_TRUE(Get().ok());
   EXPECT_EQ(rig.worker->keys->counters().stale, 1);

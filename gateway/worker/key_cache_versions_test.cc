@@ -11,7 +11,6 @@ namespace tollgate::gateway {
 namespace {
 
 using testing::KeyCacheTest;
-using testing::kSecond;
 
 // The order of a look-up's response and of the stream's messages is what these tests control; auth
 // reports the version at which it read a key, or does not (0).

@@ -29,7 +29,7 @@ constexpr int kLessees = 6;
 // Of each lessee, in every fourth race and in the others.
 constexpr int kSteps[] = {40, 8, 12, 16};
 
-int64_t Setting(const char* name, int64_t fallback) {
+int64_t LeaseSetting(const char* name, int64_t fallback) {
   const char* text = std::getenv(name);
   return text ? std::atoll(text) : fallback;
 }
@@ -281,9 +281,9 @@ class LeaseRacesTest : public LedgerDatabaseTest {
 };
 
 TEST_P(LeaseRacesTest, WhatIsAdmittedIsCovered) {
-  const int64_t count = Setting("TOLLGATE_LEASE_RACES", 8);
+  const int64_t count = LeaseSetting("TOLLGATE_LEASE_RACES", 8);
   const auto began = std::chrono::steady_clock::now();
-  const auto seed = static_cast<uint64_t>(Setting("TOLLGATE_RACES_SEED", 1));
+  const auto seed = static_cast<uint64_t>(LeaseSetting("TOLLGATE_RACES_SEED", 1));
   int64_t admitted = 0, expired = 0;
   for (int64_t i = 0; i < count && !HasFailure(); ++i) {
     Race race(i);

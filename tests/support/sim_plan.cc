@@ -10,7 +10,7 @@
 namespace tollgate::test {
 namespace {
 
-SimError BadPlan(std::string message, std::string param = "") {
+SimError Bad(std::string message, std::string param = "") {
   return {400, "BadRequestError", std::move(message), std::move(param)};
 }
 
@@ -288,7 +288,7 @@ std::optional<SimError> CheckWindow(int64_t window, int64_t prompt, const Json& 
   const int64_t output = wanted.integer(0);
   if (prompt + output <= window && prompt < window) return std::nullopt;
   const std::string limit = std::to_string(window);
-  SimError error = BadPlan(
+  SimError error = Bad(
       "This model's maximum context length is " + limit + " tokens. However, you requested " +
           std::to_string(output) + " output tokens and your prompt contains at least " +
           std::to_string(prompt) + " input tokens, for a total of at least " +
@@ -334,19 +334,19 @@ int64_t LongestPrompt(const Json& body, int64_t all) {
 
 std::optional<SimError> CheckShape(const Json& body, SimKind kind,
                                    const EngineSimOptions& options) {
-  if (!body.is_object()) return BadPlan("the body is not a JSON object");
+  if (!body.is_object()) return Bad("the body is not a JSON object");
   const std::string& model = body["model"].str();
   if (std::find(options.models.begin(), options.models.end(), model) == options.models.end()) {
     return SimError{404, "NotFoundError", "The model `" + model + "` does not exist.", "model"};
   }
   if (kind == SimKind::kChat && (!body["messages"].is_array() || body["messages"].size() == 0)) {
-    return BadPlan("messages: Field required", "messages");
+    return Bad("messages: Field required", "messages");
   }
   if (kind == SimKind::kCompletion && !body.has("prompt")) {
-    return BadPlan("prompt: Field required", "prompt");
+    return Bad("prompt: Field required", "prompt");
   }
   if (kind == SimKind::kEmbedding && !body.has("input")) {
-    return BadPlan("input: Field required", "input");
+    return Bad("input: Field required", "input");
   }
   return std::nullopt;
 }
@@ -442,7 +442,7 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
   const Json& wanted = body["max_completion_tokens"].is_number() ? body["max_completion_tokens"]
                                                                  : body["max_tokens"];
   if (wanted.is_number() && wanted.integer() < 1) {
-    return BadPlan("max_tokens must be at least 1, got " + wanted.number_text() + ".", "max_tokens");
+    return Bad("max_tokens must be at least 1, got " + wanted.number_text() + ".", "max_tokens");
   }
   const int64_t prompt = LongestPrompt(body, plan.prompt_tokens);
   if (auto error = CheckWindow(options.context_window, prompt, wanted)) return error;

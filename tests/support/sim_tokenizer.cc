@@ -57,7 +57,7 @@ int64_t CountContent(const Json& content) {
   return count;
 }
 
-SimTokenizerAnswer Bad(const std::string& message) {
+SimTokenizerAnswer BadCall(const std::string& message) {
   return {400, R"({"error":{"message":)" + JsonQuoted(message) +
                    R"(,"type":"BadRequestError","param":null,"code":400}})"};
 }
@@ -76,7 +76,7 @@ SimTokenizerAnswer Counted(const EngineSimOptions& options, int64_t count) {
 
 // vLLM: its tokenizer takes template members only as template arguments.
 SimTokenizerAnswer AskVllm(const EngineSimOptions& options, const Json& body) {
-  if (!body["messages"].is_array() && !body["prompt"].is_string()) return Bad("Field required");
+  if (!body["messages"].is_array() && !body["prompt"].is_string()) return BadCall("Field required");
   Json seen = Json::Object();
   for (const Json::Member& member : body.members()) {
     if (member.first == "reasoning_effort" || member.first == "documents") continue;
@@ -87,7 +87,7 @@ SimTokenizerAnswer AskVllm(const EngineSimOptions& options, const Json& body) {
 
 SimTokenizerAnswer AskSglang(const EngineSimOptions& options, const Json& body) {
   const bool chats = body["messages"].is_array() && options.dialect != SimDialect::kSglangOld;
-  if (!chats && body["prompt"].is_null()) return Bad("prompt: Field required");
+  if (!chats && body["prompt"].is_null()) return BadCall("prompt: Field required");
   return Counted(options, CountPrompt(body));
 }
 
@@ -140,7 +140,7 @@ std::optional<SimTokenizerAnswer> AnswerTokenizer(const EngineSimOptions& option
       break;
     case SimDialect::kLlamaCpp:
       if (path == "/apply-template") {
-        if (!body["messages"].is_array()) return Bad("'messages' is required");
+        if (!body["messages"].is_array()) return BadCall("'messages' is required");
         return SimTokenizerAnswer{200, R"({"prompt":)" + JsonQuoted(ApplyTemplate(body)) + "}"};
       }
       if (tokenizes) {

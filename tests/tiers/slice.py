@@ -20,12 +20,12 @@ def order(candidates, green, is_touched):
 
 
 def fill(ordered, seconds):
-    """(chosen, left out): takes each suite that still has room. Serial ones take all lanes."""
+    """(chosen, left out): takes each suite that still has room. Serial ones take all lanes. None is longer than half, since
+    the last one to end may run alone."""
     chosen, left, used = [], [], 0.0
     for suite in ordered:
         cost = suite.seconds if suite.serial else suite.seconds / LANES
-        # The last one to end runs alone: no suite may be longer than what is left.
-        if used + cost <= seconds and suite.seconds <= seconds - used / 2:
+        if used + cost <= seconds and suite.seconds <= seconds / 2:
             chosen.append(suite)
             used += cost
         else:

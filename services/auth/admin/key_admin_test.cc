@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/crypto.h"
+#include "common/base/time_units.h"
 #include "common/keys/key_format.h"
 #include "services/auth/admin/key_policy.h"
 #include "services/auth/testing/auth_world.h"
@@ -14,8 +15,6 @@ namespace {
 
 namespace pb = tollgate::admin::v1;
 using ::testing::HasSubstr;
-
-constexpr int64_t kSecond = 1'000'000;
 
 class KeyAdminTest : public AuthWorld {
  protected:
@@ -91,10 +90,10 @@ TEST_P(KeyAdminTest, ARepeatedRequestWithLabelsIsTheSame) {
 
 TEST_P(KeyAdminTest, TheSameRequestIsRememberedForSevenDays) {
   const auto first = MakeAKey("one");
-  clock_.Advance(int64_t{7} * 24 * 3600 * kSecond - kSecond);
+  clock_.Advance(int64_t{7} * 24 * 3600 * kSecondUs - kSecondUs);
   MakeAKey("two");
   EXPECT_EQ(MakeAKey("one").key().name(), first.key().name());
-  clock_.Advance(2 * kSecond);
+  clock_.Advance(2 * kSecondUs);
   MakeAKey("three");  // forgets what is older
   EXPECT_NE(MakeAKey("one").key().name(), first.key().name());
 }
@@ -204,10 +203,10 @@ TEST_P(KeyAdminTest, RotatingKeepsTheOldKeyForTheOverlap) {
   EXPECT_EQ(rotated->key().rotated_from(), made.key().name());
   EXPECT_EQ(rotated->key().display_name(), "robot");
   EXPECT_EQ(rotated->key().allowed_models(0), "acme/*");
-  EXPECT_EQ(rotated->rotated().expire_time().seconds(), clock_.WallUs() / kSecond + 3600);
+  EXPECT_EQ(rotated->rotated().expire_time().seconds(), clock_.WallUs() / kSecondUs + 3600);
   EXPECT_TRUE(Verify(KeyDigest(rotated->secret())).found());
   EXPECT_EQ(Read(made.key().name()).state(), pb::KEY_STATE_ACTIVE);
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   EXPECT_EQ(Read(made.key().name()).state(), pb::KEY_STATE_EXPIRED);
   EXPECT_EQ(Read(rotated->key().name()).state(), pb::KEY_STATE_ACTIVE);
   const auto again = Rotate(made.key().name(), 3600, "r");
@@ -242,7 +241,7 @@ TEST_P(KeyAdminTest, ARotatedKeyKeepsItsLimitsByModel) {
 
 TEST_P(KeyAdminTest, AnOverlapNeverMakesAKeyLiveLonger) {
   pb::Key settings;
-  settings.mutable_expire_time()->set_seconds(clock_.WallUs() / kSecond + 100);
+  settings.mutable_expire_time()->set_seconds(clock_.WallUs() / kSecondUs + 100);
   const auto made = MakeAKey("one", settings);
   const auto rotated = Rotate(made.key().name(), 3600, "r");
   ASSERT_TRUE(rotated);
@@ -283,7 +282,7 @@ TEST_P(KeyAdminTest, PagesHaveEveryKeyOnceNewestFirst) {
   std::vector<std::string> names;
   for (int i = 0; i < 7; ++i) {
     // Two at the same time.
-    if (i % 2 == 0) clock_.Advance(kSecond);
+    if (i % 2 == 0) clock_.Advance(kSecondUs);
     names.push_back(MakeAKey("k" + std::to_string(i)).key().name());
   }
   std::vector<std::string> listed;
@@ -393,9 +392,9 @@ v1::ReportKeyUseRequest UseOf(const std::string& reporter, const std::string& ke
   v1::KeyUse& use = *report.add_uses();
   use.set_key_id(key_id);
   use.set_last_used_us(used_us);
-  use.set_hour(used_us / (3600 * kSecond));
+  use.set_hour(used_us / (3600 * kSecondUs));
   use.set_requests_in_hour(requests);
-  use.set_minute(used_us / (60 * kSecond));
+  use.set_minute(used_us / (60 * kSecondUs));
   use.set_refusals_in_minute(refusals);
   return report;
 }
@@ -408,9 +407,9 @@ TEST_P(KeyAdminTest, UseOfAllReportersAddsUpAndRepeatedReportsDoNot) {
   }
   ASSERT_TRUE(StoreUse(*store_, {}, UseOf("a", IdOf(key), now - 9, 12, 0)));
   EXPECT_EQ(Read(key.name()).requests_24h(), 22);
-  EXPECT_EQ(Read(key.name()).last_used_time().nanos(), (now - 5) % kSecond * 1000);
+  EXPECT_EQ(Read(key.name()).last_used_time().nanos(), (now - 5) % kSecondUs * 1000);
   EXPECT_EQ(Read(key.name()).etag(), key.etag());  // use is no change
-  clock_.Advance(int64_t{26} * 3600 * kSecond);
+  clock_.Advance(int64_t{26} * 3600 * kSecondUs);
   ASSERT_TRUE(PruneUse(*store_));
   EXPECT_EQ(Read(key.name()).requests_24h(), 0);
 }
@@ -436,7 +435,7 @@ TEST_P(KeyAdminTest, RefusalsOfAllReportersDisableAKeyOnce) {
   ASSERT_TRUE(StoreUse(*replica, policy, UseOf("a", IdOf(key), now, 70, 70)));
   EXPECT_EQ(Read(key.name()).state(), pb::KEY_STATE_ACTIVE);
   EXPECT_EQ(Events().size(), events + 1);
-  ASSERT_TRUE(StoreUse(*replica, policy, UseOf("a", IdOf(key), now + 60 * kSecond, 90, 101)));
+  ASSERT_TRUE(StoreUse(*replica, policy, UseOf("a", IdOf(key), now + 60 * kSecondUs, 90, 101)));
   EXPECT_EQ(Read(key.name()).state(), pb::KEY_STATE_DISABLED);
 }
 
@@ -495,7 +494,7 @@ TEST_P(KeyAdminTest, AWorkspaceWithCreditIsNotClosedAfterAll) {
   pb::CloseWorkspaceRequest close;
   close.set_name("workspaces/acme");
   ASSERT_TRUE(workspaces.Close(Operator(), close, true));
-  clock_.Advance(int64_t{7} * 24 * 3600 * kSecond);
+  clock_.Advance(int64_t{7} * 24 * 3600 * kSecondUs);
   int asked = 0;
   Result<bool> zero = false;
   const auto ask = [&](const std::string& workspace) {
@@ -514,14 +513,14 @@ TEST_P(KeyAdminTest, AWorkspaceWithCreditIsNotClosedAfterAll) {
   EXPECT_EQ(asked, 1) << "not before an hour is over";
   // Not known is no.
   zero = Unavailable("no billing");
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   ASSERT_TRUE(workspaces.CloseDue(ask));
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(workspaces.Get(get)->state(), pb::WORKSPACE_STATE_CLOSING);
   EXPECT_EQ(Read(made.key().name()).state(), pb::KEY_STATE_ACTIVE);
   EXPECT_EQ(Events().size(), events) << "audited once";
   zero = true;
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   ASSERT_TRUE(workspaces.CloseDue(ask));
   EXPECT_EQ(workspaces.Get(get)->state(), pb::WORKSPACE_STATE_CLOSED);
   EXPECT_EQ(Read(made.key().name()).state(), pb::KEY_STATE_REVOKED);
@@ -538,12 +537,12 @@ TEST_P(KeyAdminTest, AClosedWorkspaceLosesItsKeysAfterSevenDays) {
   pb::ReopenWorkspaceRequest reopen;
   reopen.set_name("workspaces/acme");
   EXPECT_EQ(workspaces.Reopen(Operator(), reopen)->state(), pb::WORKSPACE_STATE_ACTIVE);
-  clock_.Advance(int64_t{8} * 24 * 3600 * kSecond);
+  clock_.Advance(int64_t{8} * 24 * 3600 * kSecondUs);
   ASSERT_TRUE(workspaces.CloseDue(HasZero));
   EXPECT_EQ(Read(made.key().name()).state(), pb::KEY_STATE_ACTIVE);
   EXPECT_EQ(workspaces.Close(Operator(), close, false).error().reason, "BALANCE_NOT_ZERO");
   ASSERT_TRUE(workspaces.Close(Operator(), close, true));
-  clock_.Advance(int64_t{7} * 24 * 3600 * kSecond);
+  clock_.Advance(int64_t{7} * 24 * 3600 * kSecondUs);
   ASSERT_TRUE(workspaces.CloseDue(HasZero));
   EXPECT_EQ(Read(made.key().name()).state(), pb::KEY_STATE_REVOKED);
   EXPECT_EQ(Events().back().actor, "policy:close");
@@ -559,7 +558,7 @@ TEST_P(KeyAdminTest, MembersListTheirWorkspacesOperatorsAll) {
   for (const char* id : {"b", "c"}) {
     pb::CreateWorkspaceRequest request;
     request.set_workspace_id(id);
-    clock_.Advance(kSecond);
+    clock_.Advance(kSecondUs);
     ASSERT_TRUE(workspaces.Create(Operator(), request));
   }
   pb::ListWorkspacesRequest request;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "common/base/seal.h"
+#include "common/base/time_units.h"
 #include "services/auth/domain/totp.h"
 #include "services/auth/people/testing/mail_world.h"
 
@@ -16,7 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kPassword[] = "correct horse battery";
-constexpr int64_t kSecond = 1'000'000;
 
 class MailerTest : public MailTest {
  protected:
@@ -116,7 +116,7 @@ TEST_P(MailerTest, ChangesOfSecurityAreTold) {
   token.user_id = anna.user_id;
   token.name = "ci";
   token.scopes = {"viewer"};
-  token.expires_us = clock_.WallUs() + 1'000 * kSecond;
+  token.expires_us = clock_.WallUs() + 1'000 * kSecondUs;
   ASSERT_TRUE(store_->CreateToken({.name = "user:" + anna.user_id}, token, "t1").ok());
   told("access token was made");
   ASSERT_TRUE(store_->CreateToken({.name = "user:" + anna.user_id}, token, "t1").ok());
@@ -134,13 +134,13 @@ TEST_P(MailerTest, AServerThatIsDownGetsTheMailLater) {
   smtp_.Refuse(2);
   EXPECT_EQ(mailer_->DeliverDue(), 1);
   EXPECT_EQ(mailer_->DeliverDue(), 0) << "not due yet";
-  clock_.Advance(2 * kSecond);
+  clock_.Advance(2 * kSecondUs);
   EXPECT_EQ(mailer_->DeliverDue(), 1);
-  clock_.Advance(2 * kSecond);
+  clock_.Advance(2 * kSecondUs);
   EXPECT_EQ(mailer_->DeliverDue(), 0) << "twice as long";
-  clock_.Advance(2 * kSecond);
+  clock_.Advance(2 * kSecondUs);
   EXPECT_EQ(Deliver("bert@x.org").size(), 1U);
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   EXPECT_TRUE(Deliver("bert@x.org").empty());
   EXPECT_EQ(Waiting(), 0);
 }
@@ -151,7 +151,7 @@ TEST_P(MailerTest, AMailThatNoTryBringsIsGivenUp) {
   int tries = 0;
   for (int half_day = 0; half_day < 16 && Waiting() > 0; ++half_day) {
     tries += mailer_->DeliverDue();
-    clock_.Advance(int64_t{12} * 3600 * kSecond);
+    clock_.Advance(int64_t{12} * 3600 * kSecondUs);
   }
   EXPECT_EQ(Waiting(), 0);
   EXPECT_GT(tries, 10);
@@ -188,14 +188,15 @@ TEST_P(MailerTest, AClaimRunsOut) {
                   .Touch([&](PeopleTx& tx) -> AdminResult<void> {
                     auto due = MailOutbox::Due(tx, 10);
                     EXPECT_EQ(due->size(), 1U);
-                    auto claimed = MailOutbox::Claim(tx, due->front(), tx.now_us() + 120 * kSecond);
+                    auto claimed =
+                        MailOutbox::Claim(tx, due->front(), tx.now_us() + 120 * kSecondUs);
                     EXPECT_TRUE(*claimed);
-                    EXPECT_FALSE(*MailOutbox::Claim(tx, due->front(), tx.now_us() + kSecond));
+                    EXPECT_FALSE(*MailOutbox::Claim(tx, due->front(), tx.now_us() + kSecondUs));
                     return {};
                   })
                   .ok());
   EXPECT_TRUE(Deliver("bert@x.org").empty());
-  clock_.Advance(121 * kSecond);
+  clock_.Advance(121 * kSecondUs);
   EXPECT_EQ(Deliver("bert@x.org").size(), 1U);
 }
 

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "common/base/seal.h"
+#include "common/base/time_units.h"
 #include "services/auth/domain/totp.h"
 #include "services/auth/people/testing/mail_world.h"
 
@@ -14,8 +15,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kPassword[] = "correct horse battery", kOther[] = "another good password";
-constexpr int64_t kSecond = 1'000'000;
+constexpr char kLinkPassword[] = "correct horse battery", kOther[] = "another good password";
 
 class SignInLinkTest : public MailTest {
  protected:
@@ -34,8 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Databases, SignInLinkTest,
                          });
 
 TEST_P(SignInLinkTest, AForgottenPasswordIsSetOnceWithinAnHour) {
-  Make("anna@x.org", kPassword);
-  const std::string session = Cookie("anna@x.org", kPassword);
+  Make("anna@x.org", kLinkPassword);
+  const std::string session = Cookie("anna@x.org", kLinkPassword);
   const std::string real = ResetToken("anna@x.org");
   ASSERT_EQ(real.size(), 43U);
   EXPECT_TRUE(Lives(session)) << "asking changes nothing";
@@ -44,28 +44,29 @@ TEST_P(SignInLinkTest, AForgottenPasswordIsSetOnceWithinAnHour) {
   ASSERT_TRUE(reset.ok()) << reset.error().message;
   EXPECT_TRUE(Lives(reset->session.cookie));
   EXPECT_FALSE(Lives(session)) << "other sessions end";
-  EXPECT_EQ(Cookie("anna@x.org", kPassword), "");
+  EXPECT_EQ(Cookie("anna@x.org", kLinkPassword), "");
   EXPECT_NE(Cookie("anna@x.org", kOther), "");
-  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(real, kPassword, {})), "LINK_INVALID") << "once";
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(real, kLinkPassword, {})), "LINK_INVALID") << "once";
   EXPECT_THAT(Actions(), Contains("user.request_password_reset"));
   EXPECT_THAT(Actions(), Contains("user.set_password").Times(2));
   const auto told = Deliver("anna@x.org");
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], HasSubstr("password of your Tollgate account was changed"));
 
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   const std::string late = ResetToken("anna@x.org");
-  clock_.Advance(3601 * kSecond);
-  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(late, kPassword, {})), "LINK_INVALID") << "an hour";
+  clock_.Advance(3601 * kSecondUs);
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(late, kLinkPassword, {})), "LINK_INVALID")
+      << "an hour";
   const std::string first = ResetToken("anna@x.org"), second = ResetToken("anna@x.org");
-  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(first, kPassword, {})), "LINK_INVALID")
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(first, kLinkPassword, {})), "LINK_INVALID")
       << "a new link replaces the earlier one";
-  EXPECT_TRUE(sign_in_->ResetPassword(second, kPassword, {}).ok());
+  EXPECT_TRUE(sign_in_->ResetPassword(second, kLinkPassword, {}).ok());
 }
 
 // The secret of a link is nowhere in the database but as a hash.
 TEST_P(SignInLinkTest, TheTokenIsStoredHashed) {
-  Make("anna@x.org", kPassword);
+  Make("anna@x.org", kLinkPassword);
   const std::string token = ResetToken("anna@x.org");
   std::string stored;
   ASSERT_TRUE(store_->database()
@@ -80,8 +81,8 @@ TEST_P(SignInLinkTest, TheTokenIsStoredHashed) {
 
 // Whoever has the mailbox does not have the second step.
 TEST_P(SignInLinkTest, TheSecondStepIsWanted) {
-  const Person anna = Make("anna@x.org", kPassword);
-  const std::string cookie = Cookie("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kLinkPassword);
+  const std::string cookie = Cookie("anna@x.org", kLinkPassword);
   ASSERT_TRUE(sign_in_->StartTotp(cookie).ok());
   std::string secret;
   ASSERT_TRUE(store_->database()
@@ -99,7 +100,7 @@ TEST_P(SignInLinkTest, TheSecondStepIsWanted) {
   EXPECT_EQ(reset->session.cookie, "");
   ASSERT_NE(reset->challenge, "");
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(reset->challenge, "000000", "", {})), "SIGN_IN_FAILED");
-  clock_.Advance(30 * kSecond);
+  clock_.Advance(30 * kSecondUs);
   EXPECT_TRUE(
       sign_in_
           ->SecondStep(reset->challenge, TotpCode(secret, clock_.WallUs() / kTotpStepUs), "", {})
@@ -109,8 +110,8 @@ TEST_P(SignInLinkTest, TheSecondStepIsWanted) {
 // Asking is the same statements, rows and answer for every address; who has no account gets no
 // mail.
 TEST_P(SignInLinkTest, AskingDoesNotTellWhoExists) {
-  Make("anna@x.org", kPassword);
-  const Person gone = Make("gone@x.org", kPassword);
+  Make("anna@x.org", kLinkPassword);
+  const Person gone = Make("gone@x.org", kLinkPassword);
   ASSERT_TRUE(
       store_->ChangePerson(kOperator, gone.user_id, {.state = PersonState::kDisabled}).ok());
   Deliver("");
@@ -130,7 +131,7 @@ TEST_P(SignInLinkTest, AskingDoesNotTellWhoExists) {
 }
 
 TEST_P(SignInLinkTest, AskingTakesAsLongForEachAddress) {
-  Make("anna@x.org", kPassword);
+  Make("anna@x.org", kLinkPassword);
   const auto spent_us = [] {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -139,7 +140,7 @@ TEST_P(SignInLinkTest, AskingTakesAsLongForEachAddress) {
   const auto measure = [&](const std::string& email) {
     int64_t best = INT64_MAX;
     for (int i = 0; i < 5; ++i) {
-      clock_.Advance(1200 * kSecond);
+      clock_.Advance(1200 * kSecondUs);
       const int64_t begin = spent_us();
       EXPECT_TRUE(sign_in_->RequestPasswordReset(email, {.address = "192.0.2.1"}).ok());
       best = std::min<int64_t>(best, spent_us() - begin);
@@ -188,9 +189,9 @@ TEST_P(SignInLinkTest, APersonOfTheProviderGetsNoPassword) {
 
 // An operator helps who has lost the second step, and the person is told.
 TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
-  const Person anna = Make("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kLinkPassword);
   EXPECT_EQ(ReasonOf(store_->ResetTotp(kOperator, anna.user_id)), "TOTP_OFF");
-  const std::string cookie = Cookie("anna@x.org", kPassword);
+  const std::string cookie = Cookie("anna@x.org", kLinkPassword);
   ASSERT_TRUE(sign_in_->StartTotp(cookie).ok());
   std::string secret;
   ASSERT_TRUE(store_->database()
@@ -203,7 +204,7 @@ TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
                   .ok());
   auto codes = sign_in_->ConfirmTotp(cookie, TotpCode(secret, clock_.WallUs() / kTotpStepUs), {});
   ASSERT_TRUE(codes.ok());
-  auto waiting = sign_in_->ByPassword("anna@x.org", kPassword, {.address = "192.0.2.1"});
+  auto waiting = sign_in_->ByPassword("anna@x.org", kLinkPassword, {.address = "192.0.2.1"});
   ASSERT_TRUE(waiting.ok());
   Deliver("anna@x.org");
   auto reset = store_->ResetTotp(kOperator, anna.user_id);
@@ -213,7 +214,7 @@ TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(waiting->challenge, "", codes->front(), {})),
             "SIGN_IN_FAILED")
       << "recovery codes are gone";
-  EXPECT_NE(Cookie("anna@x.org", kPassword), "") << "the password is enough now";
+  EXPECT_NE(Cookie("anna@x.org", kLinkPassword), "") << "the password is enough now";
   EXPECT_THAT(Actions(), Contains("user.reset_totp"));
   const auto told = Deliver("anna@x.org");
   ASSERT_EQ(told.size(), 1U);
@@ -223,43 +224,43 @@ TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
 
 // What was given out for the old state of an account is no way around its new one.
 TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithAChangeOfThePassword) {
-  const Person anna = Make("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kLinkPassword);
   const auto by_link = [&](const std::string& token) {
     return ReasonOf(sign_in_->ByLink(token, "", {.address = "192.0.2.9"}));
   };
   // By the person: mail and link of before are dead.
   std::string mailed = ResetToken("anna@x.org");
   std::string link = store_->CreateLink(kOperator, anna.user_id, "link-1")->token;
-  const std::string cookie = Cookie("anna@x.org", kPassword);
-  ASSERT_TRUE(sign_in_->SetPassword(cookie, kPassword, kOther, {}).ok());
-  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  const std::string cookie = Cookie("anna@x.org", kLinkPassword);
+  ASSERT_TRUE(sign_in_->SetPassword(cookie, kLinkPassword, kOther, {}).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kLinkPassword, {})), "LINK_INVALID");
   EXPECT_EQ(by_link(link), "LINK_INVALID");
   // By an operator's link.
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");
   link = store_->CreateLink(kOperator, anna.user_id, "link-2")->token;
-  ASSERT_TRUE(sign_in_->ByLink(link, kPassword, {}).ok());
+  ASSERT_TRUE(sign_in_->ByLink(link, kLinkPassword, {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kOther, {})), "LINK_INVALID");
   // By mail.
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");
   link = store_->CreateLink(kOperator, anna.user_id, "link-3")->token;
   ASSERT_TRUE(sign_in_->ResetPassword(mailed, kOther, {}).ok());
   EXPECT_EQ(by_link(link), "LINK_INVALID");
   // Whoever was disabled does not come back by an old link once enabled.
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");
   link = store_->CreateLink(kOperator, anna.user_id, "link-4")->token;
   for (const PersonState state : {PersonState::kDisabled, PersonState::kActive}) {
     ASSERT_TRUE(store_->ChangePerson(kOperator, anna.user_id, {.state = state}).ok());
   }
-  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kLinkPassword, {})), "LINK_INVALID");
   EXPECT_EQ(by_link(link), "LINK_INVALID");
   EXPECT_NE(Cookie("anna@x.org", kOther), "");
 }
 
 TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithTheSecondStep) {
-  const Person anna = Make("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kLinkPassword);
   const auto switch_on = [&](const std::string& cookie) {
     EXPECT_TRUE(sign_in_->StartTotp(cookie).ok());
     std::string secret;
@@ -275,12 +276,12 @@ TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithTheSecondStep) {
     EXPECT_TRUE(codes.ok());
     return *codes;
   };
-  const std::string cookie = Cookie("anna@x.org", kPassword);
+  const std::string cookie = Cookie("anna@x.org", kLinkPassword);
   auto codes = switch_on(cookie);
   // A new password ends the sign-in that waits for a code after the old one.
-  auto waiting = sign_in_->ByPassword("anna@x.org", kPassword, {.address = "192.0.2.1"});
+  auto waiting = sign_in_->ByPassword("anna@x.org", kLinkPassword, {.address = "192.0.2.1"});
   ASSERT_TRUE(waiting.ok());
-  auto changed = sign_in_->SetPassword(cookie, kPassword, kOther, {});
+  auto changed = sign_in_->SetPassword(cookie, kLinkPassword, kOther, {});
   ASSERT_TRUE(changed.ok());
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(waiting->challenge, "", codes.front(), {})),
             "SIGN_IN_FAILED");
@@ -288,15 +289,15 @@ TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithTheSecondStep) {
   std::string mailed = ResetToken("anna@x.org");
   std::string link = store_->CreateLink(kOperator, anna.user_id, "link-5")->token;
   ASSERT_TRUE(sign_in_->DisableTotp(changed->cookie, {}).ok());
-  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kLinkPassword, {})), "LINK_INVALID");
   EXPECT_EQ(ReasonOf(sign_in_->ByLink(link, "", {})), "LINK_INVALID");
   // By an operator.
   switch_on(changed->cookie);
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");
   link = store_->CreateLink(kOperator, anna.user_id, "link-6")->token;
   ASSERT_TRUE(store_->ResetTotp(kOperator, anna.user_id).ok());
-  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kLinkPassword, {})), "LINK_INVALID");
   EXPECT_EQ(ReasonOf(sign_in_->ByLink(link, "", {})), "LINK_INVALID");
 }
 
@@ -307,7 +308,7 @@ INSTANTIATE_TEST_SUITE_P(Databases, WithoutMailTest,
                          });
 
 TEST_P(WithoutMailTest, AForgottenPasswordIsAMatterForAnOperator) {
-  Make("anna@x.org", kPassword);
+  Make("anna@x.org", kLinkPassword);
   for (const char* email : {"anna@x.org", "nobody@x.org"}) {
     auto asked = sign_in_->RequestPasswordReset(email, {});
     EXPECT_EQ(ReasonOf(asked), "MAIL_OFF");

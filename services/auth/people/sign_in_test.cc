@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "common/admin/access.h"
+#include "common/base/time_units.h"
 #include "services/auth/domain/totp.h"
 #include "services/auth/people/testing/people_world.h"
 
@@ -14,8 +15,7 @@ namespace {
 
 using ::testing::Contains;
 
-constexpr char kPassword[] = "correct horse battery";
-constexpr int64_t kSecond = 1'000'000;
+constexpr char kSignInPassword[] = "correct horse battery";
 
 class SignInTest : public PeopleTest {
  protected:
@@ -51,9 +51,9 @@ INSTANTIATE_TEST_SUITE_P(Databases, SignInTest, ::testing::Values(Kind::kSqlite,
                          });
 
 TEST_P(SignInTest, ARightPasswordOpensASessionThatNamesItsPerson) {
-  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_BILLING);
-  auto signed_in =
-      sign_in_->ByPassword("ANNA@x.org", kPassword, {.address = "192.0.2.1", .user_agent = "test"});
+  const Person anna = Make("anna@x.org", kSignInPassword, Role::ROLE_BILLING);
+  auto signed_in = sign_in_->ByPassword("ANNA@x.org", kSignInPassword,
+                                        {.address = "192.0.2.1", .user_agent = "test"});
   ASSERT_TRUE(signed_in.ok()) << signed_in.error().message;
   EXPECT_EQ(signed_in->session.cookie.size(), 43U);
   auto identity = sign_in_->ResolveCookie(signed_in->session.cookie, {.address = "192.0.2.1"});
@@ -69,15 +69,16 @@ TEST_P(SignInTest, ARightPasswordOpensASessionThatNamesItsPerson) {
 
 // What fails looks the same, whether the account exists, has a password, or is disabled.
 TEST_P(SignInTest, AFailureDoesNotTellWhoExists) {
-  Make("anna@x.org", kPassword);
+  Make("anna@x.org", kSignInPassword);
   Make("nopassword@x.org");
-  const Person disabled = Make("disabled@x.org", kPassword);
+  const Person disabled = Make("disabled@x.org", kSignInPassword);
   ASSERT_TRUE(
       store_->ChangePerson(kOperator, disabled.user_id, {.state = PersonState::kDisabled}).ok());
   std::vector<std::string> messages;
   for (const char* email :
        {"anna@x.org", "nobody@x.org", "nopassword@x.org", "disabled@x.org", "not an address", ""}) {
-    const std::string given = std::string(email) == "disabled@x.org" ? kPassword : "wrong password";
+    const std::string given =
+        std::string(email) == "disabled@x.org" ? kSignInPassword : "wrong password";
     auto result = sign_in_->ByPassword(email, given, {.address = email});
     ASSERT_FALSE(result.ok()) << email;
     EXPECT_EQ(result.error().reason, "SIGN_IN_FAILED") << email;
@@ -89,7 +90,7 @@ TEST_P(SignInTest, AFailureDoesNotTellWhoExists) {
 
 // The same work for an address without an account: one password hash.
 TEST_P(SignInTest, AFailureTakesAsLongForAnAddressWithoutAnAccount) {
-  Make("anna@x.org", kPassword);
+  Make("anna@x.org", kSignInPassword);
   // Processor time of this thread: other work on the machine does not count.
   const auto spent_us = [] {
     timespec time{};
@@ -111,19 +112,19 @@ TEST_P(SignInTest, AFailureTakesAsLongForAnAddressWithoutAnAccount) {
 }
 
 TEST_P(SignInTest, TriesAreLimitedByAccountWhetherItExists) {
-  Make("anna@x.org", kPassword);
+  Make("anna@x.org", kSignInPassword);
   for (const char* email : {"anna@x.org", "nobody@x.org"}) {
     for (int i = 0; i < 10; ++i) {
       EXPECT_EQ(ReasonOf(sign_in_->ByPassword(email, "wrong password",
                                               {.address = "192.0.2." + std::to_string(i)})),
                 "SIGN_IN_FAILED");
     }
-    auto limited = sign_in_->ByPassword(email, kPassword, {.address = "192.0.2.99"});
+    auto limited = sign_in_->ByPassword(email, kSignInPassword, {.address = "192.0.2.99"});
     EXPECT_EQ(ReasonOf(limited), "THROTTLED") << "even with the right password";
     EXPECT_EQ(limited.error().retry_after_ms, 60'000);
   }
-  clock_.Advance(60 * kSecond);
-  EXPECT_NE(Cookie("anna@x.org", kPassword), "");
+  clock_.Advance(60 * kSecondUs);
+  EXPECT_NE(Cookie("anna@x.org", kSignInPassword), "");
   // A success gives all tries back.
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(ReasonOf(sign_in_->ByPassword("anna@x.org", "wrong password",
@@ -143,7 +144,7 @@ TEST_P(SignInTest, TriesAreLimitedByAddress) {
 
 // Refused sign-ins are in the audit log (docs/design/people.md 8); a flood makes few events.
 TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
-  const Person anna = Make("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kSignInPassword);
   const auto newest = [&] {
     const AuditRecord event = AuditEvents(*auth_).front();  // the newest
     return event.action + " " + event.subject + ": " + event.detail + " from " + event.address;
@@ -155,7 +156,7 @@ TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
             "sign_in.refuse : second step of an unknown or expired sign-in from 192.0.2.1");
   EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", browser)), "LINK_INVALID");
   EXPECT_EQ(newest(), "sign_in.refuse : link from 192.0.2.1");
-  const std::string cookie = Cookie("anna@x.org", kPassword);
+  const std::string cookie = Cookie("anna@x.org", kSignInPassword);
   const std::string name = "user:" + anna.user_id;
   EXPECT_EQ(ReasonOf(sign_in_->SetPassword(cookie, "wrong", "a new long password", browser)),
             "SIGN_IN_FAILED");
@@ -180,7 +181,7 @@ TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
   const auto events = Actions().size();
   flood();
   EXPECT_EQ(Actions().size(), events) << "until ten minutes have passed";
-  clock_.Advance(601 * kSecond);
+  clock_.Advance(601 * kSecondUs);
   flood();
   EXPECT_EQ(throttled(), 2) << "of the account, whose tries ended first";
 }
@@ -199,7 +200,7 @@ TEST_P(SignInTest, AnIpv6NetworkIsOneAddress) {
 
 // The password is compared outside of the transaction that opens the session.
 TEST_P(SignInTest, APasswordThatChangesMeanwhileOpensNothing) {
-  const Person anna = Make("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kSignInPassword);
   Person changed;
   ASSERT_TRUE(store_->database()
                   .Read([&](PeopleTx& tx) -> AdminResult<void> {
@@ -210,7 +211,7 @@ TEST_P(SignInTest, APasswordThatChangesMeanwhileOpensNothing) {
                   })
                   .ok());
   changed.password_hash = PasswordHasher().Hash("another good one");
-  std::thread sign_in([&] { (void)sign_in_->ByPassword("anna@x.org", kPassword, {}); });
+  std::thread sign_in([&] { (void)sign_in_->ByPassword("anna@x.org", kSignInPassword, {}); });
   // The sign-in reads the person right after it has taken its tries, and then compares for long.
   const auto tries = [&] {
     int64_t count = 0;
@@ -238,17 +239,17 @@ TEST_P(SignInTest, APasswordThatChangesMeanwhileOpensNothing) {
 }
 
 TEST_P(SignInTest, ASessionEndsWhenIdleAndInAnyCase) {
-  Make("anna@x.org", kPassword);
-  const std::string idle = Cookie("anna@x.org", kPassword);
-  clock_.Advance(30 * 60 * kSecond - 1);
+  Make("anna@x.org", kSignInPassword);
+  const std::string idle = Cookie("anna@x.org", kSignInPassword);
+  clock_.Advance(30 * 60 * kSecondUs - 1);
   EXPECT_TRUE(Lives(idle));
-  clock_.Advance(30 * 60 * kSecond - 1);
+  clock_.Advance(30 * 60 * kSecondUs - 1);
   EXPECT_TRUE(Lives(idle)) << "the last use counts";
-  clock_.Advance(30 * 60 * kSecond + 1);
+  clock_.Advance(30 * 60 * kSecondUs + 1);
   EXPECT_FALSE(Lives(idle));
-  const std::string busy = Cookie("anna@x.org", kPassword);
+  const std::string busy = Cookie("anna@x.org", kSignInPassword);
   for (int i = 0; i < 36; ++i) {
-    clock_.Advance(20 * 60 * kSecond);
+    clock_.Advance(20 * 60 * kSecondUs);
     if (i < 35) {
       EXPECT_TRUE(Lives(busy)) << i;
     }
@@ -257,16 +258,16 @@ TEST_P(SignInTest, ASessionEndsWhenIdleAndInAnyCase) {
 }
 
 TEST_P(SignInTest, EachSignInHasANewIdAndEndsTheOldOne) {
-  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_OWNER);
-  const std::string first = Cookie("anna@x.org", kPassword);
-  auto second = sign_in_->ByPassword("anna@x.org", kPassword, {.cookie = first});
+  const Person anna = Make("anna@x.org", kSignInPassword, Role::ROLE_OWNER);
+  const std::string first = Cookie("anna@x.org", kSignInPassword);
+  auto second = sign_in_->ByPassword("anna@x.org", kSignInPassword, {.cookie = first});
   ASSERT_TRUE(second.ok());
   EXPECT_NE(second->session.cookie, first);
   EXPECT_FALSE(Lives(first));
   EXPECT_TRUE(Lives(second->session.cookie));
   // A cookie that an attacker has set is not taken over.
   const std::string planted = NewSecret();
-  auto third = sign_in_->ByPassword("anna@x.org", kPassword, {.cookie = planted});
+  auto third = sign_in_->ByPassword("anna@x.org", kSignInPassword, {.cookie = planted});
   ASSERT_TRUE(third.ok());
   EXPECT_NE(third->session.cookie, planted);
   EXPECT_FALSE(Lives(planted));
@@ -276,32 +277,32 @@ TEST_P(SignInTest, EachSignInHasANewIdAndEndsTheOldOne) {
 }
 
 TEST_P(SignInTest, AChangeOfRoleOrStateEndsTheSessions) {
-  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_OWNER);
-  const Person bert = Make("bert@x.org", kPassword, Role::ROLE_VIEWER);
-  std::string cookie = Cookie("bert@x.org", kPassword);
-  const std::string annas = Cookie("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kSignInPassword, Role::ROLE_OWNER);
+  const Person bert = Make("bert@x.org", kSignInPassword, Role::ROLE_VIEWER);
+  std::string cookie = Cookie("bert@x.org", kSignInPassword);
+  const std::string annas = Cookie("anna@x.org", kSignInPassword);
   ASSERT_TRUE(store_->SetRole(kOperator, "acme", bert.user_id, Role::ROLE_ADMIN).ok());
   EXPECT_FALSE(Lives(cookie));
   EXPECT_TRUE(Lives(annas));
-  cookie = Cookie("bert@x.org", kPassword);
+  cookie = Cookie("bert@x.org", kSignInPassword);
   ASSERT_TRUE(store_->ChangePerson(kOperator, bert.user_id, {.platform_operator = true}).ok());
   EXPECT_FALSE(Lives(cookie));
-  cookie = Cookie("bert@x.org", kPassword);
+  cookie = Cookie("bert@x.org", kSignInPassword);
   ASSERT_TRUE(store_->ChangePerson(kOperator, bert.user_id, {.display_name = "Bert"}).ok());
   EXPECT_TRUE(Lives(cookie)) << "a name is no right";
   ASSERT_TRUE(
       store_->ChangePerson(kOperator, bert.user_id, {.state = PersonState::kDisabled}).ok());
   EXPECT_FALSE(Lives(cookie));
-  EXPECT_EQ(Cookie("bert@x.org", kPassword), "");
+  EXPECT_EQ(Cookie("bert@x.org", kSignInPassword), "");
 }
 
 TEST_P(SignInTest, SessionsAreListedAndEnded) {
-  const Person anna = Make("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kSignInPassword);
   const Actor actor = {.name = "user:" + anna.user_id};
   clock_.Advance(1);
-  const std::string first = Cookie("anna@x.org", kPassword);
+  const std::string first = Cookie("anna@x.org", kSignInPassword);
   clock_.Advance(1);
-  const std::string second = Cookie("anna@x.org", kPassword);
+  const std::string second = Cookie("anna@x.org", kSignInPassword);
   auto sessions = store_->ListSessions(anna.user_id);
   ASSERT_TRUE(sessions.ok());
   // With the one of the link that set the password.
@@ -315,10 +316,10 @@ TEST_P(SignInTest, SessionsAreListedAndEnded) {
 }
 
 TEST_P(SignInTest, OfOnePersonAHundredSessionsRemain) {
-  const Person anna = Make("anna@x.org", kPassword);
-  const std::string first = Cookie("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kSignInPassword);
+  const std::string first = Cookie("anna@x.org", kSignInPassword);
   for (int i = 0; i < 100; ++i) {
-    clock_.Advance(10 * kSecond);
+    clock_.Advance(10 * kSecondUs);
     // As a sign-in does it, without the time that the hash of a password takes.
     auto opened = store_->database().Write([&](PeopleTx& tx) {
       const int64_t now_us = tx.now_us();
@@ -328,7 +329,7 @@ TEST_P(SignInTest, OfOnePersonAHundredSessionsRemain) {
                             .created_us = now_us,
                             .signed_in_us = now_us,
                             .used_us = now_us,
-                            .expires_us = now_us + 3600 * kSecond},
+                            .expires_us = now_us + 3600 * kSecondUs},
                            "cookie" + std::to_string(i));
     });
     ASSERT_TRUE(opened.ok()) << i;
@@ -338,11 +339,11 @@ TEST_P(SignInTest, OfOnePersonAHundredSessionsRemain) {
 }
 
 TEST_P(SignInTest, WithTheSecondStepAPasswordAloneOpensNothing) {
-  const Person anna = Make("anna@x.org", kPassword);
+  const Person anna = Make("anna@x.org", kSignInPassword);
   std::vector<std::string> codes;
-  const std::string secret = EnableTotp(Cookie("anna@x.org", kPassword), &codes);
-  clock_.Advance(90 * kSecond);
-  auto first = sign_in_->ByPassword("anna@x.org", kPassword, {});
+  const std::string secret = EnableTotp(Cookie("anna@x.org", kSignInPassword), &codes);
+  clock_.Advance(90 * kSecondUs);
+  auto first = sign_in_->ByPassword("anna@x.org", kSignInPassword, {});
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(first->session.cookie, "");
   ASSERT_NE(first->challenge, "");
@@ -355,27 +356,27 @@ TEST_P(SignInTest, WithTheSecondStepAPasswordAloneOpensNothing) {
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(first->challenge, CodeNow(secret), "", {})),
             "SIGN_IN_FAILED")
       << "a challenge works once";
-  auto again = sign_in_->ByPassword("anna@x.org", kPassword, {});
+  auto again = sign_in_->ByPassword("anna@x.org", kSignInPassword, {});
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(again->challenge, code, "", {})), "SIGN_IN_FAILED")
       << "a code works once";
   // A recovery code, however it is typed, once.
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(again->challenge, "", "nonsense", {})), "SIGN_IN_FAILED");
   EXPECT_TRUE(sign_in_->SecondStep(again->challenge, "", " " + codes[3], {}).ok());
-  auto third = sign_in_->ByPassword("anna@x.org", kPassword, {});
+  auto third = sign_in_->ByPassword("anna@x.org", kSignInPassword, {});
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(third->challenge, "", codes[3], {})), "SIGN_IN_FAILED");
-  clock_.Advance(301 * kSecond);
+  clock_.Advance(301 * kSecondUs);
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(third->challenge, CodeNow(secret), "", {})),
             "SIGN_IN_FAILED")
       << "five minutes";
 }
 
 TEST_P(SignInTest, CodesCannotBeGuessed) {
-  const Person anna = Make("anna@x.org", kPassword);
-  const std::string secret = EnableTotp(Cookie("anna@x.org", kPassword));
-  clock_.Advance(90 * kSecond);
+  const Person anna = Make("anna@x.org", kSignInPassword);
+  const std::string secret = EnableTotp(Cookie("anna@x.org", kSignInPassword));
+  clock_.Advance(90 * kSecondUs);
   int refused = 0, limited = 0;
   for (int challenge = 0; challenge < 4; ++challenge) {
-    auto signed_in = sign_in_->ByPassword("anna@x.org", kPassword, {.address = "a"});
+    auto signed_in = sign_in_->ByPassword("anna@x.org", kSignInPassword, {.address = "a"});
     ASSERT_TRUE(signed_in.ok());
     for (int i = 0; i < 7; ++i) {
       const auto result =
@@ -392,24 +393,24 @@ TEST_P(SignInTest, CodesCannotBeGuessed) {
 
 // The database alone gives no codes.
 TEST_P(SignInTest, TheSecretOfTheSecondStepIsSealed) {
-  const Person anna = Make("anna@x.org", kPassword);
-  const std::string secret = EnableTotp(Cookie("anna@x.org", kPassword));
+  const Person anna = Make("anna@x.org", kSignInPassword);
+  const std::string secret = EnableTotp(Cookie("anna@x.org", kSignInPassword));
   auto view = store_->GetPerson(anna.user_id);
   ASSERT_TRUE(view.ok());
   EXPECT_EQ(view->person.totp_sealed.find(secret), std::string::npos);
   EXPECT_TRUE(view->person.password_hash.starts_with("$argon2id$"));
   SignIn other_key(*store_, std::string(32, 'x'), {});
-  clock_.Advance(90 * kSecond);
-  auto challenge = other_key.ByPassword("anna@x.org", kPassword, {});
+  clock_.Advance(90 * kSecondUs);
+  auto challenge = other_key.ByPassword("anna@x.org", kSignInPassword, {});
   ASSERT_TRUE(challenge.ok());
   EXPECT_EQ(ReasonOf(other_key.SecondStep(challenge->challenge, CodeNow(secret), "", {})),
             "SIGN_IN_FAILED");
 }
 
 TEST_P(SignInTest, AStepUpIsAFreshProofAndANewId) {
-  const Person anna = Make("anna@x.org", kPassword);
-  const std::string old = Cookie("anna@x.org", kPassword);
-  clock_.Advance(600 * kSecond);
+  const Person anna = Make("anna@x.org", kSignInPassword);
+  const std::string old = Cookie("anna@x.org", kSignInPassword);
+  clock_.Advance(600 * kSecondUs);
   const auto fresh = [&](const std::string& cookie) {
     auto identity = sign_in_->ResolveCookie(cookie, {});
     return identity.ok() && identity->has_value() &&
@@ -418,43 +419,44 @@ TEST_P(SignInTest, AStepUpIsAFreshProofAndANewId) {
   EXPECT_FALSE(fresh(old));
   EXPECT_EQ(ReasonOf(sign_in_->StartTotp(old)), "STEP_UP_REQUIRED");
   EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate(old, "wrong password", "", {})), "SIGN_IN_FAILED");
-  auto stepped = sign_in_->Reauthenticate(old, kPassword, "", {});
+  auto stepped = sign_in_->Reauthenticate(old, kSignInPassword, "", {});
   ASSERT_TRUE(stepped.ok()) << stepped.error().message;
   EXPECT_TRUE(fresh(stepped->cookie));
   EXPECT_FALSE(Lives(old));
   const std::string secret = EnableTotp(stepped->cookie);
-  clock_.Advance(90 * kSecond);
-  EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate(stepped->cookie, kPassword, "", {})),
+  clock_.Advance(90 * kSecondUs);
+  EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate(stepped->cookie, kSignInPassword, "", {})),
             "SIGN_IN_FAILED")
       << "with the second step, both";
-  EXPECT_TRUE(sign_in_->Reauthenticate(stepped->cookie, kPassword, CodeNow(secret), {}).ok());
-  EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate("no session", kPassword, "", {})), "SESSION_ENDED");
+  EXPECT_TRUE(sign_in_->Reauthenticate(stepped->cookie, kSignInPassword, CodeNow(secret), {}).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate("no session", kSignInPassword, "", {})),
+            "SESSION_ENDED");
 }
 
 TEST_P(SignInTest, ANewPasswordEndsTheOtherSessions) {
-  Make("anna@x.org", kPassword);
-  const std::string here = Cookie("anna@x.org", kPassword);
-  const std::string there = Cookie("anna@x.org", kPassword);
+  Make("anna@x.org", kSignInPassword);
+  const std::string here = Cookie("anna@x.org", kSignInPassword);
+  const std::string there = Cookie("anna@x.org", kSignInPassword);
   EXPECT_EQ(ReasonOf(sign_in_->SetPassword(here, "wrong password", "another good one", {})),
             "SIGN_IN_FAILED");
-  EXPECT_EQ(ReasonOf(sign_in_->SetPassword(here, kPassword, "short", {})), "WEAK_PASSWORD");
-  auto changed = sign_in_->SetPassword(here, kPassword, "another good one", {});
+  EXPECT_EQ(ReasonOf(sign_in_->SetPassword(here, kSignInPassword, "short", {})), "WEAK_PASSWORD");
+  auto changed = sign_in_->SetPassword(here, kSignInPassword, "another good one", {});
   ASSERT_TRUE(changed.ok()) << changed.error().message;
   EXPECT_TRUE(Lives(changed->cookie));
   EXPECT_FALSE(Lives(here));
   EXPECT_FALSE(Lives(there));
-  EXPECT_EQ(Cookie("anna@x.org", kPassword), "");
+  EXPECT_EQ(Cookie("anna@x.org", kSignInPassword), "");
   EXPECT_NE(Cookie("anna@x.org", "another good one"), "");
 }
 
 // Else a stolen cookie and the password would step up without the second step.
 TEST_P(SignInTest, ANewPasswordIsNoFreshSignIn) {
-  Make("anna@x.org", kPassword);
-  const std::string old = Cookie("anna@x.org", kPassword);
+  Make("anna@x.org", kSignInPassword);
+  const std::string old = Cookie("anna@x.org", kSignInPassword);
   EnableTotp(old);
   const int64_t signed_in_us = clock_.WallUs();
-  clock_.Advance(600 * kSecond);
-  auto changed = sign_in_->SetPassword(old, kPassword, "another good one", {});
+  clock_.Advance(600 * kSecondUs);
+  auto changed = sign_in_->SetPassword(old, kSignInPassword, "another good one", {});
   ASSERT_TRUE(changed.ok()) << changed.error().message;
   auto identity = sign_in_->ResolveCookie(changed->cookie, {});
   ASSERT_TRUE(identity.ok() && identity->has_value());
@@ -463,18 +465,18 @@ TEST_P(SignInTest, ANewPasswordIsNoFreshSignIn) {
 }
 
 TEST_P(SignInTest, AnInvitationMakesAnAccountForItsAddressOnly) {
-  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_OWNER);
+  const Person anna = Make("anna@x.org", kSignInPassword, Role::ROLE_OWNER);
   const Actor owner = {.name = "user:" + anna.user_id};
   auto made = store_->CreateInvitation(
       owner, {.workspace = "acme", .email = "new@x.org", .role = Role::ROLE_DEVELOPER}, "r1");
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(made->token, "New", "short", {})), "WEAK_PASSWORD");
-  auto session = sign_in_->ByInvitation(made->token, "New", kPassword, {});
+  auto session = sign_in_->ByInvitation(made->token, "New", kSignInPassword, {});
   ASSERT_TRUE(session.ok()) << session.error().message;
   auto identity = sign_in_->ResolveCookie(session->cookie, {});
   ASSERT_TRUE(identity->has_value());
   EXPECT_EQ((*identity)->memberships(0).role(), Role::ROLE_DEVELOPER);
-  EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(made->token, "New", kPassword, {})),
+  EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(made->token, "New", kSignInPassword, {})),
             "INVITATION_EXPIRED");
   // Who has an account cannot be given another password by an invitation.
   auto second = store_->CreateInvitation(
@@ -482,7 +484,7 @@ TEST_P(SignInTest, AnInvitationMakesAnAccountForItsAddressOnly) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(second->token, "X", "stolen password", {})),
             "USER_EXISTS");
-  EXPECT_NE(Cookie("anna@x.org", kPassword), "");
+  EXPECT_NE(Cookie("anna@x.org", kSignInPassword), "");
 }
 
 TEST_P(SignInTest, AProviderSignsInWhomItVouchesFor) {
@@ -510,7 +512,7 @@ TEST_P(SignInTest, AProviderSignsInWhomItVouchesFor) {
   unverified.email_verified = false;
   EXPECT_EQ(ReasonOf(sign_in_->ByOidc(unverified, false, {})), "SIGN_IN_FAILED");
   // An account that an attacker made for the address, with a password that they know.
-  Make("z@allowed.example", kPassword);
+  Make("z@allowed.example", kSignInPassword);
   OidcPerson squatted = allowed;
   squatted.subject = "s4";
   squatted.email = "z@allowed.example";
@@ -542,11 +544,11 @@ TEST_P(SignInTest, ASessionIsAsFreshAsTheProvidersSignIn) {
   auto unknown = sign_in_->ByOidc(anna, false, {});
   ASSERT_TRUE(unknown.ok()) << unknown.error().message;
   EXPECT_FALSE(fresh(*unknown)) << "the provider does not say when";
-  anna.signed_in_us = clock_.WallUs() - 301 * kSecond;
+  anna.signed_in_us = clock_.WallUs() - 301 * kSecondUs;
   EXPECT_FALSE(fresh(*sign_in_->ByOidc(anna, false, {})));
-  anna.signed_in_us = clock_.WallUs() - 10 * kSecond;
+  anna.signed_in_us = clock_.WallUs() - 10 * kSecondUs;
   EXPECT_TRUE(fresh(*sign_in_->ByOidc(anna, false, {})));
-  anna.signed_in_us = clock_.WallUs() + 50 * kSecond;
+  anna.signed_in_us = clock_.WallUs() + 50 * kSecondUs;
   auto ahead = sign_in_->ByOidc(anna, false, {});
   EXPECT_EQ((*sign_in_->ResolveCookie(ahead->cookie, {}))->signed_in_us(), clock_.WallUs())
       << "the provider's clock is ahead";
@@ -579,7 +581,7 @@ TEST_P(SignInTest, SignInsWithTheProviderAreLimitedByAddress) {
   }
   EXPECT_EQ(ReasonOf(sign_in_->TakeOidcTry({.address = "192.0.2.1"})), "THROTTLED");
   EXPECT_TRUE(sign_in_->TakeOidcTry({.address = "192.0.2.2"}).ok());
-  clock_.Advance(10 * kSecond);
+  clock_.Advance(10 * kSecondUs);
   EXPECT_TRUE(sign_in_->TakeOidcTry({.address = "192.0.2.1"}).ok());
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "common/base/time_units.h"
 #include "common/observability/log.h"
 
 namespace tollgate::auth {
@@ -70,18 +71,17 @@ void ChangeFeed::Step() {
 }
 
 void ChangeFeed::TellHealth(const Result<void>& polled, bool vouches) {
-  constexpr int64_t kSecond = 1'000'000;
   const int64_t unreachable_us = version_ >= 0 ? clock_.MonotonicUs() - read_us_ : 0;
-  unreachable_metric_.Set(polled ? 0.0 : static_cast<double>(unreachable_us) / kSecond);
+  unreachable_metric_.Set(polled ? 0.0 : static_cast<double>(unreachable_us) / kSecondUs);
   const bool was_healthy = healthy_.exchange(polled.ok());
   const bool vouched = std::exchange(vouched_, vouches);
   if (polled && !was_healthy && read_us_ > 0) {
-    log::Info("key database reached again", {{"unreachable_seconds", unreachable_us / kSecond}});
+    log::Info("key database reached again", {{"unreachable_seconds", unreachable_us / kSecondUs}});
   }
   if (!polled && was_healthy) {
     log::Warn(
         "key database unreachable: keys in memory go on working, others get 503",
-        {{"error", polled.error().ToString()}, {"vouch_seconds", options_.vouch_us / kSecond}});
+        {{"error", polled.error().ToString()}, {"vouch_seconds", options_.vouch_us / kSecondUs}});
   }
   if (!polled && vouched && !vouches) {
     log::Error(

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/base/time_units.h"
 #include "services/auth/people/testing/people_world.h"
 
 namespace tollgate::auth {
@@ -10,8 +11,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-constexpr int64_t kSecond = 1'000'000;
 
 class SupportStoreTest : public PeopleTest {
  protected:
@@ -55,7 +54,7 @@ TEST_P(SupportStoreTest, ItReadsAsTheOwnerAndEachUseIsAudited) {
   auto made = Create("ticket 12: the balance looks wrong", "s1");
   ASSERT_TRUE(made.ok()) << made.error().message;
   ASSERT_TRUE(made->secret.starts_with("tgs_"));
-  EXPECT_EQ(made->session.expires_us, clock_.WallUs() + 3600 * kSecond);
+  EXPECT_EQ(made->session.expires_us, clock_.WallUs() + 3600 * kSecondUs);
   auto used = support_->Use(made->secret, "192.0.2.7", "GET /admin/v1/workspaces/acme/balance\n");
   ASSERT_TRUE(used.ok() && used->has_value());
   const common::v1::Identity& identity = **used;
@@ -81,10 +80,10 @@ TEST_P(SupportStoreTest, ItReadsAsTheOwnerAndEachUseIsAudited) {
 
 TEST_P(SupportStoreTest, ItEndsByItselfAndWhenItIsEnded) {
   const int64_t now = clock_.WallUs();
-  for (const int64_t bad : {now, now - 1, now + 3600 * kSecond + 1}) {
+  for (const int64_t bad : {now, now - 1, now + 3600 * kSecondUs + 1}) {
     EXPECT_EQ(ReasonOf(Create("reason", "bad", bad)), "INVALID_FIELD");
   }
-  auto hour = Create("reason", "s1"), minute = Create("reason", "s2", now + 60 * kSecond),
+  auto hour = Create("reason", "s1"), minute = Create("reason", "s2", now + 60 * kSecondUs),
        ended = Create("reason", "s3");
   ASSERT_TRUE(hour.ok() && minute.ok() && ended.ok());
   EXPECT_TRUE(Works(ended->secret));
@@ -93,10 +92,10 @@ TEST_P(SupportStoreTest, ItEndsByItselfAndWhenItIsEnded) {
   EXPECT_FALSE(Works(ended->secret));
   EXPECT_TRUE(support_->End({.name = "user:owner"}, "acme", ended->session.id).ok()) << "again";
   EXPECT_THAT(Actions(), Contains("support_session.end").Times(1));
-  clock_.Advance(61 * kSecond);
+  clock_.Advance(61 * kSecondUs);
   EXPECT_FALSE(Works(minute->secret));
   EXPECT_TRUE(Works(hour->secret));
-  clock_.Advance(3600 * kSecond);
+  clock_.Advance(3600 * kSecondUs);
   EXPECT_FALSE(Works(hour->secret));
   EXPECT_FALSE(Works("tgs_wrong"));
   auto listed = support_->List("acme", 10, "");

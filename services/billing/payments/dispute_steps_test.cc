@@ -7,7 +7,6 @@
 namespace tollgate::billing::payments {
 namespace {
 
-constexpr int64_t kTen = 10 * kNanoPerUsd;
 constexpr char kInquiry[] = "warning_needs_response";
 constexpr char kOpen[] = "needs_response";
 

@@ -7,8 +7,6 @@
 namespace tollgate::billing::payments {
 namespace {
 
-constexpr int64_t kTen = 10 * kNanoPerUsd;
-
 class PaymentAdminTest : public PaymentTest {
  protected:
   // "actor action subject: detail" of the entries of people, oldest first.

@@ -7,8 +7,6 @@
 namespace tollgate::billing::payments {
 namespace {
 
-constexpr int64_t kTen = 10 * kNanoPerUsd;
-
 class PaymentEngineTest : public PaymentTest {};
 INSTANTIATE_TEST_SUITE_P(All, PaymentEngineTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),

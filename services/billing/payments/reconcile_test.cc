@@ -7,8 +7,6 @@
 namespace tollgate::billing::payments {
 namespace {
 
-constexpr int64_t kTen = 10 * kNanoPerUsd;
-
 class ReconcileTest : public PaymentTest {
  protected:
   std::vector<std::string> Kinds(Replica& replica) {

@@ -6,7 +6,6 @@
 namespace tollgate::billing::payments {
 namespace {
 
-constexpr int64_t kTen = 10 * kNanoPerUsd;
 constexpr int64_t kSix = 6 * kNanoPerUsd;
 
 class RefundStepsTest : public PaymentTest {

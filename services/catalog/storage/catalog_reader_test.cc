@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // The only problem of this text, or "accepted".
-std::string Problem(const std::string& text) {
+std::string ReaderProblem(const std::string& text) {
   const auto result = ReadCatalog(text, "catalog.yaml", ".", "tollgate");
   if (result) return "accepted";
   if (result.error().size() != 1)
@@ -21,24 +21,24 @@ std::string Problem(const std::string& text) {
 }
 
 TEST(CatalogReader, ProblemsNameFileLineItemAndField) {
-  EXPECT_EQ(Problem(CatalogWith("pool: main", "pool: mian")),
+  EXPECT_EQ(ReaderProblem(CatalogWith("pool: main", "pool: mian")),
             "catalog.yaml:11: model \"acme/large\": pool: \"mian\" is not the name of a pool in "
             "this file");
-  EXPECT_THAT(Problem(CatalogWith("kind: vllm", "kind: vlm")),
+  EXPECT_THAT(ReaderProblem(CatalogWith("kind: vllm", "kind: vlm")),
               StartsWith("catalog.yaml:25: engine \"engine-1\": kind: \"vlm\" is not one of"));
   // An absent field has the line of its item.
-  EXPECT_THAT(Problem(CatalogWith("    context_window: 8192\n", "")),
+  EXPECT_THAT(ReaderProblem(CatalogWith("    context_window: 8192\n", "")),
               StartsWith("catalog.yaml:12: model \"acme/small\": context_window:"));
-  EXPECT_EQ(Problem(kGoodCatalog +
-                    "unlisted:\n  pool: mian\n  context_window: 32768\n"
-                    "  input_usd_per_million: \"0.5\"\n  output_usd_per_million: \"1.5\"\n"),
+  EXPECT_EQ(ReaderProblem(kGoodCatalog +
+                          "unlisted:\n  pool: mian\n  context_window: 32768\n"
+                          "  input_usd_per_million: \"0.5\"\n  output_usd_per_million: \"1.5\"\n"),
             "catalog.yaml:33: unlisted: pool: \"mian\" is not the name of a pool in this file");
 }
 
 TEST(CatalogReader, TheFileIsReadStrictly) {
-  EXPECT_THAT(Problem(CatalogWith("pool: main", "pol: main")), HasSubstr("pol"));
-  EXPECT_THAT(Problem("models: 5"), StartsWith("catalog.yaml"));
-  EXPECT_EQ(Problem(""), "accepted");  // a catalog without models is valid
+  EXPECT_THAT(ReaderProblem(CatalogWith("pool: main", "pol: main")), HasSubstr("pol"));
+  EXPECT_THAT(ReaderProblem("models: 5"), StartsWith("catalog.yaml"));
+  EXPECT_EQ(ReaderProblem(""), "accepted");  // a catalog without models is valid
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 using Verdict = LoginToken::Verdict;
 
-constexpr char kToken[] = "a-login-token-for-tests";
+constexpr char kLoginToken[] = "a-login-token-for-tests";
 
 class LoginTokenTest : public ::testing::Test {
  protected:
@@ -23,11 +23,11 @@ class LoginTokenTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  LoginToken login_{kToken, clock_};
+  LoginToken login_{kLoginToken, clock_};
 };
 
 TEST_F(LoginTokenTest, OnlyTheWholeTokenIsAccepted) {
-  EXPECT_TRUE(login_.Matches(Request(std::string("Bearer ") + kToken)));
+  EXPECT_TRUE(login_.Matches(Request(std::string("Bearer ") + kLoginToken)));
   for (const char* other :
        {"", "Bearer a", "Bearer a-login-token-for-test", "Bearer a-login-token-for-tests ",
         "Bearer A-login-token-for-tests", "Basic a-login-token-for-tests"}) {
@@ -38,19 +38,19 @@ TEST_F(LoginTokenTest, OnlyTheWholeTokenIsAccepted) {
 TEST_F(LoginTokenTest, AnAddressThatGuessesIsThrottled) {
   // Neither a missing nor a correct token counts as a guess.
   for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask("", "10.6.6.6"), Verdict::kRefused);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask(kToken, "10.6.6.6"), Verdict::kAccepted);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask(kLoginToken, "10.6.6.6"), Verdict::kAccepted);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask("a-guess", "10.6.6.6"), Verdict::kRefused);
   const auto throttled = login_.Check(Request("Bearer a-guess", "10.6.6.6"));
   EXPECT_EQ(throttled.verdict, Verdict::kThrottled);
   EXPECT_EQ(throttled.wait_ms, 6'000);
-  EXPECT_EQ(Ask(kToken, "10.6.6.6"), Verdict::kThrottled)
+  EXPECT_EQ(Ask(kLoginToken, "10.6.6.6"), Verdict::kThrottled)
       << "a throttled address must not learn that its guess is right";
-  EXPECT_EQ(Ask(kToken, "10.0.0.1"), Verdict::kAccepted) << "other addresses are not affected";
+  EXPECT_EQ(Ask(kLoginToken, "10.0.0.1"), Verdict::kAccepted) << "other addresses are not affected";
   clock_.Advance(6'000'000);
   EXPECT_EQ(Ask("a-guess", "10.6.6.6"), Verdict::kRefused);
   EXPECT_EQ(Ask("a-guess", "10.6.6.6"), Verdict::kThrottled);
   clock_.Advance(60'000'000);
-  EXPECT_EQ(Ask(kToken, "10.6.6.6"), Verdict::kAccepted);
+  EXPECT_EQ(Ask(kLoginToken, "10.6.6.6"), Verdict::kAccepted);
 }
 
 TEST_F(LoginTokenTest, WithoutAConfiguredTokenEveryLoginIsRefused) {

@@ -9,9 +9,9 @@
 namespace tollgate::inference_router {
 namespace {
 
-constexpr int64_t kNow = 5'000'000'000;
+constexpr int64_t kTableNow = 5'000'000'000;
 
-std::set<int> Find(const PrefixTable& table, uint64_t hash, int64_t now_us = kNow) {
+std::set<int> Find(const PrefixTable& table, uint64_t hash, int64_t now_us = kTableNow) {
   std::set<int> engines;
   table.Find(hash, now_us, [&](uint16_t engine) { engines.insert(engine); });
   return engines;
@@ -22,10 +22,10 @@ uint64_t Hash(uint64_t tag) { return tag << 32 | 5; }
 TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
   PrefixTable table(8);
   EXPECT_EQ(Find(table, Hash(1)), std::set<int>{});
-  table.Add(Hash(1), 3, kNow);
-  table.Add(Hash(1), 4, kNow);
-  table.Add(Hash(1), 4, kNow);
-  table.Add(Hash(2), 5, kNow);
+  table.Add(Hash(1), 3, kTableNow);
+  table.Add(Hash(1), 4, kTableNow);
+  table.Add(Hash(1), 4, kTableNow);
+  table.Add(Hash(2), 5, kTableNow);
   EXPECT_EQ(Find(table, Hash(1)), (std::set<int>{3, 4}));
   EXPECT_EQ(Find(table, Hash(2)), std::set<int>{5});
   EXPECT_EQ(Find(table, Hash(0)), std::set<int>{}) << "free entries are no hash";
@@ -33,16 +33,16 @@ TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
 
 TEST(PrefixTable, AfterAMoveOnlyTheNewEngineIsFound) {
   PrefixTable table(8);
-  table.Move(Hash(1), 3, kNow);
-  table.Move(Hash(2), 3, kNow);
-  table.Move(Hash(1), 4, kNow);
+  table.Move(Hash(1), 3, kTableNow);
+  table.Move(Hash(2), 3, kTableNow);
+  table.Move(Hash(1), 4, kTableNow);
   EXPECT_EQ(Find(table, Hash(1)), std::set<int>{4});
   EXPECT_EQ(Find(table, Hash(2)), std::set<int>{3}) << "of another session";
 }
 
 TEST(PrefixTable, TheEntryUsedLongestAgoMakesRoom) {
   PrefixTable table(8);
-  int64_t now_us = kNow;
+  int64_t now_us = kTableNow;
   for (uint64_t tag = 1; tag <= PrefixTable::kWays; ++tag) {
     table.Add(Hash(tag), 1, now_us += 10'000'000);
   }
@@ -56,9 +56,9 @@ TEST(PrefixTable, TheEntryUsedLongestAgoMakesRoom) {
 
 TEST(PrefixTable, AnEntryThatIsNotUsedExpires) {
   PrefixTable table(8);
-  table.Add(Hash(1), 1, kNow);
-  EXPECT_EQ(Find(table, Hash(1), kNow + PrefixTable::kExpiryUs - 5'000'000), std::set<int>{1});
-  EXPECT_EQ(Find(table, Hash(1), kNow + PrefixTable::kExpiryUs + 5'000'000), std::set<int>{});
+  table.Add(Hash(1), 1, kTableNow);
+  EXPECT_EQ(Find(table, Hash(1), kTableNow + PrefixTable::kExpiryUs - 5'000'000), std::set<int>{1});
+  EXPECT_EQ(Find(table, Hash(1), kTableNow + PrefixTable::kExpiryUs + 5'000'000), std::set<int>{});
 }
 
 TEST(PrefixTable, ItsMemoryIsBounded) {
@@ -74,8 +74,8 @@ TEST(PrefixTable, LoopsMayUseItAtOnce) {
   for (uint16_t engine = 1; engine <= 4; ++engine) {
     threads.emplace_back([&table, engine] {
       for (uint64_t i = 0; i < 20'000; ++i) {
-        table.Add(Hash(i % 16 + 1), engine, kNow);
-        table.Find(Hash(i % 16 + 1), kNow, [](uint16_t found) { EXPECT_LE(found, 4); });
+        table.Add(Hash(i % 16 + 1), engine, kTableNow);
+        table.Find(Hash(i % 16 + 1), kTableNow, [](uint16_t found) { EXPECT_LE(found, 4); });
       }
     });
   }

@@ -5,7 +5,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-constexpr int64_t kNow = 1'000'000'000;
+constexpr int64_t kBudgetNow = 1'000'000'000;
 
 // Takes all that there is at one moment.
 int TakeAll(RetryBudget& budget, int64_t now_us) {
@@ -16,9 +16,9 @@ int TakeAll(RetryBudget& budget, int64_t now_us) {
 
 TEST(RetryBudget, AFifthOfTheRequestsMayBeRetried) {
   RetryBudget budget;
-  TakeAll(budget, kNow);
+  TakeAll(budget, kBudgetNow);
   for (int i = 0; i < 100; ++i) budget.OnRequest();
-  EXPECT_EQ(TakeAll(budget, kNow), 20);
+  EXPECT_EQ(TakeAll(budget, kBudgetNow), 20);
 }
 
 TEST(RetryBudget, WhenAllRequestsFailAFifthIsRetried) {
@@ -26,7 +26,7 @@ TEST(RetryBudget, WhenAllRequestsFailAFifthIsRetried) {
   int retried = 0;
   for (int i = 0; i < 10'000; ++i) {  // a thousand a second
     budget.OnRequest();
-    retried += budget.TryTake(kNow + i * 1'000) ? 1 : 0;
+    retried += budget.TryTake(kBudgetNow + i * 1'000) ? 1 : 0;
   }
   EXPECT_GE(retried, 2'000);
   EXPECT_LE(retried, 2'000 + RetryBudget::kFirst + 11) << "one a second, and those of the start";
@@ -34,16 +34,16 @@ TEST(RetryBudget, WhenAllRequestsFailAFifthIsRetried) {
 
 TEST(RetryBudget, APoolWithFewRequestsMayRetryOnceASecond) {
   RetryBudget budget;
-  TakeAll(budget, kNow);
-  EXPECT_FALSE(budget.TryTake(kNow + 999'999));
-  EXPECT_TRUE(budget.TryTake(kNow + 1'000'000));
-  EXPECT_FALSE(budget.TryTake(kNow + 1'000'000));
+  TakeAll(budget, kBudgetNow);
+  EXPECT_FALSE(budget.TryTake(kBudgetNow + 999'999));
+  EXPECT_TRUE(budget.TryTake(kBudgetNow + 1'000'000));
+  EXPECT_FALSE(budget.TryTake(kBudgetNow + 1'000'000));
 }
 
 TEST(RetryBudget, WhatQuietTimesSaveIsBounded) {
   RetryBudget budget;
   for (int i = 0; i < 100'000; ++i) budget.OnRequest();
-  EXPECT_EQ(TakeAll(budget, kNow), RetryBudget::kMostSaved + 1);
+  EXPECT_EQ(TakeAll(budget, kBudgetNow), RetryBudget::kMostSaved + 1);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr int64_t kOutputTokenUs = 20'000;
 // Between requests: about 12 run on an engine at a time.
 constexpr int64_t kBusyPauseUs = 36'000;
 
-std::string Text(uint64_t seed, size_t bytes) {
+std::string RandomText(uint64_t seed, size_t bytes) {
   std::minstd_rand random(static_cast<uint32_t>(seed * 2 + 1));
   std::string text(bytes, ' ');
   for (size_t i = 0; i < bytes; i += 2) text[i] = static_cast<char>('a' + random() % 26);
@@ -82,17 +82,17 @@ class Workload {
   Workload(uint32_t seed, double skew) : random_(seed) {
     double sum = 0;
     for (int i = 0; i < kGroups; ++i) {
-      systems_.push_back(Text(1'000 + i, 2'000 + Below(6'000)));
+      systems_.push_back(RandomText(1'000 + i, 2'000 + Below(6'000)));
       popularity_.push_back(sum += std::pow(i + 1, -skew));
     }
     for (int i = 0; i < kConversations; ++i) conversations_.push_back(New());
   }
   std::string Next() {
-    if (Below(10) == 0) return Text(++texts_, 2'000 + Below(6'000));
+    if (Below(10) == 0) return RandomText(++texts_, 2'000 + Below(6'000));
     std::string& conversation = conversations_[Below(kConversations)];
-    conversation += Text(++texts_, 100 + Below(500));
+    conversation += RandomText(++texts_, 100 + Below(500));
     std::string prompt = conversation;
-    conversation += Text(++texts_, 200 + Below(1'000));  // the answer
+    conversation += RandomText(++texts_, 200 + Below(1'000));  // the answer
     if (Below(6) == 0) conversation = New();
     return prompt;
   }

@@ -322,7 +322,7 @@ TEST(TokenCounter, AnImplausibleCountIsCountedAndAnotherEngineIsAsked) {
   EXPECT_EQ(pool.implausible, 1);
 }
 
-inference::v1::CountTokensRequest OfChat(const std::string& content) {
+inference::v1::CountTokensRequest ChatCount(const std::string& content) {
   inference::v1::CountTokensRequest request;
   request.set_model(kModel);
   request.set_kind(inference::v1::REQUEST_KIND_CHAT);
@@ -333,14 +333,14 @@ inference::v1::CountTokensRequest OfChat(const std::string& content) {
 // decision 44: the texts of a chat with images, in every dialect.
 TEST(TokenCounter, CountsTheTextsAlone) {
   const std::string text = R"({"type":"text","text":"one two three"})";
-  auto request = OfChat("[" + text + R"(,{"type":"image_url","image_url":{"url":"data:,"}}])");
+  auto request = ChatCount("[" + text + R"(,{"type":"image_url","image_url":{"url":"data:,"}}])");
   request.set_text_only(true);
   for (const Member member : {Member{ENGINE_KIND_VLLM, SimDialect::kVllm},
                               Member{ENGINE_KIND_SGLANG, SimDialect::kSglang},
                               Member{ENGINE_KIND_LLAMACPP, SimDialect::kLlamaCpp},
                               Member{ENGINE_KIND_TGI, SimDialect::kTgi}}) {
     Pool pool({member});
-    const auto plain = pool.Count(OfChat("[" + text + "]"));
+    const auto plain = pool.Count(ChatCount("[" + text + "]"));
     ASSERT_TRUE(plain.counted());
     EXPECT_EQ(pool.Count(request).prompt_tokens(), plain.prompt_tokens());
   }
@@ -349,7 +349,7 @@ TEST(TokenCounter, CountsTheTextsAlone) {
 TEST(TokenCounter, TellsTheLeastWhereNoEngineCounts) {
   std::string words = "\"w";
   for (int i = 1; i < 80; ++i) words += " w";
-  auto request = OfChat(words + "\"");
+  auto request = ChatCount(words + "\"");
   Pool silent({{ENGINE_KIND_OLLAMA, SimDialect::kNone}});
   EXPECT_EQ(silent.Count(request).least_prompt_tokens(), 0) << "it was not asked for";
   request.set_or_least(true);

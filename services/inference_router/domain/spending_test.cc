@@ -1,11 +1,10 @@
 #include "services/inference_router/domain/spending.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
 namespace tollgate::inference_router {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000;
 
 // Input 1 nano-USD per token, output 2; slices of 100 tokens.
 Spending::Options Basic(int64_t authorized) {
@@ -45,7 +44,7 @@ TEST(Spending, NeverExtendsBeyondTheLargestPossibleOutput) {
   spending.OnExtensionSent();
   spending.OnAnswer(ExtendAnswer::kGranted, 290, 0);
   EXPECT_EQ(spending.affordable(), 120);
-  EXPECT_FALSE(spending.WantsExtension(119, 10 * kSecond));
+  EXPECT_FALSE(spending.WantsExtension(119, 10 * kSecondUs));
 }
 
 TEST(Spending, WhatWasNotGrantedIsAskedForAgainAfterASecond) {
@@ -53,11 +52,12 @@ TEST(Spending, WhatWasNotGrantedIsAskedForAgainAfterASecond) {
                                     ExtendAnswer::kHeld, ExtendAnswer::kNoAnswer}) {
     Spending spending(Basic(250));
     spending.OnExtensionSent();
-    spending.OnAnswer(answer, 0, 5 * kSecond);
+    spending.OnAnswer(answer, 0, 5 * kSecondUs);
     EXPECT_EQ(spending.affordable(), 100) << "a hold never shrinks";
     EXPECT_EQ(spending.last_answer(), answer);
-    EXPECT_FALSE(spending.WantsExtension(99, 5 * kSecond));
-    EXPECT_TRUE(spending.WantsExtension(99, 6 * kSecond)) << "credit may have been added meanwhile";
+    EXPECT_FALSE(spending.WantsExtension(99, 5 * kSecondUs));
+    EXPECT_TRUE(spending.WantsExtension(99, 6 * kSecondUs))
+        << "credit may have been added meanwhile";
   }
 }
 
@@ -65,7 +65,7 @@ TEST(Spending, AClosedHoldIsNotExtended) {
   Spending spending(Basic(250));
   spending.OnExtensionSent();
   spending.OnAnswer(ExtendAnswer::kClosed, 0, 0);
-  EXPECT_FALSE(spending.WantsExtension(99, 60 * kSecond));
+  EXPECT_FALSE(spending.WantsExtension(99, 60 * kSecondUs));
 }
 
 TEST(Spending, APartialGrantExtends) {
@@ -80,13 +80,13 @@ TEST(Spending, APartialGrantExtends) {
 // begins at any time, also when the extension under way is lost in it.
 TEST(Spending, AnOutageOf40SecondsCutsNoStreamOf100TokensPerSecond) {
   constexpr int64_t kStep = 10'000;  // one token
-  for (int64_t outage_us = 0; outage_us <= 200 * kSecond; outage_us += 130'000) {
+  for (int64_t outage_us = 0; outage_us <= 200 * kSecondUs; outage_us += 130'000) {
     Spending::Options options = Basic(50 + 4096 * 2);
     options.slice_nano_usd = 4096 * 2;
     Spending spending(options);
     int64_t tokens = 0;
     int64_t now_us = 0;
-    for (; tokens < spending.affordable() && now_us < 300 * kSecond; now_us += kStep) {
+    for (; tokens < spending.affordable() && now_us < 300 * kSecondUs; now_us += kStep) {
       spending.OnOutput(++tokens, now_us);
       if (!spending.WantsExtension(tokens, now_us)) continue;
       const int64_t total = spending.NextTotalNanoUsd(tokens);
@@ -95,7 +95,7 @@ TEST(Spending, AnOutageOf40SecondsCutsNoStreamOf100TokensPerSecond) {
       spending.OnAnswer(answers ? ExtendAnswer::kGranted : ExtendAnswer::kNoAnswer,
                         answers ? total : 0, now_us);
     }
-    ASSERT_GE(now_us - outage_us, 40 * kSecond) << "outage from " << outage_us << " us on";
+    ASSERT_GE(now_us - outage_us, 40 * kSecondUs) << "outage from " << outage_us << " us on";
   }
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using Vectors = std::vector<std::pair<int, std::string>>;
 
-struct Read {
+struct ReadVectors {
   Vectors vectors;
   bool good = false;
   EngineFailure failure;
@@ -17,11 +17,11 @@ struct Read {
 };
 
 // Feeds the body in two pieces; the second starts at `cut`.
-Read ReadIt(std::string_view body, int inputs, size_t cut = std::string_view::npos,
-            int64_t max_bytes = 1 << 20) {
+ReadVectors ReadIt(std::string_view body, int inputs, size_t cut = std::string_view::npos,
+                   int64_t max_bytes = 1 << 20) {
   EmbeddingReader reader({.inputs = inputs, .window = 512, .max_bytes = max_bytes});
   std::vector<inference::v1::Event> events;
-  Read read;
+  ReadVectors read;
   read.good = reader.Feed(body.substr(0, cut), events);
   if (read.good && cut < body.size()) read.good = reader.Feed(body.substr(cut), events);
   read.good = read.good && reader.End();
@@ -44,7 +44,7 @@ TEST(EmbeddingReader, BothFormsSplitAtEveryByte) {
                                   R"({"embedding":"AAAAPwAAAMA=","index":1,"note":"[{\"}"}])");
   const Vectors expected = {{0, "[0.5, -2e-3]"}, {1, "\"AAAAPwAAAMA=\""}};
   for (size_t cut = 0; cut <= body.size(); ++cut) {
-    const Read read = ReadIt(body, 2, cut);
+    const ReadVectors read = ReadIt(body, 2, cut);
     ASSERT_TRUE(read.good) << cut << read.failure.error.internal;
     EXPECT_EQ(read.vectors, expected) << cut;
     ASSERT_TRUE(read.usage.has_value());
@@ -54,7 +54,7 @@ TEST(EmbeddingReader, BothFormsSplitAtEveryByte) {
 }
 
 TEST(EmbeddingReader, AnyOrderOfInputsAndMembers) {
-  const Read read =
+  const ReadVectors read =
       ReadIt(R"({"usage":{"total_tokens":3},"x":{"data":[1]},"data":[{"index":1,"embedding":[1]},)"
              R"({"index":0,"embedding":[2]}],"y":["data",[{}]]})",
              2);
@@ -74,7 +74,7 @@ TEST(EmbeddingReader, AnEscapedSlashIsASlash) {
 }
 
 TEST(EmbeddingReader, UsageMayBeMissing) {
-  const Read read = ReadIt(R"({"data":[{"embedding":[1]}]})", 1);
+  const ReadVectors read = ReadIt(R"({"data":[{"embedding":[1]}]})", 1);
   EXPECT_TRUE(read.good);
   EXPECT_FALSE(read.usage.has_value());
 }
@@ -87,7 +87,7 @@ TEST(EmbeddingReader, NumbersAreFiniteFloats) {
   for (const char* bad :
        {"[1e39]", "[-1e400]", "[NaN]", "[null]", "[\"1\"]", "[[1]]", "[]", "{}", "null", "5",
         "\"\"", "\"AACAfw==\"", "\"AADAfw==\"", "\"AAAA\"", "\"AAAAPw\"", "\"not base64\""}) {
-    const Read read = ReadIt(Answer("[{\"embedding\":" + std::string(bad) + "}]"), 1);
+    const ReadVectors read = ReadIt(Answer("[{\"embedding\":" + std::string(bad) + "}]"), 1);
     EXPECT_FALSE(read.good) << bad;
     EXPECT_EQ(read.failure.error.id, ErrorId::kUpstreamError) << bad;
     EXPECT_TRUE(read.vectors.empty()) << bad;
@@ -103,14 +103,14 @@ TEST(EmbeddingReader, AnInvalidResponseIsAnUpstreamError) {
         Answer(R"([{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}])"),
         Answer(R"([{"index":1,"embedding":[1]}])"), Answer(R"([{"index":-1,"embedding":[1]}])"),
         Answer(R"([{"index":0.5,"embedding":[1]}])"), Answer(R"([{"index":0}])")}) {
-    const Read read = ReadIt(bad, 1);
+    const ReadVectors read = ReadIt(bad, 1);
     EXPECT_FALSE(read.good) << bad;
     EXPECT_EQ(read.failure.error.id, ErrorId::kUpstreamError) << bad;
   }
 }
 
 TEST(EmbeddingReader, AnErrorObjectUnderStatus200) {
-  const Read read = ReadIt(
+  const ReadVectors read = ReadIt(
       R"({"error":{"message":"This model's maximum context length is 512 tokens. However, your )"
       R"(request has 600 input tokens.","type":"BadRequestError","code":400}})",
       1);
@@ -119,7 +119,7 @@ TEST(EmbeddingReader, AnErrorObjectUnderStatus200) {
 }
 
 TEST(EmbeddingReader, AResponseThatIsTooLargeAsksForFewerInputs) {
-  const Read read = ReadIt(Answer(R"([{"embedding":[1]}])"), 1, 20, 60);
+  const ReadVectors read = ReadIt(Answer(R"([{"embedding":[1]}])"), 1, 20, 60);
   EXPECT_FALSE(read.good);
   EXPECT_EQ(read.failure.error.id, ErrorId::kBadRequest);
   EXPECT_EQ(read.failure.error.param, "input");
@@ -148,7 +148,7 @@ TEST(EmbeddingReader, TheNumbersOfAVectorAreBounded) {  // H75
   std::string vector = "[0";
   for (int i = 0; i < 65'535; ++i) vector += ",0";
   EXPECT_TRUE(ReadIt(Answer("[{\"embedding\":" + vector + "]}]"), 1).good);
-  const Read read = ReadIt(Answer("[{\"embedding\":" + vector + ",0]}]"), 1);
+  const ReadVectors read = ReadIt(Answer("[{\"embedding\":" + vector + ",0]}]"), 1);
   EXPECT_FALSE(read.good);
   EXPECT_EQ(read.failure.limit, AnswerLimit::kAnswerBytes);
 }

@@ -1,4 +1,5 @@
 #include "services/ratelimit/domain/limiter.h"
+#include "common/base/time_units.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +10,8 @@
 namespace tollgate::ratelimit {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
-constexpr int64_t kLease = 30 * kSecond;
-constexpr int64_t kStart = 1000 * kSecond;
+constexpr int64_t kLease = 30 * kSecondUs;
+constexpr int64_t kLimiterStart = 1000 * kSecondUs;
 
 Id LeaseId(uint64_t n) { return Id::Make(1, 0, n); }
 
@@ -31,11 +31,12 @@ Claim ClaimOf(const Call& call, uint64_t lease) {
           .tokens = call.tokens};
 }
 
-AcquireOutcome Acquire(Limiter& limiter, uint64_t lease, const Call& call, int64_t now = kStart) {
+AcquireOutcome Acquire(Limiter& limiter, uint64_t lease, const Call& call,
+                       int64_t now = kLimiterStart) {
   return limiter.Acquire(ClaimOf(call, lease), now);
 }
 
-PeekOutcome Peek(Limiter& limiter, const Call& call, int64_t now = kStart) {
+PeekOutcome Peek(Limiter& limiter, const Call& call, int64_t now = kLimiterStart) {
   const Claim claim = ClaimOf(call, 0);
   return Describe(claim, limiter.Read(claim, now));
 }
@@ -69,8 +70,8 @@ TEST(Limiter, TheRequestLimitRefusesWithRetryAfter) {
   EXPECT_EQ(refused.retry_after_ms, 20'000);  // exactly: no jitter
   EXPECT_EQ(refused.requests.remaining, 0);
   EXPECT_EQ(refused.requests.reset_ms, 60'000);
-  EXPECT_TRUE(Acquire(limiter, 4, call, kStart + 20 * kSecond).granted());
-  EXPECT_FALSE(Acquire(limiter, 5, call, kStart + 20 * kSecond).granted());
+  EXPECT_TRUE(Acquire(limiter, 4, call, kLimiterStart + 20 * kSecondUs).granted());
+  EXPECT_FALSE(Acquire(limiter, 5, call, kLimiterStart + 20 * kSecondUs).granted());
 }
 
 TEST(Limiter, AcquireTakesAllOrNothing) {
@@ -129,9 +130,9 @@ TEST(Limiter, ReleaseReturnsTheConcurrencySlot) {
   EXPECT_EQ(refused.denied_by, Kind::kConcurrency);
   EXPECT_GE(refused.retry_after_ms, 1000);
   EXPECT_LE(refused.retry_after_ms, 10'000);
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, false, kStart));
+  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, false, kLimiterStart));
   EXPECT_FALSE(
-      limiter.Release("w", LeaseId(1), 0, false, kStart));  // a second release frees nothing
+      limiter.Release("w", LeaseId(1), 0, false, kLimiterStart));  // a second release frees nothing
   EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   EXPECT_FALSE(Acquire(limiter, 5, call).granted());
 }
@@ -140,9 +141,9 @@ TEST(Limiter, AWorkspaceCannotReleaseTheLeaseOfAnother) {
   Limiter limiter(kLease);
   ASSERT_TRUE(Acquire(limiter, 1, {}).granted());
   ASSERT_TRUE(Acquire(limiter, 2, {.workspace_id = "v"}).granted());
-  EXPECT_FALSE(limiter.Release("v", LeaseId(1), 0, true, kStart));
-  EXPECT_FALSE(limiter.Release("unknown", LeaseId(1), 0, true, kStart));
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kStart));
+  EXPECT_FALSE(limiter.Release("v", LeaseId(1), 0, true, kLimiterStart));
+  EXPECT_FALSE(limiter.Release("unknown", LeaseId(1), 0, true, kLimiterStart));
+  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kLimiterStart));
   EXPECT_EQ(limiter.leases(), 1u);
 }
 
@@ -151,12 +152,12 @@ TEST(Limiter, LeasesExpireUnlessRenewed) {
   const Call call{.key = {.concurrent_requests = 2}};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   ASSERT_TRUE(Acquire(limiter, 2, call).granted());
-  EXPECT_EQ(Renew(limiter, 1, call, kStart + 20 * kSecond), Limiter::Renewal::kRenewed);
-  EXPECT_FALSE(Acquire(limiter, 3, call, kStart + kLease - 1).granted());
-  EXPECT_TRUE(Acquire(limiter, 4, call, kStart + kLease).granted());
-  EXPECT_FALSE(Acquire(limiter, 5, call, kStart + kLease).granted());
+  EXPECT_EQ(Renew(limiter, 1, call, kLimiterStart + 20 * kSecondUs), Limiter::Renewal::kRenewed);
+  EXPECT_FALSE(Acquire(limiter, 3, call, kLimiterStart + kLease - 1).granted());
+  EXPECT_TRUE(Acquire(limiter, 4, call, kLimiterStart + kLease).granted());
+  EXPECT_FALSE(Acquire(limiter, 5, call, kLimiterStart + kLease).granted());
   EXPECT_EQ(limiter.expired(), 1);
-  EXPECT_EQ(Renew(limiter, 1, call, kStart + kLease), Limiter::Renewal::kRenewed);
+  EXPECT_EQ(Renew(limiter, 1, call, kLimiterStart + kLease), Limiter::Renewal::kRenewed);
 }
 
 // A limiter that has lost a lease counts the slots of the running request again.
@@ -164,15 +165,15 @@ TEST(Limiter, RenewOfAnUnknownLeaseRestoresItsSlots) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 5, .concurrent_requests = 1}};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
-  EXPECT_EQ(Renew(limiter, 2, call, kStart), Limiter::Renewal::kRestored);
-  EXPECT_EQ(Renew(limiter, 2, call, kStart), Limiter::Renewal::kRenewed);
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kStart));
+  EXPECT_EQ(Renew(limiter, 2, call, kLimiterStart), Limiter::Renewal::kRestored);
+  EXPECT_EQ(Renew(limiter, 2, call, kLimiterStart), Limiter::Renewal::kRenewed);
+  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kLimiterStart));
   EXPECT_FALSE(Acquire(limiter, 3, call).granted());  // the restored one holds the slot
-  EXPECT_TRUE(limiter.Release("w", LeaseId(2), 0, true, kStart));
+  EXPECT_TRUE(limiter.Release("w", LeaseId(2), 0, true, kLimiterStart));
   EXPECT_EQ(Peek(limiter, call).requests.remaining, 5);  // a restored lease has no rate to refund
   EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   // Without a limit on concurrency there is nothing to restore.
-  EXPECT_EQ(Renew(limiter, 5, {.key = {.requests_per_minute = 5}}, kStart),
+  EXPECT_EQ(Renew(limiter, 5, {.key = {.requests_per_minute = 5}}, kLimiterStart),
             Limiter::Renewal::kUnknown);
 }
 
@@ -184,7 +185,7 @@ TEST(Limiter, ShadowModeCountsWhatEnforcementWouldRefuse) {
   tried.key.shadow = true;
   int refused = 0, counted = 0;
   for (uint64_t i = 0; i < 500; ++i) {
-    const int64_t now = kStart + static_cast<int64_t>(i) * 400'000;
+    const int64_t now = kLimiterStart + static_cast<int64_t>(i) * 400'000;
     refused += Acquire(enforced, i, call, now).granted() ? 0 : 1;
     const AcquireOutcome outcome = Acquire(shadow, i, tried, now);
     EXPECT_TRUE(outcome.granted());
@@ -197,12 +198,12 @@ TEST(Limiter, ShadowModeCountsWhatEnforcementWouldRefuse) {
 
 // A process that does not know what was used before it started grants no burst.
 TEST(Limiter, StartedEmptyItGrantsTheRateWithoutABurst) {
-  Limiter limiter(kLease, kStart + 60 * kSecond);
+  Limiter limiter(kLease, kLimiterStart + 60 * kSecondUs);
   const Call call{.key = {.requests_per_minute = 60}};
   EXPECT_FALSE(Acquire(limiter, 1, call).granted());
   int granted = 0;
   for (uint64_t i = 0; i < 300; ++i) {
-    const int64_t now = kStart + static_cast<int64_t>(i) * 100'000;
+    const int64_t now = kLimiterStart + static_cast<int64_t>(i) * 100'000;
     granted += Acquire(limiter, i + 2, call, now).granted() ? 1 : 0;
   }
   EXPECT_NEAR(granted, 30, 1);  // 30 s at one a second
@@ -228,7 +229,7 @@ TEST(Limiter, RefundReturnsEverything) {
       .workspace = {.requests_per_minute = 10, .tokens_per_minute = 100, .concurrent_requests = 1},
       .tokens = 70};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kStart));
+  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kLimiterStart));
   const PeekOutcome left = Peek(limiter, call);
   EXPECT_EQ(left.requests.remaining, 10);
   EXPECT_EQ(left.tokens.remaining, 100);
@@ -239,11 +240,11 @@ TEST(Limiter, ReleaseReplacesTheEstimateByTheActualCount) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 10, .tokens_per_minute = 1000}, .tokens = 500};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
-  limiter.Release("w", LeaseId(1), 100, false, kStart);
+  limiter.Release("w", LeaseId(1), 100, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 900);
   EXPECT_EQ(Peek(limiter, call).requests.remaining, 9);  // the request has been made
   ASSERT_TRUE(Acquire(limiter, 2, call).granted());
-  limiter.Release("w", LeaseId(2), 1600, false, kStart);
+  limiter.Release("w", LeaseId(2), 1600, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 0);  // 700 in debt
   const AcquireOutcome refused = Acquire(limiter, 3, call);
   EXPECT_EQ(refused.denied_by, Kind::kTokens);
@@ -260,21 +261,21 @@ TEST(Limiter, AChangedLimitAppliesToTheNextRequest) {
   EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   call.key.requests_per_minute = 10;
   EXPECT_FALSE(Acquire(limiter, 5, call).granted());  // the used share of the bucket stays
-  EXPECT_TRUE(Acquire(limiter, 6, call, kStart + 6 * kSecond).granted());
+  EXPECT_TRUE(Acquire(limiter, 6, call, kLimiterStart + 6 * kSecondUs).granted());
 }
 
 TEST(Limiter, IdleSubjectsAreDropped) {
   Limiter limiter(kLease);
   Call call{.key = {.requests_per_minute = 100, .tokens_per_minute = 1000}, .tokens = 1};
   for (uint64_t i = 0; i < 20'000; ++i) {
-    const int64_t now = kStart + static_cast<int64_t>(i) * kSecond;
+    const int64_t now = kLimiterStart + static_cast<int64_t>(i) * kSecondUs;
     call.key_id = "k" + std::to_string(i);
     ASSERT_TRUE(Acquire(limiter, i, call, now).granted());
     limiter.Release("w", LeaseId(i), 1, false, now);
   }
   // Those of the last hour are still told; all others are dropped as new ones come.
   EXPECT_LE(limiter.subjects(), 2 * 3601u);
-  limiter.Sweep(kStart + 30'000 * kSecond);
+  limiter.Sweep(kLimiterStart + 30'000 * kSecondUs);
   EXPECT_EQ(limiter.subjects(), 0u);
 }
 
@@ -285,9 +286,9 @@ TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
   const int64_t limit = 8;
   const Call call{.key = {.concurrent_requests = limit}};
   std::map<uint64_t, int64_t> live;  // lease to expiry
-  int64_t now = kStart;
+  int64_t now = kLimiterStart;
   for (int i = 0; i < 50'000; ++i) {
-    now += static_cast<int64_t>(random() % (5 * kSecond));
+    now += static_cast<int64_t>(random() % (5 * kSecondUs));
     std::erase_if(live, [&](const auto& entry) { return entry.second <= now; });
     const uint64_t lease = random() % 40;
     switch (random() % 4) {
@@ -313,7 +314,7 @@ TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
   }
 }
 
-constexpr int64_t kMinute = 60 * kSecond;
+constexpr int64_t kMinute = 60 * kSecondUs;
 // The start of a minute.
 constexpr int64_t kHour = 100 * kMinute;
 
@@ -340,11 +341,11 @@ TEST(Limiter, UseIsWhatWasAdmittedRefusedAndSettled) {
   EXPECT_EQ(UseOfKey(limiter, kHour), std::vector{first});
   // It ends in the next minute, and counts in the one in which it was admitted.
   const int64_t later = kHour + kMinute;
-  limiter.Release("w", LeaseId(1), 40, false, kHour + 20 * kSecond);
-  ASSERT_TRUE(Renew(limiter, 2, call, kHour + 25 * kSecond) == Limiter::Renewal::kRenewed);
-  ASSERT_TRUE(Renew(limiter, 3, call, kHour + 25 * kSecond) == Limiter::Renewal::kRenewed);
-  ASSERT_TRUE(Renew(limiter, 2, call, kHour + 45 * kSecond) == Limiter::Renewal::kRenewed);
-  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, true, kHour + 45 * kSecond));
+  limiter.Release("w", LeaseId(1), 40, false, kHour + 20 * kSecondUs);
+  ASSERT_TRUE(Renew(limiter, 2, call, kHour + 25 * kSecondUs) == Limiter::Renewal::kRenewed);
+  ASSERT_TRUE(Renew(limiter, 3, call, kHour + 25 * kSecondUs) == Limiter::Renewal::kRenewed);
+  ASSERT_TRUE(Renew(limiter, 2, call, kHour + 45 * kSecondUs) == Limiter::Renewal::kRenewed);
+  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, true, kHour + 45 * kSecondUs));
   ASSERT_TRUE(limiter.Release("w", LeaseId(2), 9000, false, later));
   const auto told = UseOfKey(limiter, later);
   ASSERT_EQ(told.size(), 2u);
@@ -377,9 +378,9 @@ TEST(Limiter, TheMostSlotsOfAMinuteAreThoseThatWereHeldInIt) {
   const Call call{.key = {.concurrent_requests = 3}};
   for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Acquire(limiter, i, call, kHour).granted());
   ASSERT_FALSE(Acquire(limiter, 4, call, kHour).granted());
-  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, false, kHour + kSecond));
+  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, false, kHour + kSecondUs));
   // Two run on, and renew their leases every three seconds.
-  for (int64_t at = kHour + 3 * kSecond; at < kHour + 3 * kMinute; at += 3 * kSecond) {
+  for (int64_t at = kHour + 3 * kSecondUs; at < kHour + 3 * kMinute; at += 3 * kSecondUs) {
     ASSERT_EQ(Renew(limiter, 1, call, at), Limiter::Renewal::kRenewed);
     ASSERT_EQ(Renew(limiter, 2, call, at), Limiter::Renewal::kRenewed);
   }
@@ -426,7 +427,7 @@ TEST(Limiter, NegativeAmountsChangeNothing) {
       .tokens = -1000};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 100);
-  limiter.Release("w", LeaseId(1), -1000, false, kStart);
+  limiter.Release("w", LeaseId(1), -1000, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 100);
 }
 

@@ -8,7 +8,7 @@
 namespace tollgate::ratelimit {
 namespace {
 
-constexpr int64_t kLease = 30'000'000;
+constexpr int64_t kStoreLease = 30'000'000;
 
 template <typename Body>
 void OnThreads(int count, Body body) {
@@ -30,7 +30,7 @@ AcquireOutcome Acquire(MemoryStore& store, const Id& lease, const Limits& limits
 // Concurrent callers never exceed a limit and leave none of it unused.
 TEST(MemoryStore, ConcurrentCallersGetExactlyTheLimit) {
   ManualClock clock;
-  MemoryStore store(clock, kLease);
+  MemoryStore store(clock, kStoreLease);
   std::atomic<int> granted{0};
   OnThreads(8, [&](int thread) {
     for (uint64_t i = 0; i < 500; ++i) {
@@ -44,7 +44,7 @@ TEST(MemoryStore, ConcurrentCallersGetExactlyTheLimit) {
 
 TEST(MemoryStore, ConcurrencyNeverExceedsTheLimit) {
   ManualClock clock;
-  MemoryStore store(clock, kLease);
+  MemoryStore store(clock, kStoreLease);
   std::atomic<int> running{0};
   std::atomic<int> most{0};
   std::atomic<int> granted{0};
@@ -71,13 +71,13 @@ TEST(MemoryStore, ConcurrencyNeverExceedsTheLimit) {
 // What the state file is for: after a restart each subject has what is left, not a second burst.
 TEST(MemoryStore, SavedRatesGoOnInAnotherStore) {
   ManualClock clock;
-  MemoryStore before(clock, kLease);
+  MemoryStore before(clock, kStoreLease);
   const Limits limits{.requests_per_minute = 60, .tokens_per_minute = 600};
   for (uint64_t i = 0; i < 60; ++i)
     ASSERT_TRUE(Acquire(before, Id::Make(1, 0, i), limits).granted());
   ASSERT_FALSE(Acquire(before, Id::Make(1, 0, 60), limits).granted());
   const v1::SavedState state = before.Save();
-  MemoryStore after(clock, kLease);
+  MemoryStore after(clock, kStoreLease);
   after.Restore(state, 5'000'000);
   int granted = 0;
   for (uint64_t i = 0; i < 60; ++i) {
@@ -85,7 +85,7 @@ TEST(MemoryStore, SavedRatesGoOnInAnotherStore) {
   }
   EXPECT_EQ(granted, 5);  // what five seconds have refilled
   // A wall clock that was set back recovers nothing.
-  MemoryStore again(clock, kLease);
+  MemoryStore again(clock, kStoreLease);
   again.Restore(state, -1'000'000'000);
   EXPECT_FALSE(Acquire(again, Id::Make(3, 0, 1), limits).granted());
 }

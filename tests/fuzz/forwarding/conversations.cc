@@ -50,7 +50,8 @@ Conversation RandomConversation(Random& random) {
     if (random.Percent(70)) round.answer = Text(random);
     if (random.Percent(50)) {
       for (size_t calls = random.Between(1, 2); calls > 0; --calls) {
-        round.calls.push_back({"id\"" + std::to_string(++ids), RandomObject(random), Text(random)});
+        round.calls.push_back(
+            {"id\"" + std::to_string(++ids), RandomJsonObject(random), Text(random)});
       }
     }
     // Reasoning alone does not make a message.
@@ -59,11 +60,11 @@ Conversation RandomConversation(Random& random) {
   for (size_t i = 0; i < random.Below(3); ++i) {
     Json tool = Of({{"name", Json("tool_" + std::to_string(made.tools.size()))},
                     {"description", random.Percent(50) ? Text(random) : Json()},
-                    {"parameters", RandomObject(random)},
+                    {"parameters", RandomJsonObject(random)},
                     {"strict", random.Percent(30) ? Json(random.Percent(50)) : Json()}});
     made.tools.Add(std::move(tool));
   }
-  if (random.Percent(20)) made.schema = RandomObject(random);
+  if (random.Percent(20)) made.schema = RandomJsonObject(random);
   return made;
 }
 

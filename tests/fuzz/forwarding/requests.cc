@@ -135,7 +135,7 @@ Json ToolCalls(Random& random) {
   Json calls = Json::Array();
   for (size_t left = random.Between(1, 2); left > 0; --left) {
     Json function = Json::Object();
-    function.Set("name", "f").Set("arguments", Json(RandomObject(random).Dump()));
+    function.Set("name", "f").Set("arguments", Json(RandomJsonObject(random).Dump()));
     Json call = Json::Object();
     call.Set("id", RandomString(random)).Set("type", "function").Set("function", function);
     if (random.Percent(20)) call.Set("index", RandomValue(random));
@@ -267,7 +267,7 @@ Json Tool(Random& random, const std::string& name) {
   Json function = Json::Object();
   function.Set("name", Json(name));
   if (random.Percent(50)) function.Set("description", RandomString(random));
-  if (random.Percent(80)) function.Set("parameters", RandomObject(random));
+  if (random.Percent(80)) function.Set("parameters", RandomJsonObject(random));
   if (random.Percent(30)) function.Set("strict", random.Percent(50) ? Json() : Json(true));
   if (random.Percent(20)) function.Set("x_unknown", RandomValue(random));
   Json tool = Json::Object();
@@ -364,7 +364,7 @@ ForwardCase RandomChatRequest(Random& random) {
   if (random.Percent(20)) to.Same("reasoning_effort", "low");
   if (random.Percent(20)) {
     Json schema = Json::Object();
-    schema.Set("name", "s").Set("schema", RandomObject(random)).Set("strict", Json());
+    schema.Set("name", "s").Set("schema", RandomJsonObject(random)).Set("strict", Json());
     Json format = Json::Object();
     format.Set("type", "json_schema").Set("json_schema", std::move(schema));
     to.Same("response_format", std::move(format));

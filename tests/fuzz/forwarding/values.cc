@@ -73,7 +73,7 @@ Json Number(std::string_view text) { return Json::Parse(text).value_or(Json()); 
 
 Json RandomString(Random& random) { return Json(AnyText(random, 12)); }
 
-Json RandomObject(Random& random, int depth) {
+Json RandomJsonObject(Random& random, int depth) {
   Json object = Json::Object();
   for (size_t left = random.Below(5); left > 0; --left) {
     std::string key =
@@ -118,7 +118,7 @@ Json RandomValue(Random& random, int depth) {
       return value;
     }
     default:
-      return RandomObject(random, depth);
+      return RandomJsonObject(random, depth);
   }
 }
 

@@ -14,7 +14,7 @@ test::Json Number(std::string_view text);
 test::Json RandomString(Random& random);
 // Anything: nested, with nulls, empty objects, numbers beyond every machine type, unique keys.
 test::Json RandomValue(Random& random, int depth = 0);
-test::Json RandomObject(Random& random, int depth = 0);
+test::Json RandomJsonObject(Random& random, int depth = 0);
 
 // The value as text, with random white space between tokens and random escapes.
 std::string Write(Random& random, const test::Json& value);

@@ -19,6 +19,7 @@
 namespace tollgate::billing::payments {
 
 inline constexpr char kTestSecret[] = "whsec_test";
+inline constexpr int64_t kTen = 10 * kNanoPerUsd;
 
 // One replica of billing.
 struct Replica {
