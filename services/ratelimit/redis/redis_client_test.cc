@@ -25,7 +25,7 @@ bool Answers(RedisOptions options, int64_t wait_ms = 60'000) {
   if (!client) return false;
   (*client)->Start();
   RedisStore store(**client, "redis", 9'000'000);
-  const bool answered = test::WaitUntil(
+  const bool answered = test::Within(
       [&] {
         auto promise = std::make_shared<std::promise<bool>>();
         auto answer = promise->get_future();
