@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """After a run of ctest, record.py BUILD RESULTS PARTS prints the slowest suites with seconds and seconds of processor time, and
 what was not run; and it notes the suites that passed, with the commit, in PARTS/green-suites.json. RESULTS is what ctest
---output-junit wrote."""
+--output-junit wrote. record.py --failed RESULTS prints the suites that failed."""
 import collections
 import json
 import pathlib
@@ -80,6 +80,9 @@ def note_green(parts, passed, commit, now):
 
 
 def main():
+    if sys.argv[1] == "--failed":
+        print("\n".join(r.name for r in results(sys.argv[2]) if r.ran and not r.passed))
+        return
     build, file, parts = sys.argv[1:]
     found = list(results(file))
     parts_of = {suite.name: sorted(set(suite.needs) - OURS) for suite in suites.suites(build)}

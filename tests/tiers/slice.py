@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Chooses which of the suites that only `./dev test all` runs come next: slice.py BUILD PARTS SECONDS prints their names, one
-per line, and on the standard error what it left out. First those whose files have changed since they last passed
+"""Chooses which of the suites that only `./dev test all` runs come next: slice.py BUILD PARTS SECONDS prints them, one per line,
+behind "touched" or "due", and on the standard error what it left out. First those whose files have changed since they last passed
 (PARTS/green-suites.json), then those that passed longest ago or never here, until SECONDS are full."""
 import sys
 
@@ -48,7 +48,7 @@ def main():
             touched.add(suite.name)
     chosen, left = fill(order(candidates, green, lambda suite: suite.name in touched), seconds)
     for suite in chosen:
-        print(suite.name)
+        print("touched" if suite.name in touched else "due", suite.name)
     print(f"slice: {len(chosen)} of {len(candidates)} further suites run; not: "
           + (", ".join(suite.name for suite in left) or "none"), file=sys.stderr)
 
