@@ -20,11 +20,21 @@ export async function newPerson(email, name, { operator = false } = {}) {
   return signIn(made);
 }
 
+// A busy machine may refuse the first calls with 503.
+async function csrfToken(at, headers) {
+  for (let tries = 1; ; ++tries) {
+    const response = await fetch(`${at}/session/v1/session`, { headers });
+    if (response.ok) return (await response.json()).csrf_token;
+    if (tries === 60) throw new Error(`the session of ${at}: ${response.status} ${await response.text()}`);
+    await new Promise((resolve) => { setTimeout(resolve, 1000); });
+  }
+}
+
 // Calls for who is signed in by a storage state, or by the file that has it. Throws what the server refuses.
 export async function callsOf(state, at = dashboard) {
   const { cookies: [{ name, value }] } = typeof state === 'string' ? JSON.parse(readFileSync(state, 'utf8')) : state;
   const headers = { cookie: `${name}=${value}`, origin: at, 'content-type': 'application/json' };
-  const { csrf_token } = await (await fetch(`${at}/session/v1/session`, { headers })).json();
+  const csrf_token = await csrfToken(at, headers);
   return async (method, path, body) => {
     const response = await fetch(`${at}${path}`, { method, headers: { ...headers, 'x-csrf-token': csrf_token }, body: body && JSON.stringify(body) });
     const text = await response.text();
