@@ -207,7 +207,7 @@ TEST_F(SettlerTest, ARefusalIsFinalCountedAndNotTakenForACharge) {
 }
 
 TEST_F(SettlerTest, ASettlementWithoutAnAnswerEndsInTheQuarantine) {
-  options_.give_up_ms = 40;
+  options_.give_up_ms = 2'000;  // the record has to reach the disk before
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
     ledger.delays_ms.assign(1000, -1);
