@@ -75,7 +75,7 @@ class ReplicasTest : public ::testing::Test {
   Result<VerifyKeyResponse> Call(Moves moves = Moves::kYes, int64_t timeout_ms = kPatienceMs) {
     return RunOn(loop(), [&](Loop& loop) { return Verify(loop, replicas_, moves, timeout_ms); });
   }
-  // None may fail.
+  // No call may fail.
   void MakeCalls(int calls) {
     for (int i = 0; i < calls; ++i) {
       const auto result = Call();

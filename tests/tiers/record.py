@@ -81,7 +81,9 @@ def note_green(parts, passed, commit, now):
 
 def main():
     if sys.argv[1] == "--failed":
-        print("\n".join(r.name for r in results(sys.argv[2]) if r.ran and not r.passed))
+        for result in results(sys.argv[2]):
+            if result.ran and not result.passed:
+                print(result.name)
         return
     build, file, parts = sys.argv[1:]
     found = list(results(file))

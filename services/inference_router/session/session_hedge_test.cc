@@ -130,7 +130,7 @@ TEST_F(SessionHedgeTest, ACallerWhoLeavesEndsBoth) {
 
 TEST_F(SessionHedgeTest, WithoutABudgetTheFirstEngineIsWaitedFor) {
   RetryBudget& budget = *table_.Get()->Find("ns/m")->retries;
-  // Of an hour later, so that none comes with the time.
+  // The clock stands an hour later, so that the budget gains no try by the passing of time.
   while (budget.TryTake(SystemClock::Get().MonotonicUs() + 3'600'000'000)) {
   }
   const double refused = Hedges("refused");
