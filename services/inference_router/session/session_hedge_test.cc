@@ -130,7 +130,7 @@ TEST_F(SessionHedgeTest, ACallerWhoLeavesEndsBoth) {
 
 TEST_F(SessionHedgeTest, WithoutABudgetTheFirstEngineIsWaitedFor) {
   RetryBudget& budget = *table_.Get()->Find("ns/m")->retries;
-  // The clock stands an hour later, so that the budget gains no try by the passing of time.
+  // An hour ahead of the clock: the time that passes in the test then grants no further try.
   while (budget.TryTake(SystemClock::Get().MonotonicUs() + 3'600'000'000)) {
   }
   const double refused = Hedges("refused");

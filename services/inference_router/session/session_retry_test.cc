@@ -12,7 +12,7 @@ class SessionRetryTest : public SessionTest {
   SessionRetryTest() { UseEngines(2); }
   RetryBudget& budget() { return *table_.Get()->Find("ns/m")->retries; }
   int64_t NowUs() const { return SystemClock::Get().MonotonicUs(); }
-  // The clock stands an hour later, so that the budget gains no try by the passing of time.
+  // An hour ahead of the clock: the time that passes in the test then grants no further try.
   void UseUpBudget() {
     while (budget().TryTake(NowUs() + 3'600'000'000)) {
     }
