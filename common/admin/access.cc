@@ -35,8 +35,7 @@ const MethodDescriptor* MethodOf(const Message& request) {
   return nullptr;
 }
 
-// What the scopes of a token allow at most: the best of its roles, in the workspaces that it is
-// limited to.
+// The most that the token's scopes allow: its best role, in the workspaces that it is limited to.
 Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
                         const std::string& workspace) {
   bool limited = false, listed = false;
@@ -51,7 +50,7 @@ Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
       best = std::max(best, RoleAllowed(rule, *named));
     }
   }
-  // Methods for everybody concern the token's own person, or say nothing of a workspace.
+  // Methods for everybody concern the token's own person or return no workspace data.
   if (HasLetter(rule, '*')) {
     return !limited || workspace.empty() || listed ? Allowed::kYes : Allowed::kNo;
   }
@@ -64,7 +63,7 @@ std::string RequestIdOf(const Message& request) {
   return IsText(field) ? request.GetReflection()->GetString(request, field) : "";
 }
 
-// The path of the first text with U+0000, which PostgreSQL cannot store; "" without one.
+// Path of the first string field that contains U+0000, which PostgreSQL cannot store; "" if none.
 std::string FieldWithNul(const Message& message) {
   const auto* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -156,18 +155,18 @@ AdminResult<void> RequireStepUp(const Caller& caller) {
   if (caller.fresh) return {};
   if (caller.by_token) {
     return PermissionDenied("STEP_UP_REQUIRED",
-                            "this wants a person who has just signed in; an access token cannot "
-                            "do it");
+                            "this requires a person who has just signed in; an access token "
+                            "cannot do it");
   }
   if (caller.installation) {
     return PermissionDenied(
         "STEP_UP_REQUIRED",
-        "this wants an operator who is known: call with a client certificate, or over the unix "
+        "this requires an identified operator: call with a client certificate, or over the unix "
         "socket of the service");
   }
   return PermissionDenied("STEP_UP_REQUIRED",
-                          "this wants a sign-in of the last five minutes: sign in again and "
-                          "repeat the call");
+                          "this requires a sign-in within the last five minutes: sign in again "
+                          "and repeat the call");
 }
 
 AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::string& workspace,
@@ -196,7 +195,7 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
       auto failure =
           Denied("your role in " + workspace + " is " + std::string(RoleName(member->second)) +
                  (roles.empty() ? "; this is for operators of the platform"
-                                : "; this wants one of: " + roles));
+                                : "; this requires one of: " + roles));
       if (!roles.empty()) failure.error.metadata["roles"] = roles;
       return failure;
     }
@@ -210,7 +209,7 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
 
 void NoteRefusal(const Caller& caller, const Failure& failure) {
   if (failure.code != grpc::StatusCode::PERMISSION_DENIED) return;
-  // Only members read of it: who is none must not be able to write into a workspace's log.
+  // Only members may cause entries in a workspace's log.
   const bool member = caller.roles.contains(caller.workspace);
   audit::RefusedCalls::OfProcess().Note({.actor = caller.actor,
                                          .address = caller.address,
@@ -239,7 +238,7 @@ AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_vi
   const auto workspace = WorkspaceOfName(named.name);
   const bool everywhere = caller->installation ||
                           (caller->platform_operator && rule != nullptr && HasLetter(*rule, 'P'));
-  // A member without the workspace's name would be told of a role that is not the point.
+  // Otherwise a member whose request lacks the workspace would get a misleading error about roles.
   if (!workspace && !everywhere && rule != nullptr && !HasLetter(*rule, '*') &&
       named.name.starts_with("workspaces")) {
     return InvalidField(named.field, "\"" + named.name + "\" does not name a workspace");

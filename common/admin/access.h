@@ -1,4 +1,4 @@
-// The check before every admin call: who calls, and whether the table of roles lets them.
+// The check before every admin call: identifies the caller and applies the table of roles.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -13,35 +13,36 @@
 
 namespace tollgate::admin {
 
-// full_method: "/tollgate.admin.v1.LedgerService/GetBalance". The workspace is that of the
+// full_method: "/tollgate.admin.v1.LedgerService/GetBalance". The workspace is taken from the
 // request's parent, name or <resource>.name. Errors: UNAUTHENTICATED; PERMISSION_DENIED with the
-// reason PERMISSION_DENIED (the role, or no member: the same whether the workspace exists) or
-// STEP_UP_REQUIRED; INVALID_ARGUMENT for a name without a workspace, and for a text with U+0000
-// in any field, also of messages within.
+// reason PERMISSION_DENIED (wrong role or not a member; the same whether or not the workspace
+// exists) or STEP_UP_REQUIRED; INVALID_ARGUMENT for a name without a workspace, and for U+0000 in
+// any string field, nested messages included.
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_view full_method,
                           const google::protobuf::Message& request);
-// The same for the method that takes this request: each method has a request type of its own.
+// Finds the method by the type of the request: each method has its own request type.
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context,
                           const google::protobuf::Message& request);
 
-// Puts the refusal into the audit log, where the process has one, if the caller lacks the right
-// (PERMISSION_DENIED). Admit does it for what it refuses; handlers, for what they refuse later.
+// Records a refusal (PERMISSION_DENIED) in the audit log if the process has one. Admit does this
+// for its own refusals; handlers call it for later ones.
 void NoteRefusal(const Caller& caller, const Failure& failure);
 
-// The rule alone, for a caller that is known already and a workspace ("" for none); reads: the
-// method changes nothing. Answers the caller with workspace and own_only set.
+// Only the rule, for a known caller and a workspace ("" for none). reads: the method changes
+// nothing. Returns the caller with workspace and own_only set.
 AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::string& workspace,
                           bool reads);
 
-// The role that the caller acts with in caller.workspace: the membership's, for a token at most the
-// best of its scopes; owner for the operator's command line; unspecified for who is no member.
+// The role that the caller acts with in caller.workspace: the membership's role, for a token
+// limited to the best of its scopes; owner for the operator's command line; unspecified for a
+// non-member.
 Role ActingRole(const Caller& caller);
 
-// Fails unless the caller's sign-in is fresh (decision 57), for acts that want it depending on
-// their amount; the table has those that always do.
+// Fails unless the caller's sign-in is fresh (decision 57). For methods that need it only above an
+// amount; the table marks those that always need it.
 AdminResult<void> RequireStepUp(const Caller& caller);
 
-// "workspaces/acme…" of the request's parent, name or <resource>.name, and the field's path.
+// The request's parent, name or <resource>.name ("workspaces/acme…"), and the path of that field.
 struct RequestName {
   std::string field;  // "" for a request without a name
   std::string name;

@@ -112,7 +112,7 @@ TEST(AccessTest, ATokenMayWhatItsPersonAndItsScopesMay) {
   EXPECT_EQ(Ask(token, "DeadLetterService/ListDeadLetters", "", true), "");
 }
 
-// What the person may as owner, their token with a lesser scope may not.
+// The owner may do it, but not the owner's token with a lesser scope.
 TEST(AccessTest, AScopeBoundsTheRightAndNotOnlyTheMethod) {
   Caller token = Member(Role::ROLE_OWNER);
   token.by_token = true;
@@ -182,7 +182,7 @@ TEST(AccessTest, TheWorkspaceIsThatOfTheParentTheNameOrTheResource) {
       Reads(*pb::GetCapRequest::descriptor()->file()->service(0)->FindMethodByName("UpdateCap")));
 }
 
-// Two methods that answer with what Admit says.
+// Two methods that respond with the result of Admit.
 class Books : public pb::LedgerService::CallbackService {
  public:
   grpc::ServerUnaryReactor* GetBalance(grpc::CallbackServerContext* context,
@@ -295,7 +295,7 @@ TEST_F(AdmitTest, NoTextOfARequestHoldsNul) {
   const auto balance = Balance(unix_, std::string("workspaces/acme/balance\0", 24), owner);
   EXPECT_EQ(balance.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_TRUE(balance.error_message().find("U+0000") != std::string::npos);
-  // In a message within, as for a list of them.
+  // In a nested message, as in a list of messages.
   grpc::ClientContext context;
   context.AddMetadata(kIdentityKey, owner);
   pb::UpdateCapRequest request;
@@ -307,7 +307,7 @@ TEST_F(AdmitTest, NoTextOfARequestHoldsNul) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-// A request id of another form, or size, goes into no log.
+// A request id of an invalid form or size is not logged.
 TEST_F(AdmitTest, TheRequestIdOfTheCallerHasItsForm) {
   const auto update = [this](const std::string& id) {
     grpc::ClientContext context;
@@ -324,7 +324,7 @@ TEST_F(AdmitTest, TheRequestIdOfTheCallerHasItsForm) {
   EXPECT_EQ(update("a b"), "");
 }
 
-// An operator's token is an operator's only with the scope for it.
+// A token has operator rights only with the operator scope.
 TEST_F(AdmitTest, ATokenIsAnOperatorsOnlyWithThatScope) {
   Identity token = Person(Role::ROLE_VIEWER);
   token.set_platform_operator(true);

@@ -11,7 +11,7 @@ namespace tollgate::admin {
 namespace {
 
 constexpr size_t kMaxName = 100;
-// Clocks of two machines differ by less.
+// Allowance for clocks of different machines.
 constexpr int64_t kMaxSkewUs = 60'000'000;
 
 Fail<Failure> Unauthenticated(std::string message) {
@@ -29,7 +29,7 @@ std::optional<std::string> Metadata(const grpc::ServerContextBase& context, cons
 AdminResult<Caller> FromIdentity(const std::string& bytes) {
   common::v1::Identity identity;
   if (!identity.ParseFromString(bytes) || identity.actor().empty()) {
-    return Unauthenticated("the dashboard's statement of who calls cannot be read");
+    return Unauthenticated("the caller's identity sent by the dashboard cannot be read");
   }
   Caller caller;
   caller.actor = ToValidUtf8(identity.actor(), kMaxName);
@@ -74,13 +74,13 @@ AdminResult<Caller> CallerOf(const grpc::ServerContextBase& context) {
   const auto identity = Metadata(context, kIdentityKey);
   switch (peer.kind) {
     case rpc::PeerKind::kService:
-      // Reaches only what billing's list of callers gives it: the opening of a wallet.
+      // Limited to opening a wallet by billing's list of callers.
       if (peer.name == "auth") return Installation("service:auth", false);
       if (peer.name != "dashboard") {
         return PermissionDenied("CALLER_NOT_ALLOWED",
                                 "the process " + peer.name + " may not make admin calls");
       }
-      if (!identity) return Unauthenticated("the dashboard did not say who calls");
+      if (!identity) return Unauthenticated("the dashboard did not send the caller's identity");
       return FromIdentity(*identity);
     case rpc::PeerKind::kOperator:
       return Installation("cert:" + peer.name, true);
@@ -89,14 +89,15 @@ AdminResult<Caller> CallerOf(const grpc::ServerContextBase& context) {
       if (identity) return FromIdentity(*identity);
       return Installation("local:" + (operator_name.empty() ? "operator" : operator_name), true);
     case rpc::PeerKind::kUnknown:
-      return PermissionDenied("CALLER_NOT_ALLOWED",
-                              "the certificate of the caller names no operator and no dashboard");
+      return PermissionDenied(
+          "CALLER_NOT_ALLOWED",
+          "the caller's certificate names neither an operator nor the dashboard");
     case rpc::PeerKind::kPlainText:
       break;
   }
   if (identity) return FromIdentity(*identity);
   if (!operator_name.empty()) return Installation("unverified:" + operator_name, false);
-  // Without the port, which differs from connection to connection.
+  // Without the port, which changes with every connection.
   const std::string address = context.peer();
   return Installation("address:" + ToValidUtf8(address.substr(0, address.rfind(':')), kMaxName),
                       false);

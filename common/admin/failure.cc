@@ -11,7 +11,7 @@
 namespace tollgate::admin {
 namespace {
 
-// Bytes. The sum stays below 2 KiB: with more than 8 KiB of metadata the peer gets
+// In bytes. Keeps the sum below 2 KiB: with more than 8 KiB of metadata the peer gets
 // RESOURCE_EXHAUSTED without details.
 constexpr size_t kMaxMessage = 600;
 constexpr size_t kMaxField = 100;

@@ -1,5 +1,5 @@
 // Errors of the admin API. They travel as a google.rpc.Status in the status details, with an
-// ErrorInfo whose reason programs read; messages are for people.
+// ErrorInfo. Programs read its reason; messages are for people.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -21,7 +21,7 @@ struct Failure {
   std::map<std::string, std::string> metadata;
   int64_t retry_after_ms = 0;
   std::string internal;  // for logs only
-  // The error of the catalog that it was made of (FromError).
+  // Set by FromError: the error of the catalog that this failure was made from.
   std::optional<Error> error = std::nullopt;
 };
 
@@ -39,7 +39,7 @@ Fail<Failure> PermissionDenied(std::string reason, std::string message);
 // An error of the catalog, for example of the database.
 Failure FromError(const Error& error);
 
-// OK, or the failure with its details; texts are cut so that all of it fits into 2 KiB.
+// OK, or the failure with its details. Texts are cut so that the whole fits into 2 KiB.
 grpc::Status ToStatus(const Failure& failure);
 template <typename T>
 grpc::Status ToStatus(const AdminResult<T>& result) {

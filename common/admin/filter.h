@@ -1,4 +1,4 @@
-// The filters of lists: field = "v", field >= "time", field < "time", joined by AND.
+// List filters: field = "v", field >= "time", field < "time", joined by AND.
 #pragma once
 
 #include <span>
@@ -17,8 +17,8 @@ struct FilterTerm {
   std::string value;
 };
 
-// Fields that are compared by = only, and fields that are times and compared by >= and < only.
-// Other fields, and a comparison given twice, are INVALID_ARGUMENT on filter.
+// Names the fields that are compared with =, and the time fields that are compared with >= and <.
+// Any other field, and a comparison given twice, is INVALID_ARGUMENT on filter.
 AdminResult<std::vector<FilterTerm>> ParseFilter(std::string_view text,
                                                  std::span<const std::string_view> texts,
                                                  std::span<const std::string_view> times = {});

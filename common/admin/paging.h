@@ -12,10 +12,11 @@ namespace tollgate::admin {
 // 0: 50; above 200: 200; negative: INVALID_ARGUMENT.
 AdminResult<int> PageSize(int32_t requested);
 
-// A token that names a position and is bound to what the list was asked for (method, parent,
-// filter, caller), so that it continues no other list. It is not secret.
+// A token that names a position and is bound to the parameters of the list (method, parent, filter,
+// caller): another list refuses it. It is not secret.
 std::string EncodePageToken(std::string_view binding, std::string_view position);
-// The position; "" for an empty token. INVALID_ARGUMENT on page_token for a token of another list.
+// Returns the position; "" for an empty token. INVALID_ARGUMENT on page_token for a token of
+// another list.
 AdminResult<std::string> DecodePageToken(std::string_view binding, std::string_view token);
 
 }  // namespace tollgate::admin

@@ -1,4 +1,4 @@
-// What handlers read from admin requests beside names and amounts: request ids, pages, times,
+// What handlers read from admin requests besides names and amounts: request ids, pages, times,
 // masks.
 #pragma once
 
@@ -17,19 +17,18 @@
 
 namespace tollgate::admin {
 
-// The request_id of a call that may go without one: a random one then.
+// The request_id of a call that does not require one: a random id if it is empty.
 AdminResult<std::string> RequestIdOrNew(const std::string& text);
 
-// The message as bytes that are the same for equal messages, also with maps, to compare the
-// contents of repeated requests.
+// Serializes deterministically, maps included, to compare the contents of repeated requests.
 std::string ContentOf(const google::protobuf::MessageLite& message);
 
 google::protobuf::Timestamp ToTimestamp(int64_t us);
 // Microseconds since the Unix epoch; INVALID_ARGUMENT on field for a time that is out of range.
 AdminResult<int64_t> ToMicros(const google::protobuf::Timestamp& time, const std::string& field);
 
-// The page of a list: its size, the position where it continues ("" at the start), and what its
-// tokens are bound to.
+// The page of a list: its size, the position to continue at ("" at the start), and what its tokens
+// are bound to.
 struct ListPage {
   int size = 0;
   std::string position;
@@ -51,10 +50,10 @@ AdminResult<ListPage> PageOfList(const Request& request, const Caller& caller,
   return page;
 }
 
-// The fields of the resource that an update changes, as proto names: those of the mask, which may
-// have JSON names, or, without a mask, those that are set. allowed: what may change; a mask may
-// also name fields within those. INVALID_ARGUMENT on update_mask for every other path, and for
-// none.
+// The fields of the resource that an update changes, as proto names: those of the mask (JSON names
+// are accepted), or without a mask those that are set. allowed: fields that may change, which
+// include their subfields. INVALID_ARGUMENT on update_mask for any other path, and if no field is
+// left.
 AdminResult<std::vector<std::string>> MaskedFields(const google::protobuf::FieldMask& mask,
                                                    const google::protobuf::Message& resource,
                                                    std::span<const std::string_view> allowed);

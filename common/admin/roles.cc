@@ -9,8 +9,8 @@ namespace {
 
 constexpr bool kStepUp = true;
 
-// Sorted by area. A platform operator reads everything, and writes where P stands. The operator's
-// command line may do all of it (common/admin/access.h).
+// Sorted by area. A platform operator may read everything and call the methods with P. The
+// operator's command line may call every method (common/admin/access.h).
 constexpr MethodRule kRules[] = {
     // People of a workspace.
     {"MemberService/GetMember", "OABDVP"},
@@ -21,7 +21,7 @@ constexpr MethodRule kRules[] = {
     {"InvitationService/ListInvitations", "OAP"},
     {"InvitationService/DeleteInvitation", "OA"},
     {"InvitationService/AcceptInvitation", "*", !kStepUp, true},
-    // Oneself.
+    // The caller's own account.
     {"UserService/GetUser", "*"},                     // others: P
     {"UserService/UpdateUser", "*", !kStepUp, true},  // others: P with a fresh sign-in
     {"UserService/GetPermissions", "*"},
@@ -31,17 +31,18 @@ constexpr MethodRule kRules[] = {
     {"UserService/CreateToken", "*", kStepUp, true},
     {"UserService/ListTokens", "*"},
     {"UserService/DeleteToken", "*", !kStepUp, true},
-    // All people of the installation.
+    // All users of the installation.
     {"UserService/ListUsers", "P"},
     {"UserService/CreateUser", "P", kStepUp, true},
     {"UserService/CreateSignInLink", "P", kStepUp, true},
     {"UserService/ResetTotp", "P", kStepUp, true},
-    // Operators of the platform look at a workspace as its owner; its people see and may end that.
+    // An operator of the platform sees a workspace as its owner does. The workspace's members see
+    // the session and may end it.
     {"SupportSessionService/CreateSupportSession", "P", kStepUp, true},
     {"SupportSessionService/ListSupportSessions", "OAP"},
     {"SupportSessionService/EndSupportSession", "OAP", !kStepUp, true},
 
-    // Workspaces. A person may create one where self-service is on: the handler looks.
+    // Workspaces. A person may create one where self-service is on; the handler checks it.
     {"WorkspaceService/CreateWorkspace", "*P"},
     {"WorkspaceService/GetWorkspace", "OABDVP"},
     {"WorkspaceService/ListWorkspaces", "*P"},
@@ -59,7 +60,7 @@ constexpr MethodRule kRules[] = {
     {"KeyService/RotateKey", "OAd"},
     {"KeyService/ImportKeys", "P"},
     {"KeyService/ReportLeakedKey", "*"},
-    // The audit log. Without a workspace it is the whole one, which is P's.
+    // The audit log. Without a workspace the request means the whole log, which needs P.
     {"AuditService/GetAuditEntry", "OAP"},
     {"AuditService/ListAuditEntries", "OAP"},
     {"AuditService/VerifyAuditEntries", "P"},
@@ -80,7 +81,7 @@ constexpr MethodRule kRules[] = {
     {"LimitService/ListPlans", "P"},
     {"LimitService/UpdatePlan", "P"},
 
-    // What the dashboard asks several processes.
+    // Figures that the dashboard collects from several processes.
     {"SummaryService/GetSummary", "OABDVP"},
     {"EngineService/GetEngine", "P"},
     {"EngineService/ListEngines", "P"},
@@ -98,7 +99,7 @@ constexpr MethodRule kRules[] = {
     {"LedgerService/ListTransactions", "OABP"},
     {"LedgerService/FreezeWorkspace", "P", kStepUp},
     {"LedgerService/UnfreezeWorkspace", "P", kStepUp},
-    // Above an amount of the configuration also a fresh sign-in.
+    // Grants and adjustments also require a fresh sign-in above a configured amount.
     {"AdjustmentService/CreateCreditGrant", "P"},
     {"AdjustmentService/GetCreditGrant", "OABP"},
     {"AdjustmentService/ListCreditGrants", "OABP"},

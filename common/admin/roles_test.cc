@@ -28,7 +28,7 @@ std::vector<const google::protobuf::MethodDescriptor*> Methods() {
   return methods;
 }
 
-// Deny by default: a method without a row is refused to everybody, so it would be of no use.
+// Access is denied by default, so a method without a row would be unusable.
 TEST(RolesTest, EveryMethodHasARow) {
   const auto methods = Methods();
   EXPECT_GT(methods.size(), 40U) << "the protos of the admin API are not linked";
@@ -66,7 +66,7 @@ TEST(RolesTest, TheTableIsWellFormed) {
   }
 }
 
-// The rules that the table must hold whatever is added to it, written a second time.
+// Rules that hold whatever is added to the table, stated a second time.
 TEST(RolesTest, TheImportantRowsAreWhatTheyShouldBe) {
   const auto allowed = [](std::string_view method, Role role) {
     const MethodRule* rule = RuleOf(method);
@@ -97,7 +97,7 @@ TEST(RolesTest, TheImportantRowsAreWhatTheyShouldBe) {
   EXPECT_EQ(allowed("LedgerService/GetBalance", Role::ROLE_UNSPECIFIED), Allowed::kNo);
 }
 
-// A token or an invitation never gives more than its maker has.
+// A token or an invitation never grants more than its creator has.
 TEST(RolesTest, ARoleCoversTheRolesBelowIt) {
   const std::set<std::pair<Role, Role>> covered = {
       {Role::ROLE_OWNER, Role::ROLE_OWNER},         {Role::ROLE_OWNER, Role::ROLE_ADMIN},

@@ -20,7 +20,7 @@ std::vector<std::string_view> Split(std::string_view text) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// No id that we make or take has other characters; the longest is an x-request-id.
+// The ids that we create or accept have no other characters; the longest is an x-request-id.
 bool IsId(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](char c) {
     return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||

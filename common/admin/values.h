@@ -11,11 +11,11 @@
 
 namespace tollgate::admin {
 
-// The parts that stand for * in the pattern: MatchName("workspaces/*/payments/*",
-// "workspaces/acme/payments/x") is {"acme", "x"}. Empty when the name has another form, when a
-// part is not 1 to 128 of [A-Za-z0-9._-], or when the one after "workspaces/" is no workspace id.
+// The parts that match * in the pattern: MatchName("workspaces/*/payments/*",
+// "workspaces/acme/payments/x") is {"acme", "x"}. nullopt if the name has another form, a part is
+// not 1 to 128 of [A-Za-z0-9._-], or the part after "workspaces/" is not a workspace id.
 std::optional<std::vector<std::string>> MatchName(std::string_view pattern, std::string_view name);
-// The same as a result, with INVALID_ARGUMENT on this field.
+// MatchName as a result, with INVALID_ARGUMENT on this field.
 AdminResult<std::vector<std::string>> NameParts(std::string_view pattern, std::string_view name,
                                                 std::string_view field);
 
@@ -26,7 +26,7 @@ AdminResult<std::string> RequiredRequestId(std::string_view text,
 
 // "-?(0|[1-9][0-9]*)(\.[0-9]{1,9})?" as nano-USD.
 AdminResult<int64_t> ParseUsd(std::string_view text, std::string_view field);
-// Exact, at least two decimals: "12.50", "0.0000375".
+// Exact, with at least two decimals: "12.50", "0.0000375".
 std::string FormatUsd(int64_t nano_usd);
 
 }  // namespace tollgate::admin

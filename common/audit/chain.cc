@@ -22,7 +22,7 @@ bool IsOfOldFormat(const Record& record) {
          record.source_hash.empty();
 }
 
-// A format that covers all that the record has.
+// Whether the record has only members that its format covers.
 bool IsKnownFormat(const Record& record) {
   switch (record.format) {
     case 1:
@@ -48,7 +48,7 @@ std::string HashOf(const std::string& previous, const Record& record) {
     AppendText(text, *part);
   }
   // An entry of an older format ends earlier. It cannot be passed off as one of another format: the
-  // texts have different lengths or another number here.
+  // encodings differ in length or in the number here.
   if (record.format != 1) {
     AppendNumber(text, record.format);
     AppendText(text, record.address);

@@ -1,5 +1,6 @@
-// The hash chain of an audit log: every entry carries a hash over itself and the hash of the entry
-// before it, so a changed, missing or reordered entry is detected. Pure. See docs/design/keys.md 6.
+// The hash chain of an audit log. Every entry carries a hash over itself and the hash of its
+// predecessor, so a changed, missing or reordered entry is detected. Pure. See docs/design/keys.md
+// 6.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 
 namespace tollgate::audit {
 
-// What the hash of an entry covers. Those of format 1 have no address, those of format 1 and 2
-// neither request id nor source.
+// What the hash of an entry covers. Format 1 has no address; formats 1 and 2 have neither request
+// id nor source.
 inline constexpr int64_t kFormat = 3;
 
 struct Record {
@@ -20,23 +21,23 @@ struct Record {
   std::string subject;
   std::string detail;
   std::string hash;  // 32 bytes
-  // Of the client; empty when there was none.
+  // Address of the client; empty if there was none.
   std::string address;
   int64_t format = kFormat;
-  // The request_id of the call; empty when it had none.
+  // request_id of the call; empty if it had none.
   std::string request_id;
-  // Of an entry that was copied out of another service's log: which service, its number and its
+  // Origin of an entry copied from another service's log: the service, and the entry's number and
   // hash there. Time, actor, action and the other texts are those of the original.
   std::string source;
   int64_t source_sequence = 0;
   std::string source_hash;
 };
 
-// The hash that the first entry follows: 32 zero bytes.
+// The predecessor hash of the first entry: 32 zero bytes.
 std::string GenesisHash();
-// The hash of a record that follows the entry with the hash `previous`. Ignores record.hash.
+// The hash of a record after the entry with the hash `previous`. Ignores record.hash.
 std::string HashOf(const std::string& previous, const Record& record);
-// Whether time and texts are the same. Numbers, hashes and formats may differ.
+// Whether times and texts are equal. Numbers, hashes and formats may differ.
 bool SameContent(const Record& a, const Record& b);
 
 // Verifies a log: Add for each entry in sequence order, then Finish.
@@ -51,7 +52,7 @@ class Verifier {
   // Compares the end of the log with the stored head: detects a truncated log.
   bool Finish(int64_t sequence, const std::string& hash);
   const std::string& problem() const { return problem_; }
-  // The last entry that continues the chain.
+  // Number of the last entry that continues the chain.
   int64_t sequence() const { return sequence_; }
   const std::string& hash() const { return hash_; }
 

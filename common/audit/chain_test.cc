@@ -63,7 +63,7 @@ TEST(ChainTest, AnOlderFormatHasNoneOfTheLaterFields) {
     old.format = format;
     old.hash = HashOf(GenesisHash(), old);
     EXPECT_TRUE(Verifier().Add(old)) << format;
-    // Not covered by the hash, so it must not be there.
+    // The hash does not cover it, so it must be empty.
     Record slipped = old;
     slipped.source = "billing";
     slipped.source_sequence = 1;
@@ -90,7 +90,7 @@ TEST(ChainTest, AVerifierContinuesWhereAnotherOneEnded) {
   EXPECT_TRUE(second.Add(records[2]));
   EXPECT_TRUE(second.Add(records[3]));
   EXPECT_TRUE(second.Finish(4, hash));
-  // Not from another place, nor from another chain.
+  // Neither at another position nor after another chain.
   EXPECT_FALSE(Verifier(1, first.hash()).Add(records[2]));
   EXPECT_FALSE(Verifier(2, GenesisHash()).Add(records[2]));
   EXPECT_FALSE(Verifier(2, first.hash()).Finish(4, hash));

@@ -15,7 +15,7 @@ constexpr std::string_view kColumns =
     "request_id, source, source_sequence, source_hash";
 constexpr int kColumnCount = 14;
 
-// source and the columns after it are for logs that are copied into; here they stay empty.
+// source and the columns after it are for copied entries; here they stay empty.
 constexpr std::string_view kTables = R"(
 CREATE TABLE audit_entry (
   sequence {int} NOT NULL PRIMARY KEY,
@@ -55,7 +55,7 @@ std::string SelectHead(const Tables& tables) {
   return "SELECT audit_sequence, audit_hash FROM " + std::string(tables.head) + " WHERE id = 1";
 }
 
-// PostgreSQL stores no text with NUL, and the hash is over the whole text.
+// PostgreSQL cannot store text with NUL, and the hash covers the whole text.
 bool HasNul(const Record& record) {
   for (const std::string* text :
        {&record.actor, &record.address, &record.action, &record.workspace_id, &record.subject,
@@ -87,7 +87,8 @@ SqlResult<void> Append(Connection& transaction, const Tables& tables, std::span<
     return Fail{sql::SqlError{sql::ErrorKind::kOther, "a text of an audit entry contains U+0000"}};
   }
   if (transaction.distributed()) {
-    // The lock of a row ends when Citus moves it to another server; a write keeps it in its place.
+    // Citus drops row locks when it moves a shard to another server. A write in the transaction
+    // prevents the move.
     auto kept = transaction.Execute("DELETE FROM " + std::string(tables.head) + " WHERE id = 0");
     if (!kept.ok()) return Fail{std::move(kept).error()};
   }

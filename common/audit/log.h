@@ -1,6 +1,6 @@
-// An audit log in a database: appended to in the transaction of each change, read in pages. auth
-// has its log, which people read, in tables of its own; every other service with admin writes keeps
-// its entries in audit_entry, from where auth copies them (decision 56).
+// An audit log in a database: entries are appended in the transaction of each change and read in
+// pages. auth keeps the log that people read in tables of its own. Every other service with admin
+// writes keeps its entries in audit_entry, and auth copies them from there (decision 56).
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace tollgate::audit {
 
-// The names of a log's tables. The head has one row, id 1, with audit_sequence and audit_hash of
-// the newest entry; every append locks it.
+// The table names of a log. The head has one row, id 1, with audit_sequence and audit_hash of the
+// newest entry; every append locks it.
 struct Tables {
   std::string_view entries;
   std::string_view head;
@@ -25,11 +25,11 @@ struct Tables {
 inline constexpr Tables kEntries = {"audit_entry", "audit_head"};
 inline constexpr std::string_view kEntriesComponent = "audit";
 std::span<const sql::Migration> EntriesMigrations();
-// Makes the tables of kEntries. Several parts of a service may call it, at the same time too.
+// Creates the tables of kEntries. Several parts of a service may call it, also concurrently.
 sql::SqlResult<void> Migrate(sql::Database& database);
 
-// Adds entries to the log within the transaction, which must be one for writing. The caller sets
-// all but sequence, hash and format. Other appends wait until the transaction has ended: call it
+// Adds entries to the log within the transaction, which must be a writing one. The caller sets all
+// members except sequence, hash and format. Other appends wait until the transaction ends: call it
 // last.
 sql::SqlResult<void> Append(sql::Connection& transaction, const Tables& tables,
                             std::span<Record> records);
@@ -39,9 +39,9 @@ sql::SqlResult<void> Append(sql::Connection& transaction, const Tables& tables, 
 std::string SelectRecords(const Tables& tables);
 Record ReadRecord(const sql::Row& row);
 
-// Who asks for a change, with which call.
+// The caller and the call that make a change.
 struct Origin {
-  // A caller without more than a name.
+  // A caller with only a name.
   Origin(std::string name) : actor(std::move(name)) {}  // NOLINT: implicit
   Origin(const char* name) : actor(name) {}             // NOLINT: implicit
   Origin(std::string name, std::string from, std::string call)
@@ -51,7 +51,7 @@ struct Origin {
   std::string address;
   std::string request_id;
 };
-// An entry about what the origin has changed.
+// An entry about a change made by the origin.
 Record RecordOf(const Origin& by, int64_t at_us, std::string action, std::string workspace_id,
                 std::string subject, std::string detail);
 
@@ -59,13 +59,13 @@ struct Head {
   int64_t sequence = 0;
   std::string hash;
 };
-// Empty when the row is missing.
+// nullopt if the row is missing.
 sql::SqlResult<std::optional<Head>> ReadHead(sql::Connection& connection, const Tables& tables);
 // The entries after this number, oldest first.
 sql::SqlResult<std::vector<Record>> ReadAfter(sql::Connection& connection, const Tables& tables,
                                               int64_t after, int limit);
 
-// Some entries of a log after a number, oldest first, with the log's head at that time.
+// Entries of a log after a number, oldest first, with the head of the log at that time.
 struct Page {
   std::vector<Record> records;
   Head head;

@@ -45,7 +45,7 @@ void RefusalWriter::Stop() {
 }
 
 void RefusalWriter::Step() {
-  // One that could not write leaves the counting to the others, and to the calls themselves.
+  // While a batch cannot be written, further refusals stay in calls_, which counts them.
   if (waiting_.empty()) Collect(false);
   Write();
 }
@@ -66,7 +66,7 @@ void RefusalWriter::Write() {
     failing_ = false;
   } else if (!failing_) {
     failing_ = true;
-    log::Warn("refused calls could not be written into the audit log; the next try follows",
+    log::Warn("cannot write refused calls to the audit log; will retry",
               {{"error", done.error().message}});
   }
 }

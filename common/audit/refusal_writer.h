@@ -1,4 +1,4 @@
-// Writes the refused calls of the process into an audit log, from a thread of its own.
+// Writes the refused calls of the process to an audit log, on a thread of its own.
 #pragma once
 
 #include <vector>
@@ -19,11 +19,11 @@ class RefusalWriter {
   ~RefusalWriter() { Stop(); }
 
   void Start();
-  // Writes what waits, also what is not due yet, if the database can be reached.
+  // Writes everything that waits, due or not, if the database can be reached.
   void Stop();
 
-  // One round. What cannot be written is kept for the next one; an entry is written twice at worst,
-  // when the connection is lost during a commit.
+  // One round. Entries that cannot be written are kept for the next round. If the connection is
+  // lost during a commit, an entry may be written twice.
   void Step();
 
  private:
@@ -34,7 +34,7 @@ class RefusalWriter {
   const Tables tables_;
   const Clock& clock_;
   RefusedCalls& calls_;
-  std::vector<Record> waiting_;  // of the thread
+  std::vector<Record> waiting_;  // used by the thread only
   bool failing_ = false;
   PeriodicThread thread_;
 };

@@ -66,12 +66,12 @@ TEST_P(RefusalWriterTest, ItsThreadWritesAndStopWritesTheRest) {
     Note("user:ann");
   }
   EXPECT_EQ(Read().records.size(), 1U);
-  // Nobody would write it.
+  // Without a writer it is dropped.
   Note("user:bob");
   EXPECT_EQ(calls_.Take(0).size(), 0U);
 }
 
-// Calls of the same minute are not due yet when the process stops.
+// Calls of the current minute are not due yet when the process stops.
 TEST_P(RefusalWriterTest, StopWritesWhatIsNotDueYet) {
   RefusalWriter writer(*database_, kEntries, clock_, calls_);
   calls_.AddWriter();

@@ -9,7 +9,8 @@
 namespace tollgate::audit {
 namespace {
 
-// Callers and methods that are told apart; more are only counted.
+// Limit of combinations of caller, method and workspace that are tracked; further calls are only
+// counted.
 constexpr size_t kMaxSlots = 1000;
 constexpr size_t kMaxText = 200;
 
@@ -34,7 +35,7 @@ void RefusedCalls::Note(RefusedCall call, int64_t at_us) {
   for (std::string* text :
        {&call.actor, &call.address, &call.method, &call.workspace, &call.reason}) {
     *text = ToValidUtf8(*text, kMaxText);
-    // The log takes no text with it, and one entry would keep the others back.
+    // The log refuses texts with NUL, and one such entry would block the others.
     std::ranges::replace(*text, '\0', '?');
   }
   std::string key = call.actor + '\n' + call.method + '\n' + call.workspace;

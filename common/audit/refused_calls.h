@@ -1,8 +1,8 @@
-// Calls that were refused since the caller may not make them, on their way into the audit log. To
-// note one costs a map look-up: a refusal never waits for a database. A flood cannot fill the log:
-// of one caller, method and workspace there are two entries a minute at most, one at once and one
-// with the number of those that followed, and of all callers kMaxRefusedEntries a minute, besides
-// one that counts the rest.
+// Refused calls (the caller lacks the right), on their way to the audit log. Noting one costs a map
+// look-up; a refusal never waits for a database. A flood cannot fill the log. Each combination of
+// caller, method and workspace gets at most two entries a minute: one at once, and one with the
+// number of further refusals. All callers together get at most kMaxRefusedEntries a minute, plus
+// one entry that counts the rest.
 #pragma once
 
 #include <atomic>
@@ -20,28 +20,29 @@ struct RefusedCall {
   std::string actor;      // as in the audit log
   std::string address;    // of the client; may be empty
   std::string method;     // "tollgate.admin.v1.KeyService/CreateKey"
-  std::string workspace;  // in whose log it shall be; empty for none
+  std::string workspace;  // whose log gets the entry; empty for none
   std::string reason;     // UPPER_SNAKE_CASE, or a sentence
 };
 
 // Thread-safe.
 class RefusedCalls {
  public:
-  // That of the process. Where nobody writes an audit log, nothing is kept.
+  // The instance of the process. Calls are dropped while the process has no writer.
   static RefusedCalls& OfProcess();
 
   // at_us: time of the refusal, Unix.
   void Note(RefusedCall call, int64_t at_us);
 
   struct Summary {
-    RefusedCall first;  // an empty method: calls of several callers
-    int64_t at_us = 0;  // of the first one
+    RefusedCall first;  // empty method: calls of several callers
+    int64_t at_us = 0;  // time of the first call
     int64_t count = 0;
   };
-  // What is to be written now; now_us is monotonic. all: also what is not due yet, at the end.
+  // Returns the entries that are due; now_us is monotonic. all: also those not due yet, at
+  // shutdown.
   std::vector<Summary> Take(int64_t now_us, bool all = false);
 
-  // While there is a writer, calls are kept.
+  // Calls are kept while at least one writer is registered.
   void AddWriter() { ++writers_; }
   void RemoveWriter() { --writers_; }
 
@@ -55,9 +56,9 @@ class RefusedCalls {
   std::mutex mutex_;
   std::map<std::string, Slot> slots_;  // by actor, method and workspace
   Summary others_;
-  int64_t minute_us_ = 0;  // when the count of entries began
+  int64_t minute_us_ = 0;  // start of the current minute
   int entries_ = 0;
-  bool others_taken_ = false;  // in this minute
+  bool others_taken_ = false;  // whether the current minute's entry for others_ was taken
 };
 
 }  // namespace tollgate::audit

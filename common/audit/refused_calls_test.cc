@@ -59,7 +59,7 @@ TEST_F(RefusedCallsTest, CallersAreForgottenWhenTheyAreQuiet) {
       calls_.Note(Call("user:" + std::to_string(minute) + "-" + std::to_string(i)), 5);
     }
     const auto taken = calls_.Take(now_us_ + minute * 60 * kSecondUs);
-    // None is only counted: the places of earlier callers are free again.
+    // All get an entry: the slots of earlier callers are free again.
     ASSERT_EQ(taken.size(), 90U) << minute;
   }
 }

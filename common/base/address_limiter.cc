@@ -39,7 +39,7 @@ int64_t AddressLimiter::Take(std::string_view address, int64_t now_us) {
   const int64_t before_us = FullUs(cells);
   const int64_t wait_us = WaitUntilPermitUs(before_us, now_us);
   if (wait_us > 0) return wait_us;
-  // Only as far as this address needs: a cell that is above belongs to another one, too.
+  // Raises a cell only as far as this address needs. A higher cell also belongs to another address.
   const int64_t after_us = std::max(before_us, now_us) + options_.interval_us;
   for (const size_t cell : cells) full_us_[cell] = std::max(full_us_[cell], after_us);
   return 0;
@@ -54,7 +54,7 @@ int64_t AddressLimiter::WaitUs(std::string_view address, int64_t now_us) const {
 void AddressLimiter::Refund(std::string_view address) {
   const Cells cells = CellsOf(address);
   std::lock_guard lock(mutex_);
-  // The permit is in the lowest cells; the others are as high because of other addresses.
+  // The permit was counted in the lowest cells; higher cells are due to other addresses.
   const int64_t full_us = FullUs(cells);
   for (const size_t cell : cells) {
     if (full_us_[cell] == full_us) full_us_[cell] -= options_.interval_us;

@@ -2,10 +2,10 @@
 // Thread-safe and of fixed size, whatever the number of addresses.
 //
 // It is a count-min sketch: each address has one cell in each of four rows, chosen by hashes with a
-// random seed, and its count is the lowest of its cells. So no address is forgotten while it is
-// limited, however many others there are. The price: an address whose four cells all belong to
-// limited ones as well is limited with them until they recover. With 1,000 limited addresses that
-// happens to one address in 19 million, with 10,000 to one in 2,500.
+// random seed, and its count is the lowest of its cells. So a limited address is never forgotten,
+// however many others there are. The price: an address is limited too while each of its four cells
+// is shared with a limited address. With 1,000 limited addresses that happens to one address in 19
+// million, with 10,000 to one in 2,500.
 #pragma once
 
 #include <array>
@@ -31,14 +31,14 @@ class AddressLimiter {
 
   // Takes a permit and returns 0, or returns the µs until the next permit. Times are monotonic µs.
   int64_t Take(std::string_view address, int64_t now_us);
-  // The same without taking a permit.
+  // As Take, but takes no permit.
   int64_t WaitUs(std::string_view address, int64_t now_us) const;
   // Returns a permit that was taken.
   void Refund(std::string_view address);
 
  private:
   static constexpr size_t kRows = 4;
-  // The address's cell of each row, as indices of full_us_.
+  // The address's cell in each row, as indices into full_us_.
   using Cells = std::array<size_t, kRows>;
   Cells CellsOf(std::string_view address) const;
   // The time at which all permits are back (GCRA).

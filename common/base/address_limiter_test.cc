@@ -51,7 +51,7 @@ std::string Address(int index) {
          std::to_string(index % 256);
 }
 
-// H49: whoever sends from many addresses must not get a new burst for any of them.
+// H49: a sender with many addresses must not get a new burst for any of them.
 TEST(AddressLimiter, ForgetsNoAddressHoweverManyThereAre) {
   AddressLimiter limiter({.interval_us = kSecondUs, .burst = 1});
   constexpr int kAddresses = 80'000;
@@ -68,7 +68,7 @@ TEST(AddressLimiter, StrangersAreServedBesideManyLimitedAddresses) {
   for (int i = 100'000; i < 200'000; ++i) refused += limiter.WaitUs(Address(i), 0) > 0 ? 1 : 0;
   // On average 3 of 100,000.
   EXPECT_LT(refused, 30);
-  // Nobody is limited longer than the addresses that it shares its cells with.
+  // No address is limited longer than the addresses that it shares its cells with.
   for (int i = 0; i < 200'000; ++i) ASSERT_EQ(limiter.WaitUs(Address(i), kSecondUs), 0);
 }
 

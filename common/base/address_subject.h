@@ -1,6 +1,6 @@
-// The party that limits per address count: an IPv4 address, or the /64 network of an IPv6 address,
-// since a client usually controls all addresses of one. An IPv4 address that is written as IPv6
-// (mapped, ::ffff:0:0/96, or translated, 64:ff9b::/96) counts as IPv4.
+// What limits per address count: an IPv4 address, or the /64 network of an IPv6 address, since a
+// client usually controls all addresses of a /64. An IPv4 address written as IPv6 (mapped,
+// ::ffff:0:0/96, or translated, 64:ff9b::/96) counts as IPv4.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace tollgate {
 
 class AddressSubject {
  public:
-  // Every text that is no IP address, for example the empty one of a Unix socket, is one subject.
+  // All texts that are not IP addresses, such as the empty one of a Unix socket, share one subject.
   AddressSubject() = default;
   // A zone ("%eth0") is ignored.
   static AddressSubject FromText(std::string_view address);
@@ -22,11 +22,11 @@ class AddressSubject {
   static AddressSubject FromIpv6(const std::array<uint8_t, 16>& bytes);
 
   bool operator==(const AddressSubject&) const = default;
-  // "203.0.113.1", "2001:db8:1:2::/64", or "other" for what is no IP address. One subject has one
-  // text.
+  // "203.0.113.1", "2001:db8:1:2::/64", or "other" if it is not an IP address. Each subject has
+  // exactly one text.
   std::string ToText() const;
-  // A different function for each seed. With a random seed nobody can choose addresses whose hashes
-  // are equal.
+  // A different function for each seed. With a random seed an attacker cannot choose addresses
+  // whose hashes collide.
   uint64_t Hash(uint64_t seed) const;
 
  private:

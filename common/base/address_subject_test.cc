@@ -27,7 +27,7 @@ TEST(AddressSubject, Ipv4WrittenAsIpv6IsIpv4) {
   EXPECT_EQ(Of("::ffff:a00:1"), Of("10.0.0.1"));
   EXPECT_EQ(Of("64:ff9b::10.0.0.1"), Of("10.0.0.1"));
   EXPECT_NE(Of("::ffff:10.0.0.2"), Of("10.0.0.1"));
-  // The network ::/64 is none of them.
+  // The network ::/64 is not IPv4.
   EXPECT_NE(Of("::1"), Of("0.0.0.0"));
 }
 

@@ -9,8 +9,8 @@ namespace tollgate {
 
 // bytes: at most 1 GiB.
 std::string Base64Encode(std::string_view bytes);
-// Strict: nothing for a foreign character (white space included), wrong padding, or unused bits
-// that are not zero.
+// Strict: returns nullopt for a foreign character (white space included), wrong padding, or unused
+// bits that are not zero.
 std::optional<std::string> Base64Decode(std::string_view text);
 
 }  // namespace tollgate

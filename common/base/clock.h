@@ -25,10 +25,10 @@ class SystemClock : public Clock {
   int64_t MonotonicUs() const override;
 };
 
-// What the monotonic clock of the operating system says.
+// Reads the monotonic clock of the operating system.
 inline int64_t MonotonicNowUs() { return SystemClock::Get().MonotonicUs(); }
 
-// A clock for tests that only moves when told to. Thread-safe.
+// A clock for tests that moves only when the test moves it. Thread-safe.
 class ManualClock : public Clock {
  public:
   explicit ManualClock(int64_t wall_us = 1'700'000'000'000'000) : wall_us_(wall_us) {}

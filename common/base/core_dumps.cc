@@ -14,8 +14,8 @@ std::optional<rlimit> before;
 }  // namespace
 
 void DenyCoreDumps() {
-  // A handler of core files (a pipe in kernel.core_pattern) is run whatever the limit is, but not
-  // for a process that is not dumpable; the limit is what other programs can see.
+  // The kernel runs a core handler (a pipe in kernel.core_pattern) whatever the limit, but not for
+  // a process that is not dumpable. The limit is set for tools that read it.
   ::prctl(PR_SET_DUMPABLE, 0);
   rlimit limit{};
   if (before || ::getrlimit(RLIMIT_CORE, &limit) != 0) return;

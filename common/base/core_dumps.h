@@ -1,14 +1,14 @@
-// Core files of this process: they hold every secret and prompt that it knew.
+// Core files of this process. They would contain its secrets and prompts.
 #pragma once
 
 namespace tollgate {
 
-// From now on a crash writes no core file, whatever the limits of the machine and its handler of
-// core files are, and other processes of the same user cannot read the memory of this one. First
-// in main, before any secret is read; before threads.
+// From now on a crash writes no core file, whatever the machine's limits and core handler, and
+// other processes of the same user cannot read this process's memory. Call it first in main: before
+// secrets are read and before threads start.
 void DenyCoreDumps();
 
-// Undoes DenyCoreDumps: the machine decides again.
+// Undoes DenyCoreDumps: the machine's settings apply again.
 void AllowCoreDumps();
 
 }  // namespace tollgate

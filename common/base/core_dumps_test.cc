@@ -13,13 +13,13 @@
 namespace tollgate {
 namespace {
 
-// How a child ends that may write core files and aborts in a folder of its own.
+// Exit status of a child that may write core files and aborts in a folder of its own.
 int StatusOfAbort(void (*before)()) {
   std::string folder = (std::filesystem::temp_directory_path() / "tollgate-core-XXXXXX").string();
   EXPECT_NE(::mkdtemp(folder.data()), nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    // The least that a core file needs, so that none of the whole test is written.
+    // Enough for a core file, but not for all memory of the test.
     rlimit limit{};
     ::getrlimit(RLIMIT_CORE, &limit);
     limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 1 << 20);
@@ -47,7 +47,7 @@ TEST(CoreDumps, ACrashWritesNoneUntilTheyAreAllowedAgain) {
   int status = StatusOfAbort(&DenyCoreDumps);
   EXPECT_EQ(WTERMSIG(status), SIGABRT);
   EXPECT_FALSE(WCOREDUMP(status));
-  // Twice is as once: the limit to return to is the first one.
+  // A second call does not overwrite the saved limit.
   status = StatusOfAbort([] {
     DenyCoreDumps();
     DenyCoreDumps();

@@ -28,9 +28,9 @@ constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
 }  // namespace
 
 std::string Sha256(std::string_view data) {
-  // Fetched once: a lookup by name per call would cost more than the hash of a short text.
+  // Fetched once: a look-up by name per call would cost more than hashing a short text.
   static const EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  // Kept: making one costs as much, too.
+  // Reused: creating a context costs as much.
   thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
       EVP_MD_CTX_new(), EVP_MD_CTX_free);
   std::string digest(32, '\0');

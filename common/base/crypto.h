@@ -1,5 +1,5 @@
-// Hashes, random bytes and hexadecimal text, mostly from OpenSSL. All functions but RandomBytes are
-// pure.
+// Hashes, random bytes and hexadecimal text, mostly from OpenSSL. All functions except RandomBytes
+// are pure.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // IP addresses and networks, for example "192.0.2.7", "10.0.0.0/8" and "fd00::/8". An IPv4 address
-// that is written as IPv6 (::ffff:192.0.2.7) is the same as the IPv4 address.
+// written as IPv6 (::ffff:192.0.2.7) equals the IPv4 address.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ std::optional<IpAddress> ParseIpAddress(std::string_view text);
 
 class IpNetwork {
  public:
-  // An address is a network of one. Empty for what is neither, also for a prefix length that the
-  // address does not have.
+  // An address parses as a network of one. nullopt for any other text, and for a prefix length that
+  // is out of range.
   static std::optional<IpNetwork> Parse(std::string_view text);
 
   bool Contains(const IpAddress& address) const;

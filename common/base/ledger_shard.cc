@@ -19,7 +19,7 @@ int32_t ShardOf(std::string_view workspace) {
 }  // namespace
 
 int32_t LedgerShard(std::string_view workspace) {
-  // A request needs it for each of about ten rows.
+  // A request needs the shard of its workspace for about ten rows.
   thread_local Memo<int32_t> shards;
   return shards.Get(workspace, ShardOf);
 }

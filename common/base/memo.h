@@ -1,4 +1,4 @@
-// Results of a pure function of a text, remembered: for texts of which few are used often, such as
+// Remembers results of a pure function of a text, for texts of which few are used often, such as
 // workspace ids.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace tollgate {
 
-// Not safe for use by several threads: make it thread_local. A text takes the place of another one
-// whose hash is the same modulo kPlaces, so the memory is bounded.
+// Not thread-safe: make it thread_local. A text replaces another one with the same hash modulo
+// kPlaces, so the memory is bounded.
 template <typename Value, size_t kPlaces = 256>
 class Memo {
  public:
-  // The value of the text: `make(text)`, unless it is remembered. Valid until the next call.
+  // Returns the remembered value of the text, or make(text). Valid until the next call.
   template <typename Make>
   const Value& Get(std::string_view text, const Make& make) {
     Place& place = places_[std::hash<std::string_view>()(text) % kPlaces];

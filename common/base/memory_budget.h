@@ -1,5 +1,5 @@
-// A budget of memory that many holders share: bytes in use against a limit, and how close to it.
-// Thread-safe and without locks; meant for amounts of several KiB at a time.
+// A budget of memory shared by many holders: counts bytes in use against a limit. Thread-safe and
+// lock-free; meant for amounts of several KiB at a time.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace tollgate {
 
 class MemoryBudget {
  public:
-  // What is given up, step by step, while the limit comes closer.
+  // What is given up, step by step, as usage approaches the limit.
   enum class Level : uint8_t {
     kNormal,
     kNoLargeBodies,  // from 85 % on
@@ -26,7 +26,7 @@ class MemoryBudget {
   int64_t limit() const { return limit_; }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
   Level level() const {
-    // Divided first: the limit may be any number.
+    // Divides first, so that a large limit does not overflow.
     const int64_t percent = limit_ / 100;
     const int64_t used_now = used();
     if (used_now < 85 * percent) return Level::kNormal;
@@ -34,9 +34,9 @@ class MemoryBudget {
     return used_now < 95 * percent ? Level::kNoRequests : Level::kCloseIdle;
   }
 
-  // False, without taking anything, when it would exceed the limit.
+  // Returns false and takes nothing if that would exceed the limit.
   bool TryTake(int64_t bytes);
-  // Also beyond the limit: for what is in memory already.
+  // May exceed the limit: for bytes that are in memory already.
   void Take(int64_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void Release(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -45,7 +45,7 @@ class MemoryBudget {
   std::atomic<int64_t> used_{0};
 };
 
-// A part of a budget, returned when it is destroyed. Without a budget it counts nothing. The budget
+// A part of a budget, returned by the destructor. Without a budget it counts nothing. The budget
 // must outlive it.
 class MemoryReservation {
  public:
@@ -55,12 +55,12 @@ class MemoryReservation {
   MemoryReservation& operator=(const MemoryReservation&) = delete;
 
   int64_t bytes() const { return bytes_; }
-  // Raises the reservation to so many bytes; no effect when it has them. False when the budget has
-  // no room.
+  // Raises the reservation to this many bytes; does nothing if it is as large already. Returns
+  // false if the budget has no room.
   bool TryGrow(int64_t bytes);
-  // The same without regard to the limit.
+  // As TryGrow, but ignores the limit.
   void Grow(int64_t bytes);
-  // Lowers the reservation to so many bytes.
+  // Lowers the reservation to this many bytes.
   void Shrink(int64_t bytes);
 
  private:

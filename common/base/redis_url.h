@@ -1,4 +1,4 @@
-// Where Redis is (RateLimitSettings.redis_url). Pure.
+// Addresses of Redis (RateLimitSettings.redis_url). Pure.
 #pragma once
 
 #include <string>
@@ -20,21 +20,22 @@ struct RedisUrl {
   enum class Kind { kSingle, kSentinel, kCluster };
   Kind kind = Kind::kSingle;
   bool tls = false;
-  // The server; or sentinels, or some nodes of the cluster, to ask where the masters are.
+  // The server; or the sentinels, or some nodes of the cluster, which know the masters.
   std::vector<Endpoint> endpoints;
-  std::string master_name;  // of the sentinels
-  int database = 0;         // of a single server
+  std::string master_name;  // for sentinels
+  int database = 0;         // for a single server
 };
 
 // redis://host[:port][/database], redis-sentinel://host[:port],…/NAME and
-// redis-cluster://host[:port],…; rediss instead of redis for TLS. The error says what is wrong.
+// redis-cluster://host[:port],…; rediss instead of redis for TLS. The error is a message for the
+// operator.
 BasicResult<RedisUrl, std::string> ParseRedisUrl(std::string_view url);
 
 // "host:port" or "[v6]:port"; the port may be missing.
 BasicResult<Endpoint, std::string> ParseEndpoint(std::string_view text,
                                                  std::string_view default_port);
 
-// The hash slot of Redis Cluster that a key with this hash tag, the part in braces, belongs to.
+// The Redis Cluster hash slot of keys with this hash tag (the part in braces).
 int SlotOf(std::string_view tag);
 
 }  // namespace tollgate::redis

@@ -91,14 +91,14 @@ class [[nodiscard]] BasicResult<void, E> {
   std::optional<E> error_;
 };
 
-// Whether it worked, for callers that do not need the value.
+// Whether the call succeeded, for callers that do not need the value.
 template <typename T, typename E>
 BasicResult<void, E> WithoutValue(BasicResult<T, E> result) {
   if (!result.ok()) return Fail{std::move(result).error()};
   return {};
 }
 
-// The value, if what was done to get it worked.
+// The value, or nullopt if the call failed.
 template <typename T, typename E>
 BasicResult<T, E> ValueOrError(BasicResult<void, E> done, T value) {
   if (!done.ok()) return Fail{std::move(done).error()};

@@ -6,7 +6,7 @@
 
 namespace tollgate {
 
-// Sorts the list and removes what is in it more than once.
+// Sorts the list and removes duplicates.
 template <typename T>
 void SortUnique(std::vector<T>& list) {
   std::sort(list.begin(), list.end());

@@ -37,7 +37,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-// Length of the valid UTF-8 sequence at the start of the text (1 to 4); 0: there is none.
+// Length of the valid UTF-8 sequence at the start of the text (1 to 4), or 0.
 size_t Utf8SequenceLength(std::string_view text) {
   if (text.empty()) return 0;
   const auto* begin = reinterpret_cast<const utf8::Byte*>(text.data());

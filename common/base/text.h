@@ -14,7 +14,7 @@ bool IsValidUtf8(std::string_view text);
 // part of valid UTF-8 is replaced by '?'.
 std::string ToValidUtf8(std::string_view text, size_t max_bytes);
 
-// The candidate that is most likely meant by a misspelled name; empty if none is close.
+// The most likely candidate for a misspelled name; empty if none is close.
 std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace tollgate

@@ -147,7 +147,7 @@ std::optional<int64_t> ParseUtcDate(std::string_view text) {
 }
 
 std::optional<int64_t> ParseUtcSecond(std::string_view text) {
-  // Of the forms that ParseUtc accepts, only this one has 20 characters.
+  // This is the only form accepted by ParseUtc that has 20 characters.
   const bool right_form = text.size() == 20 && text[10] == 'T' && text[19] == 'Z';
   return right_form && text[17] != '6' ? ParseUtc(text) : std::nullopt;
 }

@@ -12,8 +12,8 @@ using Byte = unsigned char;
 static_assert(std::endian::native == std::endian::little,
               "SkipMultiByte loads words in byte order");
 
-// Length of the sequence at p, whose first byte is >= 0x80; 0 when it is not a valid one
-// (truncated, overlong, a surrogate, above U+10FFFF).
+// Length of the sequence at p, whose first byte is >= 0x80; 0 if it is invalid (truncated,
+// overlong, a surrogate, above U+10FFFF).
 inline int LengthAt(const Byte* p, const Byte* end) {
   const auto left = end - p;
   const auto continues = [](Byte b) { return (b & 0xC0) == 0x80; };

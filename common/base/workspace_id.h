@@ -5,7 +5,7 @@
 
 namespace tollgate {
 
-// 1 to 63 lower-case letters, digits and hyphens; the first and the last are no hyphens.
+// 1 to 63 lower-case letters, digits and hyphens; the first and the last character are not hyphens.
 bool IsWorkspaceId(std::string_view text);
 
 }  // namespace tollgate

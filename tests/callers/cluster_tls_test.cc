@@ -150,7 +150,7 @@ TEST_F(ClusterTlsTest, AnOperatorActsOverTcp) {
   StartCluster();
   const Outcome created = Cli("operators/admin", "workspace create Acme --id acme");
   EXPECT_EQ(created.code, 0) << created.output;
-  // An act that wants an operator who is known.
+  // This requires an identified operator.
   const Outcome frozen = Cli("operators/admin", "workspace freeze acme --reason 'stolen key'");
   EXPECT_EQ(frozen.code, 0) << frozen.output;
   for (const char* place : {"gateway", "inference-router", "billing"}) {

@@ -18,7 +18,7 @@ class TestCertificate {
  public:
   explicit TestCertificate(const std::string& name) : TestCertificate(name, "", nullptr) {}
   // alternative_name: for example "URI:spiffe://x", "DNS:localhost,IP:127.0.0.1".
-  // valid_seconds: from now on; negative: it has expired.
+  // valid_seconds: from now; negative for an expired certificate.
   TestCertificate(const std::string& name, const std::string& alternative_name,
                   const TestCertificate* authority, int64_t valid_seconds = 3600)
       : key_(EVP_EC_gen("P-256")), x509_(X509_new()) {
