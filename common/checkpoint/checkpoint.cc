@@ -34,7 +34,7 @@ const unsigned char* Bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// The text up to the next space, which is removed with it.
+// Takes the next word and the space after it.
 std::string_view Word(std::string_view& rest) {
   const size_t space = rest.find(' ');
   const std::string_view word = rest.substr(0, space);

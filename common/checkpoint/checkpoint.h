@@ -1,12 +1,12 @@
-// Signed checkpoints: the heads of hash chains, anchored outside the database. Each is one line of
-// a file that is only appended to:
+// Signed checkpoints anchor the heads of hash chains outside the database. Each is one line of an
+// append-only file:
 //
 //   tollgate-checkpoint-1 NUMBER TIME PREVIOUS CHAIN:SEQUENCE:HEAD … SIGNATURE
 //
-// TIME in Unix microseconds; PREVIOUS is the SHA-256 of the line before, HEAD that of the newest
-// entry, SIGNATURE the Ed25519 signature of everything before it; all three in hexadecimal. CHAIN
+// TIME is in Unix microseconds. PREVIOUS is the SHA-256 of the line before, HEAD the hash of the
+// newest entry, SIGNATURE the Ed25519 signature of everything before it, all in hexadecimal. CHAIN
 // is a workspace for the ledger, and "audit" for the audit log. The first checkpoint of a process
-// has every chain, later ones those that have changed.
+// lists every chain, later ones those that have changed.
 #pragma once
 
 #include <memory>
@@ -31,11 +31,11 @@ struct Checkpoint {
   std::vector<Anchor> anchors;
 };
 
-// An Ed25519 key of a PEM file, as `openssl genpkey -algorithm ed25519` writes it.
+// An Ed25519 key from a PEM file, as written by `openssl genpkey -algorithm ed25519`.
 class SigningKey {
  public:
   static BasicResult<SigningKey, std::string> ReadPrivate(const std::string& file);
-  // As `openssl pkey -pubout` writes it.
+  // Reads the output of `openssl pkey -pubout`.
   static BasicResult<SigningKey, std::string> ReadPublic(const std::string& file);
 
   std::string Sign(std::string_view text) const;  // 64 bytes
@@ -48,7 +48,7 @@ class SigningKey {
 
 // Without the newline.
 std::string EncodeCheckpoint(const Checkpoint& checkpoint, const SigningKey& key);
-// Fails for text that is not a whole line of this form, or not signed by the key.
+// Fails if the text is not a whole line of this form or the key did not sign it.
 BasicResult<Checkpoint, std::string> DecodeCheckpoint(std::string_view line, const SigningKey& key);
 
 }  // namespace tollgate

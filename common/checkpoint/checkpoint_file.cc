@@ -64,7 +64,7 @@ BasicResult<void, std::string> ReadCheckpoints(
   int64_t number = 0;
   std::string previous(32, '\0');
   int64_t line_number = 0;
-  // A line that a crash has cut is followed by one that continues the line before it.
+  // A line cut by a crash is followed by one that continues the line before it.
   std::optional<std::string> damaged;
   for (std::string line; std::getline(in, line);) {
     ++line_number;

@@ -1,4 +1,4 @@
-// The file of signed checkpoints: lines are only appended, each has the hash of the one before it.
+// The append-only file of signed checkpoints. Each line has the hash of the line before it.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@ namespace tollgate {
 // Appends checkpoints. One writer per file; not thread-safe.
 class CheckpointFile {
  public:
-  // Reads the private key, and the last whole line of the file if there is one. A line that a crash
-  // has cut is left as it is.
+  // Reads the private key, and the last whole line of the file if it has one. A line cut by a crash
+  // stays as it is.
   static BasicResult<CheckpointFile, std::string> Open(std::string file,
                                                        const std::string& key_file);
 
-  // Sets number and previous, signs the checkpoint and appends it durably. Empty, or what failed.
+  // Sets number and previous, signs the checkpoint and appends it durably. Returns "" or the error.
   std::string Append(Checkpoint& checkpoint);
 
  private:
@@ -29,8 +29,8 @@ class CheckpointFile {
   bool torn_ = false;  // the file ends within a line
 };
 
-// Calls checkpoint for each one of the file, and problem for what is wrong with the file: a line
-// that was changed, removed or added. Fails when the file cannot be read.
+// Calls checkpoint for each checkpoint of the file, and problem for each line that was changed,
+// removed or added. Fails if the file cannot be read.
 BasicResult<void, std::string> ReadCheckpoints(
     const std::string& file, const SigningKey& key,
     const std::function<void(const Checkpoint&)>& checkpoint,

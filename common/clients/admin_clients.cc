@@ -16,7 +16,7 @@ using billing::v1::KeySpendService;
 using billing::v1::ListKeySpendRequest;
 using billing::v1::ListKeySpendResponse;
 
-// Milliseconds. No retries, which are the caller's affair.
+// In milliseconds. Retries are up to the caller.
 constexpr int64_t kTimeout = 10'000;
 constexpr int64_t kReadTimeout = 3'000;
 

@@ -32,7 +32,7 @@ constexpr int64_t kReportTimeout = 5'000;
 // Auth pings the key stream every second; without a message for this long the stream is lost.
 constexpr int64_t kKeysSilence = 4'000;
 
-// A stream of any replica. When that one is lost, the stream is opened again at another one.
+// A stream from any replica. If the replica is lost, the stream is reopened at another one.
 template <typename Service, typename Request, typename Message>
 class WatchSubscription : public Subscription {
  public:
@@ -53,9 +53,9 @@ class WatchSubscription : public Subscription {
 
  private:
   struct State {
-    rpc::Watch<Request, Message>* watch = nullptr;  // null before and after its life
-    std::optional<rpc::Replica::Use> use;           // of the stream that runs
-    std::shared_ptr<rpc::Replica> last;             // whose stream was lost
+    rpc::Watch<Request, Message>* watch = nullptr;  // null before and after its lifetime
+    std::optional<rpc::Replica::Use> use;           // of the open stream
+    std::shared_ptr<rpc::Replica> last;             // the replica of the last lost stream
   };
 
   static rpc::WatchOptions<Request, Message> Complete(std::shared_ptr<State> state,
@@ -128,7 +128,7 @@ class AuthClientImpl : public AuthClient {
       received->version =
           message.reset() ? message.version() : std::max(received->version, message.version());
       if (message.reset()) received->has_filter = false;
-      // False as well while a newer filter arrives.
+      // Cleared while a newer filter arrives.
       if (message.has_filter_piece()) {
         received->has_filter = message.filter_piece().last();
         received->filter_key_id = FilterKeyId(message.filter_piece().tag_key());
@@ -144,7 +144,7 @@ class AuthClientImpl : public AuthClient {
  private:
   using Async = AuthService::StubInterface::async_interface;
 
-  // Two attempts, each at as many replicas as there are (CallAny).
+  // Makes two attempts; each may try all replicas (CallAny).
   template <typename Request, typename Response>
   static Task<Result<Response>> Read(Loop& loop, ReplicasPtr replicas,
                                      void (Async::*method)(grpc::ClientContext*, const Request*,

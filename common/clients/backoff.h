@@ -8,7 +8,7 @@
 namespace tollgate {
 
 // Exponential back-off from first_ms up to max_ms. Each delay is random between half of its nominal
-// value and the whole, so that callers that failed together do not retry together.
+// value and all of it, so that callers that failed together do not retry together.
 class Backoff {
  public:
   Backoff(int64_t first_ms, int64_t max_ms) : next_ms_(first_ms), max_ms_(max_ms) {}

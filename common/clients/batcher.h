@@ -1,7 +1,6 @@
-// Batches the calls of one loop to one service: waiting calls share a message. A call is sent at
-// the end of the loop's turn; while the maximum number of batches is in flight, further calls wait
-// and form the next batch. A service that does not answer costs at most kMaxWaiting items, and each
-// call its own timeout.
+// Batches the calls of one loop to one service. A call is sent at the end of the loop's turn. While
+// the maximum number of batches is in flight, further calls wait and form the next batch. An
+// unresponsive service costs at most kMaxWaiting items, and each call its own timeout.
 #pragma once
 
 #include <algorithm>
@@ -29,20 +28,21 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   using Send =
       std::function<Task<Result<std::vector<Reply>>>(std::vector<Item> items, int64_t timeout_ms)>;
   static constexpr size_t kMaxItems = 256;
-  // More than one, so that a slow batch does not block all calls; few, so that batches grow under
+  // More than one, so that a slow batch does not block all calls. Few, so that batches grow under
   // load.
   static constexpr int kMaxInFlight = 2;
-  // A batch that takes longer is stuck, for example since one of its items waits for a database
-  // server that stands still: it does not count any more, up to so many, so that others go on.
+  // A batch that takes longer is stuck, for example because one of its items waits for a hung
+  // database server. It no longer counts as in flight, up to kMaxStuck batches, so that other calls
+  // proceed.
   static constexpr int64_t kStuckUs = 100'000;
   static constexpr size_t kMaxStuck = 64;
-  // In process a message is cheap, and the service does its own batching.
+  // Within the process a message is cheap, and the service does its own batching.
   static constexpr int kMaxInFlightDirect = 64;
-  // Further calls are refused at once.
+  // Calls beyond this number are refused at once.
   static constexpr size_t kMaxWaiting = 16'384;
 
-  // Within the process, without coroutines: done is called once, on any thread, possibly before the
-  // call returns, and in bounded time.
+  // Direct call within the process, without coroutines: done is called once, on any thread, in
+  // bounded time and possibly before the call returns.
   using SendDirect = std::function<void(std::vector<Item> items,
                                         std::function<void(Result<std::vector<Reply>>)> done)>;
   enum class When : uint8_t {
@@ -59,11 +59,11 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
         when_(when),
         max_in_flight_(kMaxInFlightDirect) {}
 
-  // How late a timed out call may be found, in milliseconds.
+  // Resolution of timeouts in milliseconds.
   static constexpr int64_t kSweepMs = 20;
 
-  // Returns the reply to one item. The timeout includes the wait for its batch; a call that timed
-  // out while it waited is not sent. A batch has the time that its last item has left.
+  // Returns the reply to one item. The timeout includes the wait for a batch; a call that times out
+  // while it waits is not sent. A batch gets the remaining time of its last item.
   Task<Result<Reply>> Call(Item item, int64_t timeout_ms) {
     if (waiting_.size() >= kMaxWaiting) {
       co_return FailWith(ErrorId::kServiceUnavailable, "",
@@ -102,7 +102,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     call.reply.emplace(std::move(reply));
     (call.waiter.*resume)(true);
   }
-  // Whether it is over: it had no reply within its time.
+  // Returns true if the call's time is over; it then fails.
   static bool Expire(Pending& call, int64_t now_us) {
     if (now_us < call.deadline_us) return false;
     Finish(call, FailWith(ErrorId::kServiceUnavailable, "", "the service did not answer in time"),

@@ -31,7 +31,7 @@ Task<Result<std::vector<int>>> Answer(Gate& gate, std::vector<int> items) {
   co_return items;
 }
 
-// Time passes for it only when the test says so.
+// Its time advances only with the test's clock.
 std::shared_ptr<IntBatcher> MakeBatcher(Loop& loop, Gate& gate, const ManualClock& clock) {
   return std::make_shared<IntBatcher>(
       loop, [&gate](std::vector<int> items, int64_t) { return Answer(gate, std::move(items)); },
@@ -98,7 +98,7 @@ TEST(Batcher, AFailedBatchFailsEachOfItsCalls) {
     for (int i = 0; i < 3; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
     while (succeeded + failed < 3) co_await loop.Sleep(0);
     EXPECT_EQ(failed, 3);
-    // With a wrong number of replies, none can be assigned.
+    // A wrong number of replies cannot be assigned to items.
     gate.failure.reset();
     gate.lose_one = true;
     for (int i = 0; i < 3; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
@@ -116,14 +116,14 @@ Task<void> CallFor(std::shared_ptr<IntBatcher> batcher, int item, int64_t timeou
   failed.push_back(item);
 }
 
-// A service that never answers, whatever the timeout that it is given.
+// The service never answers, whatever its timeout.
 TEST(Batcher, ACallWaitsNoLongerThanItsTimeoutForADeadService) {
   RunTask([](Loop& loop) -> Task<int> {
     Gate gate(loop);
     ManualClock clock;
     auto batcher = MakeBatcher(loop, gate, clock);
     std::vector<int> failed;
-    // Two batches in flight, and one that waits and is over before these are stuck.
+    // Two batches are in flight, and a third call times out before these are stuck.
     for (int i = 0; i < 2; ++i) {
       loop.Spawn(CallFor(batcher, i, 90, failed));
       co_await loop.Sleep(0);
@@ -143,7 +143,7 @@ TEST(Batcher, ACallWaitsNoLongerThanItsTimeoutForADeadService) {
     co_await failed_are(298);
     clock.Advance(10'000);
     co_await failed_are(300);
-    // What timed out is not sent later.
+    // A call that timed out is not sent later.
     gate.opened.Set();
     int succeeded = 0;
     int lost = 0;
@@ -181,7 +181,7 @@ TEST(Batcher, BatchesThatAreStuckKeepNoOthersWaiting) {
     auto batcher = std::make_shared<IntBatcher>(
         loop,
         [&gate](std::vector<int> items, int64_t) -> Task<Result<std::vector<int>>> {
-          if (items.front() >= 100) return Answer(gate, std::move(items));  // stands still
+          if (items.front() >= 100) return Answer(gate, std::move(items));  // hangs
           return [](std::vector<int> items) -> Task<Result<std::vector<int>>> {
             for (int& item : items) item *= 2;
             co_return items;
@@ -221,7 +221,7 @@ TEST(Batcher, CallsAboveTheBoundAreRefusedAtOnce) {
   });
 }
 
-// A service of the same process, which answers on this or on another thread.
+// A service of the same process that answers on this or another thread.
 struct DirectService {
   using Done = std::function<void(Result<std::vector<int>>)>;
   std::vector<size_t> batches;

@@ -39,21 +39,22 @@ using billing::v1::VoidResponse;
 using BillingAsync = BillingService::StubInterface::async_interface;
 using MeteringAsync = MeteringService::StubInterface::async_interface;
 
-// Milliseconds.
+// In milliseconds.
 constexpr int64_t kVoidAttemptTimeout = 2'000;
-// By then the hold has expired.
+// The hold has expired by then.
 constexpr int64_t kVoidPatience = 90'000;
-// A refusal also undoes what was charged meanwhile (decision 52), so it outlasts a longer outage.
+// The void of a refused request also reverses what was charged meanwhile (decision 52), so it is
+// retried through a longer outage.
 constexpr int64_t kRefusalPatience = 600'000;
-// Voids of one client that may be under way. While billing is unreachable each refused request adds
-// one; further holds are left to expire.
+// Limit of pending voids per client. While billing is unreachable each refused request adds one.
+// Beyond the limit holds are left to expire.
 constexpr int kMaxVoids = 32'768;
 constexpr int64_t kUsageTimeout = 5'000;
-// A caller waits for these.
+// Callers wait for these.
 constexpr int64_t kStoreAnswerTimeout = 1'000;
 constexpr int64_t kGetAnswerTimeout = 3'000;
 
-// "Ask again" is no answer: whoever calls treats it as it treats a ledger that does not answer.
+// DENY_REASON_UNAVAILABLE means "ask again". Callers treat it like an unreachable ledger.
 template <typename Reply>
 Result<Reply> UnlessUnavailable(Result<Reply> result) {
   if (result.ok() && result->denied_by() == billing::v1::DENY_REASON_UNAVAILABLE) {
@@ -62,7 +63,7 @@ Result<Reply> UnlessUnavailable(Result<Reply> result) {
   return result;
 }
 
-// Sends one batch of items as one message; returns its results.
+// Sends the items as one message and returns the results.
 template <typename Request, typename Response, typename Item, typename Reply>
 Task<Result<std::vector<Reply>>> SendBatch(TransportTo<Request, Response> transport,
                                            ItemsOf<Request, Item> field,
@@ -74,7 +75,7 @@ Task<Result<std::vector<Reply>>> SendBatch(TransportTo<Request, Response> transp
                          BatchRequest<Request, Item>(field, std::move(items)), timeout_ms));
 }
 
-// The batches of one kind of call to billing, over gRPC…
+// Batches of one kind of call to billing, over gRPC…
 template <typename Reply, typename Request, typename Response, typename Item>
 std::shared_ptr<LedgerBatcher<Item, Reply>> MakeBatcher(Loop& loop, ReplicasPtr replicas,
                                                         TransportTo<Request, Response> transport,
@@ -99,7 +100,7 @@ std::shared_ptr<LedgerBatcher<Item, Reply>> MakeBatcher(Loop& loop,
                                       Batches::When::kEndOfTurn));
 }
 
-// What a key's owner may read.
+// Reports that the owner of a key may read.
 struct ReportTransports {
   Transport<GetUsageRequest, GetUsageResponse> usage;
   Transport<GetReceiptRequest, GetReceiptResponse> receipt;
@@ -209,8 +210,8 @@ class MeteringClientImpl : public MeteringClient {
   const Transport<TakeLeaseRequest, TakeLeaseResponse> leases_;
 };
 
-// To the replica that the workspace's operations go to: it knows best whether the workspace is
-// busy.
+// Asks the replica that serves the workspace's other operations first: it knows best whether the
+// workspace is busy.
 Transport<TakeLeaseRequest, TakeLeaseResponse> LeasesBeside(
     Loop& loop, ReplicasPtr replicas, std::shared_ptr<MeteringClientImpl::Meters> meters) {
   return [&loop, replicas = std::move(replicas), meters = std::move(meters)](

@@ -25,10 +25,10 @@ using testing::RunTask;
 
 namespace bv = billing::v1;
 
-// Fails the first calls, then grants all.
+// Fails the first calls, then grants all others.
 class FlakyBilling : public bv::BillingService::CallbackService {
  public:
-  // The workspaces that were asked for.
+  // The workspaces of all calls received.
   std::set<std::string> workspaces() const {
     std::lock_guard lock(mutex_);
     return workspaces_;
@@ -150,7 +150,7 @@ class BillingClientTest : public ::testing::Test {
   std::unique_ptr<ClientFactory> factory_;
 };
 
-// The ledger could not decide for this workspace, while it answered others of the same batch.
+// The ledger could not decide for this workspace, but answered for others of the same batch.
 TEST_F(BillingClientTest, AnUndecidedAuthorizeIsUnavailableAndNeverARefusal) {
   billing_.undecided = 1;
   auto result = Authorize();
@@ -207,7 +207,7 @@ TEST_F(BillingClientTest, AVoidIsRetriedInTheBackgroundAfterItsClientIsDestroyed
     while (billing_.voided < 5) co_await loop.Sleep(5);
     co_return 0;
   });
-  // An answer that comes after an attempt's time has one repeated.
+  // An attempt whose answer comes too late is repeated, so there may be more.
   EXPECT_GE(billing_.voided, 5);
 }
 
@@ -221,7 +221,7 @@ TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
     for (int i = 0; i < kMaxVoids + 100; ++i) client->Void(bv::VoidItem());
     EXPECT_EQ(dropped.Value() - before, 100);
     billing_.failures = 0;
-    // There is room again, as soon as the client has replies.
+    // Voids are accepted again as soon as the client receives replies.
     for (double refused = 0; refused < dropped.Value(); co_await loop.Sleep(5)) {
       refused = dropped.Value();
       client->Void(bv::VoidItem());
@@ -234,7 +234,7 @@ TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
 // ADR 0039.
 class BillingReplicasTest : public ::testing::Test {
  protected:
-  // How many calls were granted, so many at once of so many workspaces.
+  // Returns the number of granted calls. at_once: all calls run concurrently.
   static int Authorize(const std::string& targets, int calls, bool at_once) {
     rpc::ChannelSource channels;
     config::v1::TargetsConfig config;

@@ -46,7 +46,7 @@ void Store(const CatalogCache& cache, const catalog::v1::Snapshot& snapshot) {
   if (!stored) log::Warn("catalog not cached on disk", {{"reason", stored.error().ToString()}});
 }
 
-// Delivers the newest snapshot, whichever replica of the catalog service it comes from.
+// Delivers the newest snapshot, whichever catalog replica sends it.
 class Newest : public std::enable_shared_from_this<Newest> {
  public:
   Newest(Loop& loop, CatalogCache cache, std::function<void(WatchCatalogResponse)> on_message)
@@ -92,7 +92,8 @@ class Newest : public std::enable_shared_from_this<Newest> {
     ForgetOlder();
     version_ = message.snapshot().version();
     digest_ = message.snapshot().digest();
-    // Written after the handler has run. Changes are rare, so blocking the loop is acceptable.
+    // The file is written after the handler has run. Changes are rare, so blocking the loop is
+    // acceptable.
     const catalog::v1::Snapshot snapshot = message.snapshot();
     on_message_(std::move(message));
     if (!cache_.file.empty()) Store(cache_, snapshot);
@@ -102,7 +103,7 @@ class Newest : public std::enable_shared_from_this<Newest> {
   const CatalogCache cache_;
   const std::function<void(WatchCatalogResponse)> on_message_;
   int64_t version_ = 0;
-  std::string digest_;  // of the last one from a stream
+  std::string digest_;  // of the last snapshot from a stream
   WatchCatalogResponse older_;
   Loop::TimerId timer_ = 0;
 };
@@ -111,7 +112,7 @@ class Newest : public std::enable_shared_from_this<Newest> {
 
 Result<void> StoreCatalog(const std::string& file, const catalog::v1::Snapshot& snapshot) {
   const std::string content = snapshot.SerializeAsString();
-  // Processes that share a file by mistake do not share the temporary file.
+  // The process id keeps processes that share a file by mistake from sharing the temporary file.
   const std::string temporary = file + "." + std::to_string(::getpid()) + ".tmp";
   std::error_code ignored;
   const auto folder = std::filesystem::path(file).parent_path();

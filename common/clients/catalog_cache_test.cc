@@ -40,7 +40,7 @@ class CatalogCacheTest : public ::testing::Test {
   ~CatalogCacheTest() override { std::filesystem::remove_all(folder_); }
 
   Loop& loop() { return loops_.loop(0); }
-  // Starts the process; received_ then holds the cached snapshot, if any.
+  // Starts the client; received_ then holds the cached snapshot, if any.
   void Start(bool with_engines = false) {
     received_.clear();
     subscription_ = WatchCatalogCached(
@@ -65,7 +65,7 @@ TEST_F(CatalogCacheTest, TheLastSnapshotIsDeliveredFirstAtTheNextStart) {
   EXPECT_TRUE(received_.empty());
   client_.handler.on_message(Catalog(7));
   client_.handler.on_message(Catalog(8));
-  client_.handler.on_message(Message());  // without a snapshot: the cache stays
+  client_.handler.on_message(Message());  // Without a snapshot, the cache stays as it is.
   EXPECT_EQ(received_.size(), 3u);
   Start();
   ASSERT_EQ(received_.size(), 1u);

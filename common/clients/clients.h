@@ -1,7 +1,7 @@
-// The interfaces of all internal services, one per service. An instance belongs to one loop: its
-// methods are called and complete there. Waiting calls to one service are batched. Errors are rows
-// of the catalog; an unreachable service is kServiceUnavailable, never an error of the end client.
-// Deadlines and retries are up to the implementation; retried calls are idempotent by id.
+// The interfaces of all internal services. An instance belongs to one loop: its methods are called
+// and complete there. Waiting calls to one service are batched. Errors are rows of the catalog; an
+// unreachable service is kServiceUnavailable, never an error of the end client. Deadlines and
+// retries are up to the implementation; retried calls are idempotent by id.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class AuthClient {
       auth::v1::VerifyKeyRequest request) = 0;
   virtual Task<Result<auth::v1::ReadVersionResponse>> ReadVersion(
       auth::v1::ReadVersionRequest request) = 0;
-  // One attempt: the caller reports again.
+  // One attempt; the caller reports again after a failure.
   virtual Task<Result<auth::v1::ReportKeyUseResponse>> ReportKeyUse(
       auth::v1::ReportKeyUseRequest request) = 0;
   virtual std::unique_ptr<Subscription> WatchKeys(
@@ -48,16 +48,16 @@ class RateLimitClient {
  public:
   virtual ~RateLimitClient() = default;
   virtual Task<Result<ratelimit::v1::AcquireResult>> Acquire(ratelimit::v1::AcquireItem item) = 0;
-  // Says that this gateway lives, so that it is counted while nobody uses it.
+  // Announces this gateway, so that the limiter counts it even without traffic.
   virtual Task<void> Present() = 0;
-  // Returns when the limiter has applied it, or after a few attempts; a lost release is made up for
-  // by the expiry of the lease.
+  // Returns when the limiter has applied the release, or after a few attempts. The slot of a lost
+  // release expires.
   virtual Task<void> Release(ratelimit::v1::ReleaseItem item) = 0;
-  // Extends the leases. Returns the ids of those that the limiter had lost and counts again.
+  // Extends the leases. Returns the ids that the limiter had lost and counts again.
   virtual Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> leases) = 0;
-  // Reads what is left of the given limits.
+  // Reads the remaining amount of the given limits.
   virtual Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) = 0;
-  // Reads what was used of limits in the last hour.
+  // Reads the use of limits in the last hour.
   virtual Task<Result<ratelimit::v1::GetUseResponse>> GetUse(
       ratelimit::v1::GetUseRequest request) = 0;
 };
@@ -65,19 +65,19 @@ class RateLimitClient {
 class BillingClient {
  public:
   virtual ~BillingClient() = default;
-  // One attempt within the time. Idempotent by the item's id: a repetition returns the lost answer
-  // and holds nothing twice.
+  // One attempt within the timeout. Idempotent by the item's id: a repetition returns the same
+  // answer without a second hold.
   virtual Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item,
                                                                int64_t timeout_ms) = 0;
-  // Sent in the background, and retried until it is answered or the hold has expired, a refusal for
-  // ten minutes.
+  // Runs in the background and is retried until it succeeds or the hold has expired; for a refusal
+  // up to ten minutes.
   virtual void Void(billing::v1::VoidItem item) = 0;
   virtual Task<Result<billing::v1::GetUsageResponse>> GetUsage(
       billing::v1::GetUsageRequest request) = 0;
   virtual Task<Result<billing::v1::GetReceiptResponse>> GetReceipt(
       billing::v1::GetReceiptRequest request) = 0;
-  // Answers of requests with an Idempotency-Key. One attempt each: without an answer a repetition
-  // gets 409.
+  // Answers of requests with an Idempotency-Key. One attempt each. If an answer could not be
+  // stored, repetitions of the request get 409.
   virtual Task<Result<billing::v1::StoreAnswerResponse>> StoreAnswer(
       billing::v1::StoreAnswerRequest request) = 0;
   virtual Task<Result<billing::v1::GetAnswerResponse>> GetAnswer(
@@ -90,19 +90,19 @@ class MeteringClient {
   // One attempt within the deadline; the caller retries (see the router's outbox).
   virtual Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op,
                                                        int64_t timeout_ms) = 0;
-  // Credit of a workspace that the caller may spend by itself. Idempotent: asked of another replica
-  // when one is lost. A ledger that cannot be written is an error, never DENY_REASON_UNAVAILABLE.
+  // Credit of a workspace that the caller may spend by itself. Idempotent: another replica is asked
+  // if one is lost. A ledger that cannot be written is an error, never DENY_REASON_UNAVAILABLE.
   virtual Task<Result<billing::v1::TakeLeaseResponse>> TakeLease(
       billing::v1::TakeLeaseRequest request, int64_t timeout_ms) = 0;
 };
 
-// The admin address of billing, for auth.
+// Client of billing's admin address, used by auth.
 class BillingAdminClient {
  public:
   virtual ~BillingAdminClient() = default;
-  // Opens the wallet of a new workspace; repeating it changes nothing (decision 64).
+  // Opens the wallet of a new workspace. Repeating it has no effect (decision 64).
   virtual Task<Result<void>> OpenWallet(std::string workspace_id) = 0;
-  // Whether the workspace has no credit, holds none and owes none.
+  // Whether the workspace has zero credit, no holds and no debt.
   virtual Task<Result<bool>> HasZeroBalance(std::string workspace_id) = 0;
   virtual Task<Result<billing::v1::ListKeySpendResponse>> ListKeySpend(
       billing::v1::ListKeySpendRequest request) = 0;
@@ -112,9 +112,9 @@ class BillingAdminClient {
 class Generation {
  public:
   virtual ~Generation() = default;
-  // Returns all events received since the last call, at least one; waits if there is none. After
-  // End or an error there are no more. An error means that the link was lost; the router settles
-  // what was produced. Taking events opens the router's window again.
+  // Returns all events received since the last call, at least one; waits if there are none. No
+  // events follow End or an error. An error means that the link was lost; the router settles what
+  // was produced. Taking events reopens the router's window.
   virtual Task<Result<std::vector<inference::v1::Event>>> Next() = 0;
   // Aborts the engine; no more events follow. The router settles what was produced.
   virtual void Cancel() = 0;
@@ -128,7 +128,7 @@ class InferenceClient {
   // Starts on a connected router (round-robin). If none is reachable, the first Next() fails with
   // kServiceUnavailable and sent() is false.
   virtual std::unique_ptr<Generation> Start(inference::v1::GenerateRequest request) = 0;
-  // Sent to one connected router. Not retried, since the caller has an estimate.
+  // Sent once to a connected router, without retries, since the caller has an estimate.
   virtual Task<Result<inference::v1::CountTokensResponse>> CountTokens(
       inference::v1::CountTokensRequest request) = 0;
 };

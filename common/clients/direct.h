@@ -1,6 +1,6 @@
 // Direct calls between the modules of one process, without gRPC (docs/adr/0006): the same requests
-// and replies, passed as objects. A module fills in its part in its constructor; the client factory
-// uses it for empty targets. The clients' interfaces are the same either way.
+// and replies, passed as objects. A module sets its functions in its constructor; the client
+// factory uses them for empty targets. The interfaces of the clients are the same either way.
 #pragma once
 
 #include <functional>
@@ -27,20 +27,20 @@ struct DirectServices {
   DirectCall<billing::v1::VoidRequest, billing::v1::VoidResponse> void_holds;
   DirectCall<billing::v1::MeterRequest, billing::v1::MeterResponse> meter;
   DirectCall<billing::v1::TakeLeaseRequest, billing::v1::TakeLeaseResponse> take_lease;
-  // Runs the request on the given loop, the caller's; its events do not change threads.
+  // Runs the request on the given loop, which is the caller's. Its events do not change threads.
   std::function<std::unique_ptr<Generation>(Loop&, inference::v1::GenerateRequest)> generate;
   // Runs on the current loop.
   std::function<Task<Result<inference::v1::CountTokensResponse>>(inference::v1::CountTokensRequest)>
       count_tokens;
 };
 
-// The call as a coroutine of the given loop.
+// Makes the call awaitable on the given loop.
 template <typename Request, typename Response>
 Task<Result<Response>> CallDirect(Loop& loop, DirectCall<Request, Response> call, Request request) {
   struct Pending {
     explicit Pending(Loop& loop) : outside(loop) {}
     std::optional<Result<Response>> result;
-    Waiter* waiter = nullptr;  // on the loop only; null after the coroutine ends
+    Waiter* waiter = nullptr;  // used on the loop only; null after the coroutine ends
     OutsideWork outside;
   };
   auto pending = std::make_shared<Pending>(loop);

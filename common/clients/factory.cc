@@ -113,7 +113,7 @@ class Factory : public ClientFactory {
   }
 
  private:
-  // Direct calls are for empty targets only; "inproc:" is gRPC.
+  // Only an empty target means direct calls; "inproc:" uses gRPC.
   const DirectServices* Direct(const std::string& target) const {
     return target.empty() ? &direct_ : nullptr;
   }
@@ -123,8 +123,8 @@ class Factory : public ClientFactory {
     return Replicas(own ? rpc::kInprocAdmin : target, service, loop);
   }
 
-  // One set of replicas, with a channel each, per target, service and loop, shared by the loop's
-  // clients.
+  // One set of replicas per target, service and loop, with a channel each. The loop's clients share
+  // it.
   ReplicasPtr Replicas(const std::string& target, const char* service, Loop& loop) {
     std::lock_guard lock(mutex_);
     ReplicasPtr& replicas = open_[{target, service, loop.index()}];

@@ -1,5 +1,5 @@
-// Batches of calls about workspaces to the replicas of billing: every client uses as few of them as
-// keep up, in the same order, and the calls of one ledger shard share the batches of one replica
+// Sends batched calls about workspaces to billing. All clients use the same order of replicas and
+// as few replicas as keep up. The calls of a ledger shard share the batches of one replica
 // (docs/adr/0039).
 #pragma once
 
@@ -20,20 +20,20 @@ template <typename Item, typename Reply>
 class LedgerBatcher {
  public:
   using Batches = Batcher<Item, Reply>;
-  // Sends one batch, to the replica `first` while it is in use.
+  // Sends one batch, preferably to the replica `first`.
   using SendTo = std::function<Task<Result<std::vector<Reply>>>(
       std::shared_ptr<rpc::Replicas> replicas, std::shared_ptr<rpc::Replica> first,
       std::vector<Item> items, int64_t timeout_ms)>;
-  // How many unanswered calls of a client one replica gets, before further shards go to another
-  // one.
+  // Unanswered calls of this client per replica in use. Above this, part of the shards move to
+  // another replica.
   static constexpr size_t kOfOneReplica = 64;
 
   LedgerBatcher(Loop& loop, std::shared_ptr<rpc::Replicas> replicas, SendTo send)
       : loop_(loop), replicas_(std::move(replicas)), send_(std::move(send)) {}
-  // Of the process itself.
+  // For billing in the same process.
   LedgerBatcher(Loop& loop, std::shared_ptr<Batches> own) : loop_(loop), own_(std::move(own)) {}
 
-  // Where an item goes. It is kept until the item is answered.
+  // The batcher for an item. Keep it until the item is answered: it counts as unanswered.
   class Place {
    public:
     Place(std::shared_ptr<Batches> batches, std::shared_ptr<size_t> unanswered)
@@ -52,7 +52,7 @@ class LedgerBatcher {
   Place For(const Item& item) const {
     return Place(own_ ? own_ : OfShard(item.workspace_id()), unanswered_);
   }
-  // Where items of the workspace go at the moment. Not of the process itself.
+  // The replica that currently serves the workspace. Not for billing in the same process.
   std::shared_ptr<rpc::Replica> ReplicaOf(const std::string& workspace) const {
     const size_t in_use = 1 + *unanswered_ / kOfOneReplica;
     const size_t place = in_use == 1 ? 0 : static_cast<size_t>(LedgerShard(workspace)) % in_use;
@@ -62,7 +62,8 @@ class LedgerBatcher {
  private:
   std::shared_ptr<Batches> OfShard(const std::string& workspace) const {
     const auto replica = ReplicaOf(workspace);
-    // Kept by the replica, which the clients of the loop share; so they hold it weakly.
+    // The replica owns the batcher, and the clients of the loop share it. So the batcher holds the
+    // replica weakly.
     return replica->template Companion<Batches>([&] {
       return std::make_shared<Batches>(
           loop_, [send = send_, replicas = std::weak_ptr(replicas_),
@@ -82,7 +83,7 @@ class LedgerBatcher {
   const std::shared_ptr<Batches> own_;
   const std::shared_ptr<rpc::Replicas> replicas_;
   const SendTo send_;
-  // Shared by the places, which may outlive the client.
+  // Shared with the places, which may outlive the client.
   const std::shared_ptr<size_t> unanswered_ = std::make_shared<size_t>(0);
 };
 

@@ -1,5 +1,5 @@
-// Among how many gateways limits are divided while no limiter can be reached, as the limiters last
-// said (AcquireResponse.gateways).
+// The number of gateways that share limits while no limiter is reachable, as last reported by the
+// limiters (AcquireResponse.gateways).
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@ namespace tollgate {
 
 class LimiterGateways {
  public:
-  // Each limiter sees a part of the calls, so the most that any of them said within this time.
+  // Each limiter sees a part of the calls, so the largest report within this time counts.
   static constexpr int64_t kMemoryUs = 60'000'000;
 
-  // One for the process.
+  // The instance of the process.
   static LimiterGateways& Get();
 
-  // An answer with this number came; 0: the limiter did not say. Thread-safe.
+  // Records the number in a response; 0 if the limiter did not send it. Thread-safe.
   void Saw(int64_t gateways, int64_t now_us);
-  // The last number that was said, however long ago: in an outage it stays. 0: none so far.
+  // The last known number, which never expires, so that it holds through an outage. 0: none yet.
   int64_t count() const;
 
  private:

@@ -5,7 +5,7 @@
 namespace tollgate {
 namespace {
 
-// A limiter that was just started has seen few gateways: it must not enlarge anybody's share.
+// A limiter that has just started has seen few gateways. It must not enlarge anyone's share.
 TEST(LimiterGateways, TheMostThatWasSaidWithinAMinuteCounts) {
   LimiterGateways gateways;
   EXPECT_EQ(gateways.count(), 0) << "never told";

@@ -6,7 +6,7 @@
 namespace tollgate {
 namespace {
 
-// How long an id is remembered, and a split is reported after it was last seen.
+// How long an id is remembered, and a split reported after it was last seen.
 constexpr int64_t kMemoryUs = 60'000'000;
 constexpr int64_t kLogIntervalUs = 10'000'000;
 
@@ -28,7 +28,7 @@ LimiterStores& LimiterStores::Get() {
 int LimiterStores::Saw(const std::string& id, int64_t now_us) {
   std::lock_guard lock(mutex_);
   if (id.empty()) return 1;
-  if (id == last_ && split_us_ == 0) {  // nearly always
+  if (id == last_ && split_us_ == 0) {  // the common case
     seen_us_[id] = now_us;
     return 1;
   }

@@ -1,6 +1,6 @@
-// Notices that several rate limiters answer that do not share their state: each would admit the
-// whole of every limit. A limiter in memory has a new random id after each start, so an id that
-// comes back after another one means that both are alive.
+// Detects rate limiters that do not share their state: each would admit every limit in full. A
+// limiter in memory has a new random id after each start, so an id that returns after another one
+// means that both are running.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,18 @@ namespace tollgate {
 
 class LimiterStores {
  public:
-  // One for the process: its loops may reach different limiters.
+  // The instance of the process, since its loops may reach different limiters.
   static LimiterStores& Get();
 
-  // An answer from the store with this id came (AcquireResponse.store_id; empty: from a limiter
-  // that does not say). Returns how many separate stores have answered lately: 1 is right.
-  // Thread-safe.
+  // Records the store id of a response (AcquireResponse.store_id; empty if the limiter does not
+  // send it). Returns the number of separate stores seen lately; it should be 1. Thread-safe.
   int Saw(const std::string& id, int64_t now_us);
 
  private:
   std::mutex mutex_;
   std::string last_;
   std::map<std::string, int64_t> seen_us_;
-  int64_t split_us_ = 0;  // when an id last came back; 0: never
+  int64_t split_us_ = 0;  // when an id last returned; 0: never
 };
 
 }  // namespace tollgate

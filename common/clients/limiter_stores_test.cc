@@ -6,7 +6,7 @@
 namespace tollgate {
 namespace {
 
-// Two limiters in memory behind one target: 300 a minute would become 600, without a word.
+// Two limiters in memory behind one target would silently turn 300 a minute into 600.
 TEST(LimiterStores, TwoThatAnswerInTurnAreReported) {
   LimiterStores stores;
   EXPECT_EQ(stores.Saw("memory:a", 0), 1);

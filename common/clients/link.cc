@@ -17,7 +17,7 @@ using inference::v1::LinkResponse;
 
 constexpr int64_t kReconnectMs = 100;
 
-// The router ran nothing and settles nothing. Routers of earlier versions send the text only.
+// The router ran and settles nothing. Routers of earlier versions send only the text.
 bool IsRefusal(const inference::v1::End& end) {
   return end.not_run() || end.error().internal() == kLinkRefusal;
 }
@@ -91,7 +91,8 @@ void Link::Flush() {
   if (outgoing_.has_unsent()) WatchForStall();
 }
 
-// A router can be stopped or hang while its connection lives: keepalive would notice after 15 s.
+// A router can hang or be stopped while its connection stays open: keepalive would notice after 15
+// s.
 void Link::OnHealth() {
   const bool hung = router()->hung();
   const bool begins = hung && !was_hung_;
@@ -112,7 +113,7 @@ void Link::OnHealth() {
   });
 }
 
-// Requests that the router has, and of whose answer there is nothing: they can run elsewhere.
+// Fails requests that the router has received but not begun to answer: they can run elsewhere.
 void Link::FailUnanswered() {
   std::vector<LinkStreamPtr> unanswered;
   for (const auto& [id, stream] : streams_) {
@@ -144,7 +145,7 @@ void Link::OnStall() {
   PlaceElsewhere(stalls_ >= kStallsOfBodies);
 }
 
-// The router has the whole of none of these requests.
+// Moves requests that the router has not received completely.
 void Link::PlaceElsewhere(bool with_bodies) {
   std::list<LinkStreamPtr> unsent = outgoing_.TakeUnsent(with_bodies);
   for (const LinkStreamPtr& stream : unsent) {
@@ -201,15 +202,15 @@ void Link::Deliver(LinkResponse& message) {
       stream.over = true;
       stream.holder = nullptr;
       if (IsRefusal(frame.event().end())) stream.sent = false;
-      // It may come before the router says so for the link.
+      // The refusal of a request may arrive before the one of the link.
       draining_ = draining_ || frame.event().end().error().internal() == kLinkRefusal;
-      outgoing_.Drop(stream);  // it may be refused before all of its body is sent
+      outgoing_.Drop(stream);  // a request may be refused before its body is sent
     }
     stream.events.push_back(std::move(*frame.mutable_event()));
     stream.arrived.NotifyAll();
     if (stream.over) streams_.erase(found);
   }
-  // It would refuse what it has not received yet.
+  // The router would refuse requests that it has not received yet.
   if (!draining_ || was_draining) return;
   PlaceElsewhere(true);
   options_.on_draining((SystemClock::Get().MonotonicUs() - connected_us_) / 1000);
@@ -236,8 +237,8 @@ void Link::Fail(LinkStream& stream, Error error) {
   stream.Fail(std::move(error));
 }
 
-// Fails every request of the link. The router settles those that ran; of the others it does not
-// know, so their callers must void their holds.
+// Fails every request of the link. The router settles those that ran. It does not know the others,
+// so their callers must void the holds.
 void Link::FailStreams() {
   connected_ = false;
   outgoing_.Clear();

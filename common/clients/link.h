@@ -1,5 +1,5 @@
-// One router target of a gateway worker: its current connection, what it has to send, and the
-// running requests. Reconnects by itself.
+// One router target of a gateway worker: its current connection, its send queue and its running
+// requests. Reconnects by itself.
 #pragma once
 
 #include <functional>
@@ -22,34 +22,34 @@ class Link final : public LinkStreamHolder {
   struct Options {
     std::shared_ptr<rpc::Replica> router;
     std::shared_ptr<prometheus::Gauge> queued_bytes;
-    // It is open, for the first time or again.
+    // The link is open, for the first time or again.
     std::function<void()> on_connected;
     // Whether another link takes requests.
     std::function<bool()> another_open;
-    // Requests that the router does not read. They belong to no holder now.
+    // Requests that the router does not read. They no longer have a holder.
     std::function<void(std::list<LinkStreamPtr>)> on_stalled;
-    // The router wants no more requests on this connection: it stops, or the connection is old.
-    // was_open_ms: how long it took requests.
+    // The router refuses further requests on this connection: it is stopping, or the connection is
+    // old. was_open_ms: how long the link was open.
     std::function<void(int64_t was_open_ms)> on_draining;
   };
-  // A router that takes no message for this long is passed over until it does, and requests of
-  // which it has nothing go elsewhere.
+  // A router that accepts no message for this long gets no new requests until it does. Requests
+  // that it has not begun to receive move to another router.
   static constexpr int64_t kStallMs = 1'000;
-  // After this many times as long, also those of which it has a part of the body. A message holds
-  // 1 MiB: a slow network needs the time.
+  // After this many kStallMs, requests with a partly sent body move, too. A message holds up to 1
+  // MiB, which takes time on a slow network.
   static constexpr int kStallsOfBodies = 5;
-  // A router that hangs (rpc::Replica::hung) gets no requests, and requests without any answer yet
-  // fail at once if another router takes them. After this long the others fail, too.
+  // A router that hangs (rpc::Replica::hung) gets no requests, and requests without any answer fail
+  // at once if another router takes requests. After this time the others fail, too.
   static constexpr int64_t kGiveUpMs = 4'000;
 
   Link(Loop& loop, Options options)
       : loop_(loop), options_(std::move(options)), outgoing_(*options_.queued_bytes) {}
-  // On the loop, or after it has stopped.
+  // Destroy it on the loop, or after the loop has stopped.
   ~Link();
 
-  // Begins to connect. Once.
+  // Starts to connect. Call it once.
   void Begin();
-  // Takes no requests from now on, and does not connect again. Those that run go on.
+  // Stops taking requests and reconnecting. Running requests continue.
   void Retire();
   // Whether no request runs or waits.
   bool idle() const { return streams_.empty(); }
@@ -57,11 +57,11 @@ class Link final : public LinkStreamHolder {
   bool open() const {
     return connected_ && !draining_ && !stalled_ && !retired_ && !router()->hung();
   }
-  // Whether the router wants no more requests on this connection.
+  // Whether the router refuses further requests on this connection.
   bool draining() const { return draining_; }
-  // Whether others are to be preferred though it is open.
+  // Whether other links are preferred although this one is open.
   bool doubtful() const { return router()->ejected(); }
-  // Whether a body of this size can be added to what waits.
+  // Whether the send queue has room for a body of this size.
   bool Fits(size_t body_bytes) const;
   const std::shared_ptr<rpc::Replica>& router() const { return options_.router; }
   int64_t queued_bytes() const { return outgoing_.queued_bytes(); }
@@ -81,8 +81,8 @@ class Link final : public LinkStreamHolder {
   void PlaceElsewhere(bool with_bodies);
   void Take(std::vector<LinkSignal> signals);
   void Deliver(inference::v1::LinkResponse& message);
-  // Sets the event when its last piece has arrived; else returns false. May fail the request, which
-  // removes it.
+  // Returns true and sets the event when its last piece has arrived. May fail the request and
+  // remove it.
   bool TakePiece(LinkStream& stream, const inference::v1::EventPiece& piece,
                  inference::v1::Event& event);
   void Fail(LinkStream& stream, Error error);
@@ -102,12 +102,12 @@ class Link final : public LinkStreamHolder {
   bool stalled_ = false;
   bool retired_ = false;
   bool was_hung_ = false;
-  int64_t connected_us_ = 0;  // since when
+  int64_t connected_us_ = 0;  // when the link last opened
   uint64_t hangs_ = 0;
   bool flush_planned_ = false;
   bool stall_watched_ = false;
-  uint64_t messages_ = 0;  // started to write, on all connections
-  int stalls_ = 0;         // times kStallMs since the last message was taken
+  uint64_t messages_ = 0;  // writes started, on all connections
+  int stalls_ = 0;         // multiples of kStallMs since a message was last accepted
 };
 
 }  // namespace tollgate

@@ -27,14 +27,14 @@ using inference::v1::GenerateRequest;
 using inference::v1::InferenceService;
 
 constexpr int64_t kStartWaitMs = 1'000;
-// How often the addresses of names are taken from the resolver, and retired links are looked at.
+// How often addresses are taken from the resolver and idle retired links are destroyed.
 constexpr int64_t kLookUpMs = 1'000;
-// At the start, until the addresses of names are known or gRPC is left to look them up.
+// Used at the start, until names are resolved or their resolution is left to gRPC.
 constexpr int64_t kFirstLookUpMs = 20;
 constexpr int kFirstLookUps = 25;
-// A link that was open for less is not replaced at once: its router is stopping.
+// A link that was open for a shorter time is not replaced at once: its router is stopping.
 constexpr int64_t kOldMs = 1'500;
-// Long enough for two engines.
+// Enough time to try two engines.
 constexpr int64_t kCountTimeoutMs = 8'000;
 
 std::shared_ptr<prometheus::Gauge> QueuedBytes(const std::string& router) {
@@ -124,7 +124,7 @@ class WaitingRoom final : public LinkStreamHolder {
   }
   void Grant(LinkStream&, int64_t) override {}
 
-  // Takes all, which belong to no holder then.
+  // Takes all requests. They no longer have a holder.
   std::list<LinkStreamPtr> TakeAll() {
     for (const LinkStreamPtr& stream : waiting_) Leave(*stream);
     return std::exchange(waiting_, {});
@@ -148,7 +148,7 @@ class LinkClient : public InferenceClient {
  public:
   LinkClient(Loop& loop, RouterTargets routers)
       : loop_(loop), routers_(std::move(routers)), connected_(loop), waiting_(loop) {
-    // All exist from the start, so that alerts see them grow from zero.
+    // All series exist from the start, so that alerts see them rise from zero.
     for (const char* reason : {"full", "no_router", "client_gone"}) NotSent(reason);
     for (const std::string& target : routers_.targets) {
       const auto parts = rpc::SplitTargets(target);
@@ -176,7 +176,7 @@ class LinkClient : public InferenceClient {
     if (link == nullptr) {
       co_return FailWith(ErrorId::kServiceUnavailable, "", "no inference router is connected");
     }
-    // A router that hangs is not waited for: the caller has an estimate.
+    // If the router hangs, the call is cancelled: the caller has an estimate.
     rpc::CancelSlot cancel;
     std::function<void()> abandon = [&cancel] { cancel.Cancel(); };
     const rpc::Replica::Use use(link->router(), std::move(abandon), true);
@@ -191,12 +191,12 @@ class LinkClient : public InferenceClient {
     return routers_.resolver != nullptr && std::any_of(parts_.begin(), parts_.end(), rpc::IsName);
   }
 
-  // times: how often until now, from 1.
+  // times: number of this look-up, from 1.
   void LookUp(int times) {
     std::vector<std::string> addresses =
         HasNames() ? routers_.resolver->AddressesOfAll(parts_) : parts_;
     const bool unknown = HasNames() && std::any_of(addresses.begin(), addresses.end(), rpc::IsName);
-    // Links to what is known, and none yet to a name that may be known in a moment.
+    // Connects to known addresses. A name that is not resolved yet is skipped for a moment.
     const bool early = unknown && times < kFirstLookUps;
     if (early) std::erase_if(addresses, rpc::IsName);
     SetRouters(addresses);
@@ -235,14 +235,14 @@ class LinkClient : public InferenceClient {
     links_.back()->Begin();
   }
 
-  // Its requests go on; it is destroyed once it has none.
+  // Its requests continue; the link is destroyed when it is idle.
   void Retire(size_t place) {
     retired_.push_back(std::move(links_[place]));
     links_.erase(links_.begin() + static_cast<ptrdiff_t>(place));
     retired_.back()->Retire();
   }
 
-  // The router wants another connection. Not now: the link still works on what has arrived.
+  // The router asks for another connection. Deferred, since the link is still processing a message.
   void Replace(const std::string& address, int64_t was_open_ms) {
     loop_.RunAfter(was_open_ms >= kOldMs ? 0 : kLookUpMs, [this, alive = alive_, address] {
       if (!*alive) return;
@@ -254,8 +254,8 @@ class LinkClient : public InferenceClient {
     });
   }
 
-  // Round-robin over the links that are open and have room for the body; those whose router is in
-  // doubt only when there is no other. Sets any_open if there is an open one.
+  // Round-robin over open links with room for the body. Links to ejected routers are used only if
+  // there is no other. Sets any_open if at least one link is open.
   Link* NextOpen(size_t body_bytes = 0, bool* any_open = nullptr) {
     for (const bool doubtful : {false, true}) {
       for (size_t i = 0; i < links_.size(); ++i) {
@@ -295,7 +295,7 @@ class LinkClient : public InferenceClient {
   uint64_t last_id_ = 0;
   WaitingRoom waiting_;
   std::vector<std::unique_ptr<Link>> links_;
-  // Of addresses that are gone, and old ones, while their requests run.
+  // Replaced links and links to removed addresses, while their requests run.
   std::vector<std::unique_ptr<Link>> retired_;
 };
 

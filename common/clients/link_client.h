@@ -22,18 +22,18 @@ namespace tollgate {
 
 // Where the routers are.
 struct RouterTargets {
-  // Addresses and names of routers. Each address that a name has is a router of its own, with a
-  // link and a health of its own; names are looked up again every second. What runs on a link whose
-  // address is gone goes on there.
+  // Addresses and names of routers. Each address of a name counts as a router of its own, with its
+  // own link and health. Names are resolved again every second. Requests on a link whose address
+  // was removed continue there.
   std::vector<std::string> targets;
-  // A router that nothing else uses.
+  // Creates the replica for an address; only this client uses it.
   std::function<std::shared_ptr<rpc::Replica>(const std::string& address)> make;
-  // Shared by the process; null: names are left to gRPC.
+  // Shared by the process. Null: gRPC resolves names.
   std::shared_ptr<rpc::Resolver> resolver;
 };
 
-// Links connect at once and reconnect automatically; one that its router calls old is replaced by
-// another one. May be created and destroyed on any thread, but must outlive its Generations.
+// Links connect at once and reconnect automatically. A link is replaced when its router calls it
+// old. May be created and destroyed on any thread, but must outlive its Generations.
 std::unique_ptr<InferenceClient> MakeLinkClient(Loop& loop, RouterTargets routers);
 std::unique_ptr<InferenceClient> MakeLinkClient(
     Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers);

@@ -18,7 +18,7 @@ LinkConnection::LinkConnection(grpc::ChannelInterface* channel,
   InferenceService::Stub stub(std::shared_ptr<grpc::ChannelInterface>(channel, [](auto*) {}));
   context_.AddMetadata(kLinkPiecesKey, "1");
   stub.async()->Link(&context_, this);
-  AddHold();  // the loop starts writes outside of gRPC's callbacks
+  AddHold();  // the loop starts writes outside gRPC's callbacks
   message_ = std::make_unique<LinkResponse>();
   StartRead(message_.get());
   StartCall();

@@ -16,7 +16,7 @@ namespace tollgate {
 struct LinkSignal {
   enum Kind { kConnected, kMessage, kWritten, kReadEnded, kDone } kind;
   std::unique_ptr<inference::v1::LinkResponse> message;
-  bool pieces = false;  // of kConnected: the router takes bodies in pieces
+  bool pieces = false;  // kConnected only: the router takes bodies in pieces
   grpc::Status status = {};
 };
 
@@ -26,7 +26,8 @@ class LinkConnection
  public:
   LinkConnection(grpc::ChannelInterface* channel, std::shared_ptr<Inbox<LinkSignal>> inbox);
 
-  // On the loop, or after it has stopped. One write at a time, none after Release.
+  // Call it on the loop, or after the loop has stopped. One write at a time, and none after
+  // Release.
   void Write(const inference::v1::LinkRequest* request) { StartWrite(request); }
   void Release();
   void Cancel() { context_.TryCancel(); }

@@ -63,7 +63,7 @@ const LinkRequest* LinkOutgoing::Next() {
     *message_.add_frames() = std::move(frames_.front());
   }
   while (!large_.empty() && bodies_.size() < kBodiesInTurn) bytes += BeginBody();
-  // Half of a message is left to bodies that wait, so that neither they nor new requests starve.
+  // Half of a message is reserved for waiting bodies, so that neither they nor new requests starve.
   const size_t for_starts = bodies_.empty() ? kLinkMessageBytes : kLinkMessageBytes / 2;
   while (!starts_.empty() && bytes < for_starts) bytes += WriteStart();
   while (!bodies_.empty() && bytes < kLinkMessageBytes) bytes += WritePiece();
@@ -92,7 +92,7 @@ size_t LinkOutgoing::BeginBody() {
   std::string& body = *stream->request.mutable_members_json();
   auto& start = *frame.mutable_start_in_pieces();
   start.set_body_bytes(static_cast<int64_t>(body.size()));
-  // All but the body, which is not copied.
+  // Copies everything except the body.
   std::string kept = std::exchange(body, std::string());
   *start.mutable_request() = stream->request;
   body = std::move(kept);
@@ -133,7 +133,7 @@ void LinkOutgoing::Clear() {
   starts_.clear();
   large_.clear();
   bodies_.clear();
-  queued_.Add(writing_bytes_ - queued_.bytes());  // what gRPC still holds
+  queued_.Add(writing_bytes_ - queued_.bytes());  // held by gRPC
 }
 
 }  // namespace tollgate

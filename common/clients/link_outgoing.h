@@ -1,5 +1,5 @@
-// What one link has to send: new requests, the rest of large bodies, and small frames. A message is
-// made of them when gRPC can write it, so a body is stored once however slowly the router reads.
+// The send queue of a link: new requests, the rest of large bodies, and small frames. A message is
+// built when gRPC can write it, so each body is stored once, however slowly the router reads.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,29 @@ class LinkOutgoing {
   bool pieces() const { return pieces_; }
 
   void Start(const LinkStreamPtr& stream);
-  // A frame that is not part of a request.
+  // Adds a frame that is not part of a request.
   inference::v1::LinkRequestFrame& Add(uint64_t stream_id);
-  // Forgets what of the request is not yet in a message. Returns whether the router knows of it.
+  // Drops the part of the request that is not in a message yet. Returns whether the router knows
+  // the request.
   bool Drop(LinkStream& stream);
-  // Takes the requests of which the router has nothing, for another link; with begun, also those of
-  // which it has a part of the body, which it is told to forget.
+  // Takes the requests that the router has not begun to receive, for another link. begun: also
+  // those with a partly sent body; the router is told to forget them.
   std::list<LinkStreamPtr> TakeUnsent(bool begun);
 
-  // The next message to write; null while one is being written or if nothing waits. Not changed
-  // before Written is called.
+  // The next message to write; null while one is being written or if nothing waits. The message
+  // does not change until Written is called.
   const inference::v1::LinkRequest* Next();
   void Written();
   bool writing() const { return writing_; }
   bool has_unsent() const { return !starts_.empty() || !large_.empty() || !bodies_.empty(); }
-  // The connection is lost. The streams keep their requests.
+  // Call it when the connection is lost. The streams keep their requests.
   void Clear();
 
   // Bytes of requests that wait or are being written.
   int64_t queued_bytes() const { return queued_.bytes(); }
 
  private:
-  // More bodies at a time would only make each of them wait longer at the router.
+  // More bodies at a time would only delay each of them at the router.
   static constexpr size_t kBodiesInTurn = 8;
 
   bool IsLarge(const LinkStream& stream) const;
@@ -53,9 +54,9 @@ class LinkOutgoing {
   size_t WritePiece();
 
   std::deque<inference::v1::LinkRequestFrame> frames_;
-  std::list<LinkStreamPtr> starts_;  // in one frame
-  std::list<LinkStreamPtr> large_;   // in pieces, not begun
-  std::list<LinkStreamPtr> bodies_;  // one piece each in turn
+  std::list<LinkStreamPtr> starts_;  // sent in one frame each
+  std::list<LinkStreamPtr> large_;   // sent in pieces, not begun
+  std::list<LinkStreamPtr> bodies_;  // sent in pieces, one piece each in turn
   inference::v1::LinkRequest message_;
   metrics::CoarseGauge queued_;
   int64_t writing_bytes_ = 0;

@@ -18,10 +18,10 @@ namespace tollgate {
 struct LinkStream;
 using LinkStreamPtr = std::shared_ptr<LinkStream>;
 
-// Has a request until it is over: the queue for a connection, or a link.
+// Owner of a request until it is over: the queue for a connection, or a link.
 class LinkStreamHolder {
  public:
-  // Forgets the request, with all of it that waits; its caller left.
+  // Drops the request and all its queued data: the caller left.
   virtual void Cancel(LinkStream& stream) = 0;
   // The caller took this many bytes of events.
   virtual void Grant(LinkStream& stream, int64_t bytes) = 0;
@@ -32,7 +32,7 @@ class LinkStreamHolder {
 
 // Shared by a Generation and its holder.
 struct LinkStream {
-  // What else of a request is stored, roughly, in bytes.
+  // Approximate bytes of a request besides its body.
   static constexpr int64_t kRequestBytes = 1024;
 
   LinkStream(Loop& loop, inference::v1::GenerateRequest request)
@@ -43,7 +43,7 @@ struct LinkStream {
     return (stage == Stage::kQueued ? kRequestBytes : 0) +
            static_cast<int64_t>(request.members_json().size() - body_sent);
   }
-  // Before its events are notified, so that its caller reads a consistent state.
+  // Sets the state before it notifies, so that the caller reads a consistent state.
   void Fail(Error reason) {
     over = true;
     holder = nullptr;
@@ -62,13 +62,13 @@ struct LinkStream {
   enum class Stage { kQueued, kSendingBody, kSent } stage = Stage::kQueued;
   inference::v1::GenerateRequest request;    // until it is sent
   size_t body_sent = 0;                      // bytes of its members_json
-  std::list<LinkStreamPtr>::iterator place;  // in the list of its stage; none once it is sent
-  Loop::TimerId timer = 0;                   // while it waits for a connection
+  std::list<LinkStreamPtr>::iterator place;  // in the list of its stage; invalid once it is sent
+  Loop::TimerId timer = 0;                   // set while it waits for a connection
   std::vector<inference::v1::Event> events;
-  std::string partial_event;  // pieces of a large one
+  std::string partial_event;  // the pieces so far of a large event
   int64_t ungranted_bytes = 0;
   bool sent = false;      // the router has all of it
-  bool answered = false;  // something of an answer has arrived
+  bool answered = false;  // at least one frame of the answer has arrived
   bool over = false;      // End received, link broken, or cancelled
   std::optional<Error> error;
   Notify arrived;

@@ -1,6 +1,6 @@
-// Creates one client of one service from its replicas: for ClientFactory (factory.h), for tests and
-// for tools that use one service. The client lives on the given loop, that of the replicas. direct:
-// the direct services of the process, used instead of gRPC; may be null.
+// Creates one client of one service from its replicas: for ClientFactory (factory.h), tests, and
+// tools that use one service. The client lives on the given loop, which is that of the replicas.
+// direct: the direct services of the process, used instead of gRPC; may be null.
 #pragma once
 
 #include <memory>

@@ -35,14 +35,14 @@ constexpr int64_t kAcquireTimeout = 500;
 constexpr int64_t kReleaseTimeout = 2'000;
 constexpr int kReleaseAttempts = 4;
 constexpr int64_t kPeekTimeout = 500;
-// For people, not for requests.
+// Serves people, so it may take longer than a request can wait.
 constexpr int64_t kUseTimeout = 2'000;
 constexpr int64_t kRenewTimeout = 1'000;
 constexpr size_t kRenewItems = 1024;  // in one message
 
 struct Done {};
 
-// Names this process among the gateways that call.
+// Identifies this process among the calling gateways.
 const std::string& ProcessId() {
   static const std::string id = Id::New().ToBytes();
   return id;
@@ -72,7 +72,7 @@ class RateLimitClientImpl : public RateLimitClient {
           return SendRelease(release, std::move(items), timeout_ms);
         });
   }
-  // Within the process, where the limiter answers within the call.
+  // For a limiter in the same process, which answers within the call.
   RateLimitClientImpl(Loop& loop, RenewTransport renew, const DirectServices& direct)
       : loop_(loop),
         acquire_(Over(loop, direct.acquire)),
@@ -173,7 +173,7 @@ class RateLimitClientImpl : public RateLimitClient {
     }
   }
 
-  // The next renewal makes up for a lost one.
+  // The next renewal replaces a lost one.
   static Task<std::vector<std::string>> SendRenew(Loop& loop, RenewTransport renew,
                                                   std::vector<RenewItem> leases) {
     std::vector<std::string> restored;

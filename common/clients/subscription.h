@@ -8,7 +8,8 @@
 
 namespace tollgate {
 
-// Destroying it ends the stream. If destroyed on the loop of its callbacks, none runs afterwards.
+// Its destructor ends the stream. If destroyed on the loop of its callbacks, no callback runs
+// afterwards.
 class Subscription {
  public:
   virtual ~Subscription() = default;

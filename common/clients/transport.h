@@ -16,8 +16,8 @@ namespace tollgate {
 template <typename Request, typename Response>
 using Transport = std::function<Task<Result<Response>>(Request request, int64_t timeout_ms)>;
 
-// Over gRPC, to any of the replicas: Over<Service>(loop, replicas, &Async::Method). What runs when
-// a replica is lost is sent to another one: only for calls that are idempotent.
+// Calls any of the replicas over gRPC: Over<Service>(loop, replicas, &Async::Method). A call whose
+// replica is lost is sent to another one, so use it only for idempotent calls.
 template <typename Service, typename Async, typename Request, typename Response>
 Transport<Request, Response> Over(Loop& loop, std::shared_ptr<rpc::Replicas> replicas,
                                   void (Async::*method)(grpc::ClientContext*, const Request*,
@@ -29,15 +29,14 @@ Transport<Request, Response> Over(Loop& loop, std::shared_ptr<rpc::Replicas> rep
   };
 }
 
-// The same, to this replica first while it is in use; null: any.
+// As Over, but prefers this replica; null: any.
 template <typename Request, typename Response>
 using TransportTo = std::function<Task<Result<Response>>(std::shared_ptr<rpc::Replicas> replicas,
                                                          std::shared_ptr<rpc::Replica> first,
                                                          Request request, int64_t timeout_ms)>;
 
-// Over gRPC, with the calls of a loop to one replica on one stream:
-// OverStreamTo<Service>(loop, &Async::Method, &Async::MethodCalls). Only for calls that are
-// idempotent, as Over.
+// As OverTo, but all calls of a loop to a replica share one stream: OverStreamTo<Service>(loop,
+// &Async::Method, &Async::MethodCalls). Only for idempotent calls, as Over.
 template <typename Service, typename Async, typename Request, typename Response, typename Call,
           typename Reply>
 TransportTo<Request, Response> OverStreamTo(
@@ -54,8 +53,8 @@ TransportTo<Request, Response> OverStreamTo(
   };
 }
 
-// The same, to any of these replicas:
-// OverStream<Service>(loop, replicas, &Async::Method, &Async::MethodCalls).
+// As OverStreamTo, but to any of these replicas: OverStream<Service>(loop, replicas,
+// &Async::Method, &Async::MethodCalls).
 template <typename Service, typename Async, typename Request, typename Response, typename Call,
           typename Reply>
 Transport<Request, Response> OverStream(
@@ -69,11 +68,11 @@ Transport<Request, Response> OverStream(
   };
 }
 
-// A request's list of items, such as &AuthorizeRequest::mutable_items.
+// Accessor of a request's list of items, such as &AuthorizeRequest::mutable_items.
 template <typename Request, typename Item>
 using ItemsOf = google::protobuf::RepeatedPtrField<Item>* (Request::*)();
 
-// One message for a batch of items.
+// Builds one message from a batch of items.
 template <typename Request, typename Item>
 Request BatchRequest(ItemsOf<Request, Item> field, std::vector<Item> items) {
   Request request;
@@ -91,7 +90,7 @@ Result<std::vector<Reply>> TakeResults(Result<Response> response) {
                             std::make_move_iterator(results.end()));
 }
 
-// Within the process; has no timeout, since the service answers in bounded time.
+// Calls within the process. There is no timeout, since the service answers in bounded time.
 template <typename Request, typename Response>
 Transport<Request, Response> Over(Loop& loop, DirectCall<Request, Response> call) {
   return [&loop, call = std::move(call)](Request request, int64_t) {

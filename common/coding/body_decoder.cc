@@ -12,7 +12,7 @@ namespace {
 
 // The output grows in steps of this size.
 constexpr size_t kStepBytes = 64 * 1024;
-// Members of a gzip body and frames of a zstd body. Each costs work, also an empty one.
+// Limit of gzip members and zstd frames per body. Even an empty one costs work.
 constexpr int kMaxParts = 1000;
 // 8 MiB, the largest window that RFC 9659 allows for this content coding.
 constexpr int kZstdWindowLog = 23;
@@ -28,11 +28,11 @@ class BodyDecoder::Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Writes at most `room` bytes, above 0. kMore: the room is used up, and there may be more.
+  // Writes at most `room` bytes, which is above 0. kMore: the room is used up, and more may follow.
   virtual Step Run(char* to, size_t room, size_t* written) = 0;
 
  protected:
-  // A part has ended and bytes follow: whether another one may begin.
+  // A part has ended and bytes follow. Returns whether another part may begin.
   bool NextPart() { return ++parts_ <= kMaxParts; }
 
   std::string_view in_;  // not decoded yet
@@ -213,7 +213,7 @@ BodyDecoder::Status BodyDecoder::Judge(size_t bytes) const {
 }
 
 BodyDecoder::Status BodyDecoder::Decode(std::string& out, size_t most) {
-  // One byte more than the limit shows that there is more.
+  // One byte above the limit shows that the body is too large.
   const size_t end = std::min(most, limits_.max_bytes + 1);
   while (true) {
     const size_t before = out.size();

@@ -19,7 +19,7 @@ struct Outcome {
   std::string text;
 };
 
-// step: how many more bytes each call allows.
+// step: number of further bytes that each call allows.
 Outcome Decode(Coding coding, const std::string& coded, DecodeLimits limits = {},
                size_t step = SIZE_MAX) {
   BodyDecoder decoder(coding, coded, limits);
@@ -32,7 +32,7 @@ Outcome Decode(Coding coding, const std::string& coded, DecodeLimits limits = {}
   return outcome;
 }
 
-// Text that no coding makes much smaller.
+// Text that is barely compressible.
 std::string Noise(size_t size) {
   std::string text;
   for (uint64_t state = 1; text.size() < size;) {
@@ -70,7 +70,7 @@ TEST_P(BodyDecoderTest, DecodesWholeBodiesInAnySteps) {
   }
 }
 
-// The end of a body is not what arrived, but what the coding says.
+// A body ends where its coding says, not where the input stops.
 TEST_P(BodyDecoderTest, EveryTruncationIsBroken) {
   const std::string coded = Encode(GetParam(), "{\"model\":\"ns/model\",\"messages\":[]}");
   for (size_t size = 0; size < coded.size(); ++size) {
@@ -102,7 +102,7 @@ TEST_P(BodyDecoderTest, TheDecodedSizeIsBounded) {
   }
 }
 
-// A bomb is given up soon after the ratio is exceeded, not at the limit of the size.
+// A bomb is rejected soon after it exceeds the ratio, not at the size limit.
 TEST_P(BodyDecoderTest, TheRatioIsBounded) {
   const DecodeLimits limits = {
       .max_bytes = size_t{1} << 30, .max_ratio = 100, .ratio_from_bytes = 100'000};
@@ -111,7 +111,7 @@ TEST_P(BodyDecoderTest, TheRatioIsBounded) {
   const Outcome outcome = Decode(GetParam(), bomb, limits);
   EXPECT_EQ(outcome.status, Status::kBomb);
   EXPECT_LT(outcome.text.size(), std::max<size_t>(bomb.size() * 100, 100'000) + 100'000);
-  // Small bodies may be as repetitive as they like.
+  // Small bodies may be arbitrarily repetitive.
   EXPECT_EQ(Decode(GetParam(), Encode(GetParam(), std::string(100'000, 'a')), limits).status,
             Status::kDone);
 }
@@ -121,7 +121,7 @@ TEST(BodyDecoder, PartsAreJoined) {
   EXPECT_EQ(Decode(Coding::kZstd, Zstd("{\"a\"") + Zstd("") + Zstd(":1}")).text, "{\"a\":1}");
 }
 
-// Empty parts make no output, so neither size nor ratio bounds them.
+// Empty parts produce no output, so neither size nor ratio bounds them.
 TEST(BodyDecoder, TheNumberOfPartsIsBounded) {
   for (const auto& [coding, part] :
        {std::pair(Coding::kGzip, Gzip("")), {Coding::kZstd, Zstd("")}}) {
@@ -140,7 +140,7 @@ TEST(BodyDecoder, ChecksumsAreChecked) {
   EXPECT_EQ(Decode(Coding::kZstd, zstd).status, Status::kBroken);
 }
 
-// A frame may claim a window of gigabytes, which a decoder would have to allocate.
+// A frame may declare a window of gigabytes, which a decoder would have to allocate.
 TEST(BodyDecoder, WindowsOfZstdAreBounded) {
   const std::string text = Noise(100'000);
   EXPECT_EQ(Decode(Coding::kZstd, Zstd(text, 23)).status, Status::kDone);

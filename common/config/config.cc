@@ -20,8 +20,8 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// yaml-cpp shows some of the file behind a colon, for example the rest of a value that begins with
-// "*": it may be a secret.
+// yaml-cpp quotes part of the file behind a colon, for example the rest of a value that begins with
+// "*", which may be a secret.
 std::string WithoutText(const std::string& message) { return message.substr(0, message.find(':')); }
 
 }  // namespace
@@ -29,7 +29,7 @@ std::string WithoutText(const std::string& message) { return message.substr(0, m
 BasicResult<void, std::string> LoadText(const std::string& text, const std::string& name,
                                         const std::string& base_dir,
                                         google::protobuf::Message& into) {
-  // yaml-cpp throws on malformed YAML; the exceptions do not leave this function.
+  // yaml-cpp throws on malformed YAML. The exceptions do not leave this function.
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) {

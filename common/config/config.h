@@ -16,8 +16,8 @@ namespace tollgate::config {
 // The error is one line: "tollgate.yaml:12:5: unknown field \"listn\" in GatewaySettings
 // (did you mean \"listen\"?)".
 BasicResult<void, std::string> LoadFile(const std::string& path, google::protobuf::Message& into);
-// The same from text. name: the file name in errors. base_dir: where relative ${file:…} paths
-// start.
+// As LoadFile, from text. name: the file name in errors. base_dir: base of relative ${file:…}
+// paths.
 BasicResult<void, std::string> LoadText(const std::string& text, const std::string& name,
                                         const std::string& base_dir,
                                         google::protobuf::Message& into);

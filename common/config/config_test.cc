@@ -15,7 +15,7 @@ using testing::TempFolder;
 using tollgate::config::v1::AllInOneConfig;
 using tollgate::config::v1::CatalogFile;
 
-// The error of loading the text as an AllInOneConfig; "" if it is valid.
+// Returns the error of loading the text as an AllInOneConfig; "" if it is valid.
 std::string ErrorOf(const std::string& text) {
   AllInOneConfig config;
   const auto loaded = LoadText(text, "t.yaml", ".", config);
@@ -107,7 +107,7 @@ TEST(LoadFile, ReportsWhyAFileCannotBeRead) {
             folder.path() + ": is a directory, not a file");
 }
 
-// A message with kinds of fields that the configuration does not use yet.
+// A message with field kinds that the configuration does not use yet.
 class AnyMessage {
  public:
   AnyMessage() {
@@ -165,7 +165,7 @@ class AnyMessage {
     EXPECT_NE(built, nullptr);
     message_.reset(factory_.GetPrototype(built->message_type(0))->New());
   }
-  // The message as text, or the error.
+  // Returns the message as text, or the error.
   std::string Load(const std::string& text) {
     const auto loaded = LoadText(text, "t", ".", *message_);
     return loaded.ok() ? message_->ShortDebugString() : loaded.error();

@@ -32,8 +32,8 @@ Fail<std::string> ErrorAt(const Source& source, const YAML::Node& node,
   return Fail{At(source.name, node.Mark(), message)};
 }
 
-// A name from the file. What does not look like a name may be a secret at the wrong place, and an
-// error is read by others than the file.
+// Quotes a name from the file. Text that does not look like a name is withheld: it may be a
+// misplaced secret, and more people read errors than the file.
 std::string Quoted(const std::string& text) {
   const bool name = text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
                       return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '-';
@@ -102,7 +102,7 @@ BasicResult<std::string, std::string> ReadString(const YAML::Node& node,
   return std::move(scalar->text);
 }
 
-// The name in the file: "debug" for LEVEL_DEBUG of the enum Level.
+// The name used in the file: "debug" for LEVEL_DEBUG of the enum Level.
 std::string ShortName(const EnumValueDescriptor& value) {
   std::string prefix;
   for (char c : value.type()->name()) {
@@ -220,7 +220,7 @@ Status ReadField(const YAML::Node& key, const YAML::Node& node, const FieldDescr
   if (oneof != nullptr && into.GetReflection()->HasOneof(into, oneof)) {
     return ErrorAt(source, key, "only one field of " + oneof->name() + " may be set");
   }
-  // "field:" without a value is the default.
+  // An empty value ("field:") means the default.
   if (node.IsNull()) return {};
   if (field.is_map()) return ReadMap(node, field, source, into);
   if (field.is_repeated()) return ReadList(node, field, source, into);

@@ -18,13 +18,13 @@ namespace tollgate::config {
 
 struct Source {
   std::string name;      // the file name in errors
-  std::string base_dir;  // where relative ${file:…} paths start
+  std::string base_dir;  // base of relative ${file:…} paths
 };
 
-// "name:line:column: message", lines and columns counted from 1.
+// Returns "name:line:column: message", with lines and columns counted from 1.
 std::string At(const std::string& name, const YAML::Mark& mark, const std::string& message);
 
-// Errors never contain a value: any value may be a secret in the wrong place.
+// Errors never contain a value: any value may be a misplaced secret.
 BasicResult<void, std::string> ReadMessage(const YAML::Node& node, const Source& source,
                                            google::protobuf::Message& into);
 

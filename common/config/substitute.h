@@ -14,11 +14,11 @@ struct Substituted {
 };
 
 // "$${" is an escaped "${". Relative file paths start at base_dir. A trailing line break of a file
-// is removed. Errors name the variable or the file, never their content.
+// is removed. Errors name the variable or the file, never its content.
 BasicResult<Substituted, std::string> Substitute(const std::string& text,
                                                  const std::string& base_dir);
 
-// The content of a file of at most 4 MiB, or why it cannot be read.
+// Returns the content of a file of at most 4 MiB, or the reason why it cannot be read.
 BasicResult<std::string, std::string> ReadWholeFile(const std::string& path);
 
 }  // namespace tollgate::config

@@ -15,7 +15,7 @@ namespace {
 using testing::TempFolder;
 using tollgate::config::v1::AllInOneConfig;
 
-// The error of loading the text as an AllInOneConfig; "" if it is valid.
+// Returns the error of loading the text as an AllInOneConfig; "" if it is valid.
 std::string SubstituteErrorOf(const std::string& text) {
   AllInOneConfig config;
   const auto loaded = LoadText(text, "t.yaml", ".", config);

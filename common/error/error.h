@@ -48,27 +48,27 @@ struct ErrorRow {
 const ErrorRow& RowOf(ErrorId id);
 std::optional<ErrorId> ErrorIdByName(std::string_view name);
 
-// A request that does not fit the context window, in tokens. 0: unknown.
+// Token counts of a request that exceeds the context window. 0: unknown.
 struct TokenAccounting {
   int64_t limit = 0;
   int64_t prompt = 0;
   int64_t output = 0;
-  // The engine stopped counting: prompt is a lower bound.
+  // Set if the engine stopped counting early.
   bool prompt_is_lower_bound = false;
 };
 
-// Why a request failed. Everything but `internal` may be shown to the client.
+// Why a request failed. All members except `internal` may be shown to the client.
 struct Error {
   ErrorId id = ErrorId::kServerError;
-  // For users of the API; empty: the row's default message. Never engine text, never a secret.
+  // Message for API users; empty: the row's default message. Never engine text, never a secret.
   std::string message;
-  // The request field at fault, when there is one.
+  // The request field at fault; empty if none.
   std::string param;
   // Milliseconds after which a retry makes sense; 0 when unknown.
   int64_t retry_after_ms = 0;
   // For logs only.
   std::string internal;
-  // Of kContextLengthExceeded: the envelope of each family writes the message (decision 32).
+  // Set for kContextLengthExceeded: the envelope of each family writes the message (decision 32).
   TokenAccounting tokens = {};
 
   const ErrorRow& row() const { return RowOf(id); }

@@ -8,7 +8,7 @@
 namespace tollgate {
 namespace {
 
-// docs/contract.md "Catalog": status, code, OpenAI type, retryable.
+// The table of docs/contract.md "Catalog": status, code, OpenAI type, retryable.
 TEST(ErrorCatalogTest, MatchesTheTableOfTheContract) {
   struct Line {
     ErrorId id;

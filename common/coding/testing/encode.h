@@ -25,7 +25,7 @@ inline std::string Gzip(const std::string& text) {
   return out;
 }
 
-// window_log: of a frame that does not tell its size; 0: as zstd sees fit.
+// window_log: for a frame without its size; 0: chosen by zstd.
 inline std::string Zstd(const std::string& text, int window_log = 0) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
@@ -35,7 +35,7 @@ inline std::string Zstd(const std::string& text, int window_log = 0) {
   }
   std::string out(ZSTD_compressBound(text.size()) + 64, '\0');
   ZSTD_outBuffer output{out.data(), out.size(), 0};
-  // In two calls: with one, zstd knows the size and makes the window smaller.
+  // Compresses in two calls: with one, zstd would know the size and shrink the window.
   ZSTD_inBuffer half{text.data(), text.size() / 2, 0};
   while (half.pos < half.size) ZSTD_compressStream2(context, &output, &half, ZSTD_e_continue);
   ZSTD_inBuffer rest{text.data(), text.size(), half.pos};
