@@ -178,8 +178,8 @@ class BillingClientImpl : public BillingClient {
   std::shared_ptr<int> voids_running_ = std::make_shared<int>(0);
   prometheus::Counter& voids_dropped_ = metrics::Counter(
       "tollgate_gateway_voids_dropped_total",
-      "Holds that were left to expire, since too many voids were under way, or billing "
-      "did not answer in time");
+      "Holds left to expire because too many voids were pending or billing did not answer in "
+      "time");
 };
 
 class MeteringClientImpl : public MeteringClient {

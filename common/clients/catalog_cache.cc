@@ -70,7 +70,7 @@ class Newest : public std::enable_shared_from_this<Newest> {
     const auto& snapshot = message.snapshot();
     if (!digest_.empty() && snapshot.digest() == digest_) return ForgetOlder();
     if (snapshot.version() >= version_) return Use(std::move(message));
-    log::Warn("a replica of catalog has an older catalog than the one in use: is its file old?",
+    log::Warn("a catalog replica sent an older catalog than the one in use; check its file",
               {{"version", snapshot.version()}, {"in_use", version_}});
     older_ = std::move(message);
     if (timer_ != 0) return;
@@ -78,7 +78,7 @@ class Newest : public std::enable_shared_from_this<Newest> {
       const auto self = weak.lock();
       if (!self) return;
       self->timer_ = 0;
-      log::Warn("using the older catalog: no newer one came",
+      log::Warn("using the older catalog: no newer one was received",
                 {{"version", self->older_.snapshot().version()}});
       self->Use(std::move(self->older_));
     });

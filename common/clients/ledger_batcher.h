@@ -75,7 +75,7 @@ class LedgerBatcher {
   static Task<Result<std::vector<Reply>>> Send(SendTo send, std::shared_ptr<rpc::Replicas> replicas,
                                                std::shared_ptr<rpc::Replica> first,
                                                std::vector<Item> items, int64_t timeout_ms) {
-    if (!replicas) co_return Unavailable("billing: the process stops");
+    if (!replicas) co_return Unavailable("billing: the process is stopping");
     co_return co_await send(std::move(replicas), std::move(first), std::move(items), timeout_ms);
   }
 

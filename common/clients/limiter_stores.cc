@@ -13,8 +13,8 @@ constexpr int64_t kLogIntervalUs = 10'000'000;
 void Report(size_t stores) {
   static prometheus::Gauge& gauge =
       metrics::Gauge("tollgate_gateway_limiter_stores",
-                     "Rate limiters with separate states that answer this process; above 1, each "
-                     "admits the whole of every limit.");
+                     "Rate limiters with separate states that this process uses; above 1, each "
+                     "admits every limit in full.");
   gauge.Set(static_cast<double>(stores));
 }
 
@@ -39,8 +39,8 @@ int LimiterStores::Saw(const std::string& id, int64_t now_us) {
   if (back) {
     if (split_us_ == 0 || now_us - split_us_ > kLogIntervalUs) {
       log::Error(
-          "several rate limiters without a shared store answer, and each admits the whole of "
-          "every limit: run one, or set ratelimit.redis_url for all of them",
+          "several rate limiters without a shared store are in use, and each admits every limit in "
+          "full: run one, or set ratelimit.redis_url for all of them",
           {{"limiters", seen_us_.size()}});
       split_us_ = now_us;
     }

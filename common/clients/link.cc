@@ -106,7 +106,7 @@ void Link::OnHealth() {
   if (options_.another_open()) FailUnanswered();
   loop_.RunAfter(kGiveUpMs, [this, alive = alive_, hang = ++hangs_] {
     if (!*alive || hang != hangs_ || !router()->hung() || !connected_) return;
-    log::Warn("an inference router hangs; its requests are given up",
+    log::Warn("an inference router hangs; failing its requests",
               {{"address", router()->address()}, {"requests", streams_.size()}});
     FailStreams();
     Reconnect(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the router hangs"));

@@ -46,7 +46,7 @@ std::shared_ptr<prometheus::Gauge> QueuedBytes(const std::string& router) {
 
 prometheus::Counter& NotSent(const std::string& reason) {
   return metrics::Counter("tollgate_gateway_link_not_sent_total",
-                          "Requests that were dropped before an inference router had them, by "
+                          "Requests dropped before an inference router received them, by "
                           "reason: full, no_router, client_gone",
                           {{"reason", reason}});
 }

@@ -38,7 +38,7 @@ std::string Quoted(const std::string& text) {
   const bool name = text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
                       return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '-';
                     });
-  return name ? "\"" + text + "\"" : "that is no name";
+  return name ? "\"" + text + "\"" : "(not shown: not a valid name)";
 }
 
 // A scalar's text after substitution, and whether it may be read as a number or boolean.

@@ -18,7 +18,7 @@ namespace tollgate::host {
 
 class AdminListener {
  public:
-  // Name and readiness of each module. Called for every /readyz, from any thread.
+  // Name and readiness of each module. Called for every request of /readyz, from any thread.
   using ReadyReport = std::function<std::vector<std::pair<std::string, bool>>()>;
 
   AdminListener(LoopPool& loops, std::string process_name, ReadyReport ready);

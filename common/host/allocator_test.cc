@@ -1,4 +1,4 @@
-// The settings of allocator.cc act: large blocks return to the system at once.
+// The settings of allocator.cc take effect: large blocks return to the system at once.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

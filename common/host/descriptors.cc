@@ -12,7 +12,7 @@ namespace tollgate::host {
 namespace {
 
 constexpr int64_t kLeastReserve = 256;
-constexpr int64_t kReserveShare = 8;  // one in so many
+constexpr int64_t kReserveShare = 8;  // one eighth
 constexpr int64_t kLeastConnections = 64;
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<ConnectionPlan> PlanConnections(int wanted, int64_t limit) {
     return Internal("only " + std::to_string(limit) + " file descriptors: " + advice);
   }
   if (wanted > room) {
-    log::Warn("max_connections is lowered: not enough file descriptors",
+    log::Warn("max_connections lowered: not enough file descriptors",
               {{"wanted", wanted}, {"used", room}, {"descriptors", limit}, {"advice", advice}});
   }
   return ConnectionPlan{static_cast<int>(std::min<int64_t>(wanted, room)), static_cast<int>(room)};

@@ -9,18 +9,18 @@ namespace tollgate::host {
 
 // Raises the soft limit of open descriptors to the hard limit.
 void RaiseDescriptorLimit();
-// The soft limit.
+// Returns the soft limit.
 int64_t DescriptorLimit();
 
 struct ConnectionPlan {
   int max_connections = 0;
-  // Connections with this descriptor or a higher one are not taken (http::ServerOptions).
+  // Connections whose descriptor is this or higher are refused (http::ServerOptions).
   int max_descriptor = 0;
 };
 
-// How many of the wanted connections fit into so many descriptors beside the reserve for everything
-// else: ledger, outbox, logs, gRPC, engines. The reserve is an eighth of the limit, at least 256.
-// Logs a warning when fewer than wanted fit; fails when hardly any do.
+// Returns how many of the wanted connections fit into this descriptor limit, after a reserve for
+// everything else: ledger, outbox, logs, gRPC, engines. The reserve is an eighth of the limit, at
+// least 256. Logs a warning if fewer than wanted fit; fails if almost none fit.
 Result<ConnectionPlan> PlanConnections(int wanted, int64_t limit);
 
 }  // namespace tollgate::host

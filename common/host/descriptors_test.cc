@@ -32,7 +32,7 @@ TEST(Descriptors, TooFewAreAnErrorThatNamesTheLimit) {
   EXPECT_TRUE(PlanConnections(10, 300).ok()) << "all that are wanted fit";
 }
 
-// In a child, whose limit may be lowered.
+// Uses a child process, whose limit may be lowered.
 TEST(Descriptors, TheSoftLimitIsRaisedToTheHardLimit) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// TLS of an address for HTTP clients outside: the gateway's and the dashboard's.
+// TLS of the public HTTP addresses: the gateway's and the dashboard's.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace tollgate::host {
 
-// Null: there is none. field: of the configuration, for errors, for example "gateway.edge_tls".
+// Null if TLS is not configured. field: configuration field named in errors, for example
+// "gateway.edge_tls".
 Result<std::shared_ptr<http::TlsServerContext>> LoadEdgeTls(const config::v1::EdgeTls& settings,
                                                             std::string_view field);
 

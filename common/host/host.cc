@@ -41,10 +41,10 @@ namespace tollgate::host {
 namespace {
 
 constexpr int kDefaultDrainSeconds = 30;
-// How long the end of a process waits for the collector of traces.
+// Longest wait for the trace collector when the process stops.
 constexpr int64_t kTracesMs = 2'000;
 
-// The addresses that were bound, by name; written to the address file for scripts and tests.
+// The bound addresses by name; written to the address file for scripts and tests.
 class BoundAddresses {
  public:
   void Report(std::string_view name, std::string_view address) {
@@ -59,7 +59,7 @@ class BoundAddresses {
       for (const auto& [name, address] : addresses_) object.Text(name, address);
     }
     const std::string text = object.Done() + "\n";
-    // Readers wait for the file to appear: renaming makes it appear complete.
+    // Readers wait for the file to appear. The rename makes it appear complete.
     std::string draft = path + ".new";
     FILE* file = std::fopen(draft.c_str(), "we");
     bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
@@ -104,12 +104,12 @@ bool IsListening(const std::string& unix_path) {
 
 // One of the two gRPC servers of the process.
 struct ServerPlan {
-  std::string field;   // of the configuration, with its addresses
+  std::string field;   // configuration field of its addresses
   std::string listen;  // the field's value
-  std::string name;    // in the address file
+  std::string name;    // name in the address file
   void (Module::*register_services)(grpc::ServerBuilder& builder);
   std::span<const rpc::MethodCallers> (Module::*callers)() const;
-  std::vector<rpc::MethodCallers> rows;  // of this server, whatever its modules are
+  std::vector<rpc::MethodCallers> rows;  // for the server's own methods
   grpc::Service* process_info;
 };
 
@@ -120,7 +120,7 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const rpc::TlsFiles* tls, cons
                                                   BoundAddresses& addresses) {
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
-  // grpc.health.v1, which clients ask whether this replica serves (common/rpc/health_probe.h).
+  // Enables grpc.health.v1. Clients use it to check this replica (common/rpc/health_probe.h).
   grpc::EnableDefaultHealthCheckService(true);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use must be an error
   rpc::CallerRules rules{.rows = plan.rows};
@@ -152,16 +152,17 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const rpc::TlsFiles* tls, cons
   }
   for (const auto& module : modules) (module.get()->*plan.register_services)(builder);
   builder.RegisterService(plan.process_info);
-  // Responds UNIMPLEMENTED to all other methods. gRPC does not start a server without any service,
+  // Responds UNIMPLEMENTED to all other methods. gRPC does not start a server without a service,
   // and the gateway and the dashboard have none.
   static grpc::CallbackGenericService unimplemented, unimplemented_admin;
   builder.RegisterCallbackGenericService(
       plan.register_services == &Module::Register ? &unimplemented : &unimplemented_admin);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Internal(plan.field + ": cannot listen on \"" + plan.listen + "\"");
-  // A fault of the program, which would otherwise show only where TLS is on.
+  // A bug of the program. Without this check it would show only where TLS is on.
   const auto missing = rpc::MethodsWithoutRow(*services, rules.rows);
-  if (!missing.empty()) return Internal(missing[0] + " is in no table of callers (callers.h)");
+  if (!missing.empty())
+    return Internal(missing[0] + " has no row in the table of callers (callers.h)");
   for (const auto& [address, port] : listening) {
     if (*port < 0) return Internal(plan.field + ": cannot listen on \"" + address + "\"");
     bool is_unix = address.starts_with("unix:");
@@ -239,7 +240,7 @@ class Process {
     channels_->SetServers(server_.get(), admin_server_.get());
     ReportHealth();  // not serving, until the modules have started
 
-    // From a loop of its own: it answers when the others hang.
+    // Has a loop of its own, so that it answers when the others hang.
     ops_loops_.Start();
     admin_ = std::make_unique<AdminListener>(ops_loops_, name_, [this] { return ReadyReport(); });
     const std::string& ops =
@@ -305,7 +306,7 @@ class Process {
     return report;
   }
 
-  // Calls go to other replicas while this one is not ready.
+  // Clients send calls to other replicas while this one is not ready.
   void ReportHealth() {
     const auto report = ReadyReport();
     const bool ready =
@@ -319,7 +320,7 @@ class Process {
   const config::v1::HostConfig& config_;
   Clock& clock_ = SystemClock::Get();
   const ProcessStart start_{name_, clock_.WallUs()};
-  // One for each server.
+  // One instance for each server.
   ProcessInfoRpc process_info_{start_, [this] { return ReadyReport(); }, SystemClock::Get()};
   ProcessInfoRpc admin_process_info_{start_, [this] { return ReadyReport(); }, SystemClock::Get()};
   LoopPool loops_;
@@ -339,7 +340,8 @@ class Process {
   std::atomic<bool> loops_turn_{true};
 };
 
-// While it lives, a thread writes the log. Made before all that logs, so that it ends after it.
+// A thread writes the log while this object lives. Created before everything that logs, so that it
+// is destroyed last.
 struct LogThread {
   explicit LogThread(int64_t queue_bytes) {
     log::StartWriter(static_cast<size_t>(std::max<int64_t>(queue_bytes, 0)));
@@ -358,7 +360,7 @@ int Run(std::string_view process_name, const config::v1::HostConfig& host,
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   if (host.core_dumps()) AllowCoreDumps();
-  umask(077);  // what a process writes is for its own user: balances, key digests, engine keys
+  umask(077);  // files hold balances, key digests and engine keys: for the process's user only
   log::SetProcessName(std::string(process_name));
   log::SetLevel(LevelByName(host.log_level()));
   LogThread log_thread(host.log_queue_bytes());

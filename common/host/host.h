@@ -31,14 +31,14 @@ namespace tollgate {
 struct HostContext {
   LoopPool& loops;
   Clock& clock;
-  // May be used from Module::Start on.
+  // May be used after Module::Start begins.
   ClientFactory& clients;
-  // Functions that modules in this process call directly instead of by gRPC, per request.
+  // Functions of modules in this process; used instead of gRPC for calls per request.
   DirectServices& direct;
-  // A module with a listener of its own reports its address, for example ("http",
-  // "127.0.0.1:8080"), for the address file. Thread-safe.
+  // Called by a module that has a listener of its own: reports an address such as ("http",
+  // "127.0.0.1:8080") for the address file. Thread-safe.
   std::function<void(std::string_view name, std::string_view address)> report_address;
-  // host.insecure_plaintext: no address needs TLS.
+  // host.insecure_plaintext: addresses need no TLS.
   bool insecure_plaintext = false;
 };
 

@@ -26,7 +26,8 @@ void OnGrpcLine(gpr_log_func_args* args) {
   const log::Level level = args->severity == GPR_LOG_SEVERITY_ERROR  ? log::Level::kError
                            : args->severity == GPR_LOG_SEVERITY_INFO ? log::Level::kInfo
                                                                      : log::Level::kDebug;
-  // Written for every TLS connection: our certificates name services, not hosts (common/rpc/tls.h).
+  // gRPC logs it for every TLS connection: our certificates name services, not hosts
+  // (common/rpc/tls.h).
   if (std::string_view(args->message).starts_with("No match found for server name")) {
     return WriteLine("grpc", log::Level::kDebug, args->file, args->line, args->message);
   }
@@ -54,8 +55,8 @@ void OnAbseilLine(absl::LogSeverity severity, const char* file, int line,
 void LogLibraryLines() {
   gpr_set_log_function(OnGrpcLine);
   google::protobuf::SetLogHandler(OnProtobufLine);
-  // The log of this version of Abseil for code that may allocate. Its raw lines, before it aborts
-  // in the middle of an allocation, stay as they are.
+  // The log of this Abseil version for code that may allocate. Its raw lines, written before it
+  // aborts within an allocation, are not converted.
   absl::raw_logging_internal::RegisterInternalLogFunction(OnAbseilLine);
 }
 

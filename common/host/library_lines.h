@@ -1,10 +1,10 @@
-// Lines that libraries write to standard error by themselves.
+// Log lines that libraries write to standard error themselves.
 #pragma once
 
 namespace tollgate::host {
 
-// From here on the lines of gRPC, Protocol Buffers and Abseil are log lines of this process: JSON,
-// redacted, and written without holding up the thread that writes them. Call it once, before these
+// Turns all further lines of gRPC, Protocol Buffers and Abseil into log lines of this process:
+// JSON, redacted, and written without blocking the calling thread. Call it once, before these
 // libraries are used.
 void LogLibraryLines();
 

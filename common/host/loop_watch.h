@@ -1,5 +1,5 @@
-// Finds event loops that hang. A process of which a loop hangs accepts connections and answers some
-// requests, so that nobody outside would notice.
+// Finds event loops that hang. A process with a hung loop still accepts connections and answers
+// some requests, so the fault would be invisible from outside.
 #pragma once
 
 #include <atomic>
@@ -16,26 +16,25 @@ namespace tollgate::host {
 
 class LoopWatch {
  public:
-  // A loop that did not turn for this long hangs.
+  // A loop that has not turned for this long hangs.
   static constexpr int64_t kHangUs = 1'000'000;
   static constexpr int64_t kPeriodMs = 200;
 
-  // Each kPeriodMs, on a thread of its own: whether every loop has turned within kHangUs. The loops
-  // must outlive the watch.
+  // Called every kPeriodMs on a thread of its own. all_turn: every loop has turned within kHangUs.
+  // The loops must outlive the watch.
   using OnTick = std::function<void(bool all_turn)>;
   LoopWatch(LoopPool& loops, OnTick on_tick);
   ~LoopWatch() { thread_.Stop(); }
 
  private:
-  // When the callback was posted to the loop that has not run yet; 0: there is none. Shared with
-  // the callbacks.
+  // When the pending callback of a loop was posted; 0: none is pending. Shared with the callbacks.
   using Posted = std::shared_ptr<std::atomic<int64_t>>;
   void Check();
   bool AllTurn() const;
 
   LoopPool& loops_;
   const OnTick on_tick_;
-  std::vector<Posted> posted_us_;  // of each loop
+  std::vector<Posted> posted_us_;  // one per loop
   PeriodicThread thread_;
 };
 

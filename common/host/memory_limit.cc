@@ -8,7 +8,7 @@
 namespace tollgate::host {
 namespace {
 
-// When neither file can be read.
+// Used if neither file can be read.
 constexpr int64_t kUnknownMemoryBytes = int64_t{1} << 30;
 
 std::string ReadAll(const std::string& path) {
@@ -35,8 +35,8 @@ int64_t MachineBytes(const std::string& root) {
   return kib > 0 ? kib * 1024 : kUnknownMemoryBytes;
 }
 
-// The lowest limit of a group and the groups above it. In a container the path of /proc/self/cgroup
-// may be that of the host, which does not exist here: then only the topmost folder does.
+// The lowest limit of a group and its ancestors. In a container the path of /proc/self/cgroup may
+// be the host's and not exist: then only the topmost folder exists.
 int64_t LowestLimit(const std::string& mount, std::string group, const std::string& file,
                     int64_t lowest) {
   while (true) {

@@ -1,4 +1,4 @@
-// How much memory this process may use.
+// The memory that this process may use.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace tollgate::host {
 
 // The lowest limit of the process's control groups (version 2 or 1), or the memory of the machine.
-// root: for tests, the folder that has proc and sys.
+// root: for tests, a folder that contains proc and sys.
 int64_t AvailableMemoryBytes(const std::string& root = "");
 
 }  // namespace tollgate::host

@@ -1,5 +1,5 @@
-// The interface of the gateway and of every service towards the process that runs it. A module is
-// built from its configuration and the clients of other services, and does not depend on whether
+// The interface between a module (the gateway or a service) and the process that runs it. A module
+// is built from its configuration and the clients of other services, and does not depend on whether
 // those run in the same process.
 #pragma once
 
@@ -24,16 +24,16 @@ class Module {
   // Adds the gRPC services of this module. Called before Start: calls can arrive as soon as the
   // server runs, and the services must respond UNAVAILABLE until Start has returned.
   virtual void Register(grpc::ServerBuilder& builder) {}
-  // As Register, for the admin services, which have a server of their own (decision 62).
+  // As Register, for the admin services, which have their own server (decision 62).
   virtual void RegisterAdmin(grpc::ServerBuilder& builder) {}
-  // Who may call the methods of Register's and of RegisterAdmin's services: rows that cover each
-  // (common/rpc/callers.h). Those of the package tollgate.admin.v1 need none: they are for
+  // Callers of the services added by Register and RegisterAdmin: rows that cover every method
+  // (common/rpc/callers.h). Services of the package tollgate.admin.v1 need no rows: they are for
   // rpc::kAdmins.
   virtual std::span<const rpc::MethodCallers> Callers() const { return {}; }
   virtual std::span<const rpc::MethodCallers> AdminCallers() const { return {}; }
   // Opens storage, connects to other services, starts listening. The loops are running.
   virtual Result<void> Start() = 0;
-  // Whether it can serve now (/readyz). Thread-safe.
+  // Whether the module can serve now (/readyz). Thread-safe.
   virtual bool Ready() const = 0;
   // Accepts no new work and waits for running work, at most until the deadline (monotonic µs).
   virtual void Drain(int64_t deadline_us) {}

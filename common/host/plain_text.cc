@@ -24,7 +24,7 @@ bool HasTcp(const std::string& addresses) {
   return false;
 }
 
-// Whether only this machine reaches an address to listen on.
+// Whether a listen address is reachable only from this machine.
 bool IsOfThisMachine(std::string_view address) {
   if (address.starts_with("unix:") || address.starts_with("[::1]:")) return true;
   const std::string_view host = address.substr(0, address.rfind(':'));
@@ -37,8 +37,9 @@ bool IsOfThisMachine(std::string_view address) {
 Result<void> CheckPlainHttp(std::string_view field, std::string_view address, bool has_tls,
                             bool allowed, std::string_view remedy) {
   if (address.empty() || has_tls || allowed || IsOfThisMachine(address)) return {};
-  return Internal(std::string(field) + ": other machines reach \"" + std::string(address) +
-                  "\", and what passes it would not be encrypted: set " + std::string(remedy));
+  return Internal(std::string(field) + ": \"" + std::string(address) +
+                  "\" is reachable from other machines and would not be encrypted: set " +
+                  std::string(remedy));
 }
 
 Result<void> CheckPlainText(const config::v1::HostConfig& host,

@@ -1,5 +1,5 @@
-// Calls between processes over TCP are encrypted and authenticated unless the configuration says
-// otherwise in so many words.
+// Calls between processes over TCP are encrypted and authenticated unless the configuration
+// explicitly says otherwise.
 #include "common/host/plain_text.h"
 
 #include <gtest/gtest.h>

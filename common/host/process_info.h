@@ -1,4 +1,4 @@
-// ProcessInfoService: what this process says of itself, on each of its gRPC servers.
+// ProcessInfoService: information about this process, on each of its gRPC servers.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr rpc::MethodCallers kProcessInfoCallers = {
     "tollgate.common.v1.ProcessInfoService/*", rpc::kAdmins};
 
 struct ProcessStart {
-  // Makes an id.
+  // Generates a random id.
   ProcessStart(std::string service_name, int64_t now_us);
 
   std::string id;
@@ -27,7 +27,7 @@ struct ProcessStart {
 
 class ProcessInfoRpc : public common::v1::ProcessInfoService::CallbackService {
  public:
-  // Name and readiness of each part, from any thread.
+  // Name and readiness of each module. Called from any thread.
   using ReadyReport = std::function<std::vector<std::pair<std::string, bool>>()>;
   ProcessInfoRpc(ProcessStart start, ReadyReport ready, const Clock& clock)
       : start_(std::move(start)), ready_(std::move(ready)), clock_(clock) {}

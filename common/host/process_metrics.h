@@ -6,9 +6,9 @@
 
 namespace tollgate::host {
 
-// Sets the metrics that do not change. Call it once per process.
+// Sets the metrics that never change. Call it once per process.
 void RegisterProcessMetrics(std::string_view process_name);
-// Updates the others. Call it before each scrape.
+// Updates the other metrics. Call it before each scrape.
 void UpdateProcessMetrics();
 // {"name":…,"version":…,"compiler":…} for /version and --version.
 std::string BuildInformationJson(std::string_view process_name);

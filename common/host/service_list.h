@@ -1,4 +1,4 @@
-// Finds out which services a gRPC server got, whoever registered them.
+// Finds out which services a gRPC server has, whoever registered them.
 #pragma once
 
 #include <grpcpp/impl/server_builder_option.h>
@@ -12,7 +12,7 @@
 
 namespace tollgate::host {
 
-// The full names of the services of the builder's server, filled in by BuildAndStart.
+// Full names of the services of the builder's server. BuildAndStart fills the list.
 inline std::shared_ptr<const std::vector<std::string>> CollectServices(
     grpc::ServerBuilder& builder) {
   using Names = std::vector<std::string>;

@@ -21,12 +21,12 @@ struct Limits {
   size_t max_values = 1'000'000;
   // Engines may split a surrogate pair across two events.
   bool allow_lone_surrogates = false;
-  // An escaped surrogate without its other half is overwritten by \ufffd, which is as long
-  // (decision 38). Only where the document owns its text: ignored by ParseView.
+  // Overwrites an escaped surrogate without its other half by \ufffd, which has the same length
+  // (decision 38). Needs a document that owns its text: ParseView ignores it.
   bool replace_lone_surrogates = false;
-  // Whether strings may contain U+0000, escaped (H55).
+  // Whether strings may contain escaped U+0000 (H55).
   bool allow_nul = false;
-  // Whether an object may have a key twice; the caller judges it.
+  // Whether an object may have duplicate keys; the caller checks them.
   bool allow_duplicate_keys = false;
   // Ignores everything after the first value of the text.
   bool first_value_only = false;
@@ -34,8 +34,8 @@ struct Limits {
 
 class Document;
 
-// A value of a document. Cheap to copy; valid as long as the document exists and is not moved. An
-// absent value (`Find` of a missing member) converts to false and otherwise behaves like null.
+// A value of a document. Cheap to copy; valid while the document exists and is not moved. An absent
+// value (`Find` of a missing member) converts to false and otherwise behaves like null.
 class Value {
  public:
   Value() = default;
@@ -53,29 +53,29 @@ class Value {
   std::string_view raw() const;
   // Offset of raw() in the source text.
   size_t offset() const;
-  // A string as written: with its escapes, without the quotes.
+  // A string as written: escapes included, quotes excluded.
   std::string_view raw_string() const;
-  // A string, decoded.
+  // A decoded string.
   std::string string() const;
   // Whether the decoded string equals the text. Copies only strings with escapes.
   bool StringEquals(std::string_view text) const;
   bool boolean() const;
-  // A number whose value is an integer (5, 5.0, 1e3) that fits into int64_t; empty otherwise.
+  // A number with an integer value (5, 5.0, 1e3) that fits into int64_t; nullopt otherwise.
   std::optional<int64_t> Integer() const;
-  // A number; empty if it overflows a double.
+  // A number; nullopt if it overflows a double.
   std::optional<double> Number() const;
 
   // The number of array elements or object members.
   size_t size() const;
-  // The member of that name, or an absent value. A member whose value is null is found.
+  // The member with that name, or an absent value. A member with the value null is present.
   Value Find(std::string_view key) const;
 
   class Iterator;
-  // for (Value element : value) iterates over the elements of an array, or over the member values
-  // of an object, whose keys are key().
+  // for (Value element : value) iterates over array elements or member values. key() is the key of
+  // a member.
   Iterator begin() const;
   Iterator end() const;
-  // For the value of a member: its key, decoded, and the offset of the key's opening quote.
+  // The decoded key of a member value, and the offset of the key's opening quote.
   std::string key() const;
   bool KeyEquals(std::string_view key) const;
   size_t key_offset() const;
@@ -95,9 +95,9 @@ struct ParseError {
 
 class Document {
  public:
-  // Takes ownership of the text. Fails with the first error.
+  // Takes ownership of the text. Returns the first error.
   static BasicResult<Document, ParseError> Parse(std::string text, const Limits& limits = {});
-  // The same without ownership: the text must outlive the document.
+  // As Parse, without ownership: the text must outlive the document.
   static BasicResult<Document, ParseError> ParseView(std::string_view text,
                                                      const Limits& limits = {});
 
@@ -111,7 +111,7 @@ class Document {
   struct Node {
     uint32_t begin;     // first byte of the value
     uint32_t end;       // one past its last byte
-    uint32_t next;      // node after this value and everything in it
+    uint32_t next;      // node after this value and its descendants
     uint32_t key;       // first byte (the quote) of its key; kNoKey in arrays and at the root
     uint32_t key_size;  // bytes of the key as written, without its quotes
     uint32_t count;     // elements or members
@@ -139,18 +139,19 @@ class Value::Iterator {
   uint32_t node_;
 };
 
-// Appends text, which must be valid UTF-8, escaped for a JSON string literal, without quotes.
+// Appends text, which must be valid UTF-8, escaped for a JSON string literal. Adds no quotes.
 void AppendEscaped(std::string& out, std::string_view text);
 // Appends text as a JSON string literal, with quotes.
 void AppendQuoted(std::string& out, std::string_view text);
 std::string Quoted(std::string_view text);
-// Decodes a JSON string literal, given without its quotes, that the parser has accepted. Lone
-// surrogates become U+FFFD.
+// Decodes the inside of a JSON string literal that the parser has accepted. Lone surrogates become
+// U+FFFD.
 std::string Unescape(std::string_view inside);
-// Whether such a literal decodes to text. Stops at the first difference and allocates nothing.
+// Whether the inside of a literal decodes to text. Stops at the first difference and allocates
+// nothing.
 bool EscapedEquals(std::string_view inside, std::string_view text);
-// The bytes before the quote that ends the string literal whose inside the text begins with. npos
-// if it does not end, is not valid, or has \u escapes, which need a closer look.
+// text begins inside a string literal. Returns the number of bytes before its closing quote; npos
+// if the literal does not end, is invalid or has \u escapes, which the caller must decode.
 size_t PlainStringLength(std::string_view text);
 
 inline Type Value::type() const { return document_ ? document_->nodes_[node_].type : Type::kNull; }
@@ -159,7 +160,7 @@ inline bool Value::KeyEquals(std::string_view key) const {
   if (!document_) return false;
   const Document::Node& node = document_->nodes_[node_];
   if (node.key == Document::kNoKey) return false;
-  // Most keys of a document differ in their length from the one that is looked for.
+  // Most keys differ in length from the key that is searched.
   if (!node.key_escaped && node.key_size != key.size()) return false;
   const std::string_view inside = document_->text().substr(node.key + 1, node.key_size);
   return node.key_escaped ? EscapedEquals(inside, key) : inside == key;
@@ -177,8 +178,8 @@ inline Value::Iterator& Value::Iterator::operator++() {
 }
 
 namespace internal {
-// Bytes of literals that Unescape and EscapedEquals have looked at on this thread. Tests bound the
-// work of hostile documents by it.
+// Bytes of literals that Unescape and EscapedEquals have read on this thread. Tests use it to bound
+// the work that hostile documents cause.
 inline thread_local uint64_t decoded_bytes = 0;
 }  // namespace internal
 

@@ -233,7 +233,8 @@ TEST(JsonReader, RejectsBadUtf8EverywhereInAString) {  // H55
   };
   for (const std::string& bad : kBad) {
     EXPECT_FALSE(IsValidUtf8(bad));
-    // Also before, within and after a run of three-byte characters, which are read in pairs.
+    // The bad byte is also placed before, within and after a run of three-byte characters, which
+    // are read in pairs.
     std::string run;
     for (int n = 0; n < 5; ++n) {
       EXPECT_FALSE(IsValidUtf8(run + bad + "\xE6\x97\xA5\xE6\x97\xA5\xE6\x97\xA5"));
@@ -269,10 +270,10 @@ TEST(JsonReader, RejectsLoneSurrogatesAndNulUnlessAllowed) {  // H55
   Limits nul;
   nul.allow_nul = true;
   EXPECT_TRUE(Accepts(R"("\u0000")", nul));
-  EXPECT_FALSE(Accepts(std::string_view("\"\0\"", 3), nul));  // never bare
+  EXPECT_FALSE(Accepts(std::string_view("\"\0\"", 3), nul));  // never unescaped
 }
 
-// The document's own text changes and nothing moves: an escape and its replacement are as long.
+// The document's text changes in place: an escape and its replacement have the same length.
 TEST(JsonReader, ReplacesLoneSurrogatesInItsOwnText) {  // decision 38
   const Limits replace{.replace_lone_surrogates = true};
   const struct {
@@ -294,10 +295,11 @@ TEST(JsonReader, ReplacesLoneSurrogatesInItsOwnText) {  // decision 38
     EXPECT_EQ(document.text(), c.changed);
     EXPECT_EQ(document.root().raw(), c.changed);
   }
-  // A text of another's is never changed, and two keys that become one are a duplicate.
+  // The document does not own this text, so it stays unchanged. Two keys that become equal are
+  // duplicates.
   EXPECT_FALSE(Accepts(R"("\ud800")", replace));
   EXPECT_FALSE(Document::Parse(R"({"\ud800":1,"\udfff":2})", replace).ok());
-  // Bytes that are no UTF-8 are not JSON.
+  // Invalid UTF-8 is not JSON.
   EXPECT_FALSE(Document::Parse("\"\xED\xA0\x80\"", replace).ok());
   EXPECT_FALSE(Document::Parse(R"("\ud83d)", replace).ok());
 }
@@ -476,7 +478,8 @@ TEST(JsonProperty, EveryTruncatedDocumentIsRejected) {
   }
 }
 
-// Mutated documents do not crash the parser, and an accepted one is accepted again when rendered.
+// Mutated documents do not crash the parser. A document that it accepts stays valid when it is
+// rendered.
 TEST(JsonProperty, MutatedDocumentsAreParsedConsistently) {
   std::mt19937 random(7);
   for (uint32_t seed = 0; seed < 2000; ++seed) {
@@ -493,7 +496,8 @@ TEST(JsonProperty, MutatedDocumentsAreParsedConsistently) {
   }
 }
 
-// For a reader that judges repeated keys itself, and one that cuts a value out of a longer text.
+// These are for a reader that checks duplicate keys itself, and one that cuts a value out of a
+// longer text.
 TEST(JsonLimits, RepeatedKeysAndLaterTextCanBeAllowed) {
   EXPECT_FALSE(Document::ParseView(R"({"a":1,"a":2})").ok());
   const auto repeated = Document::ParseView(R"({"a":1,"a":2})", {.allow_duplicate_keys = true});
@@ -509,7 +513,7 @@ TEST(JsonLimits, RepeatedKeysAndLaterTextCanBeAllowed) {
 }
 
 TEST(JsonLifetime, AMovedDocumentKeepsItsText) {
-  Document document = MustParse(R"({"a":"b"})");  // short enough for the small-string buffer
+  Document document = MustParse(R"({"a":"b"})");  // fits the small-string buffer
   const Document moved = std::move(document);
   EXPECT_EQ(moved.root().Find("a").string(), "b");
 }

@@ -1,5 +1,5 @@
-// Detects when a JSON text that arrives in escaped pieces, such as the streamed arguments of a tool
-// call, is a complete object or array.
+// Detects when a JSON text that arrives in escaped pieces, such as streamed tool call arguments, is
+// a complete object or array.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@ namespace tollgate::json {
 
 class ObjectScanner {
  public:
-  // The next piece, escaped as in a JSON string literal. It may start and end anywhere.
+  // Adds the next piece, escaped as in a JSON string literal. It may start and end anywhere.
   void Add(std::string_view escaped);
-  // At least one bracket was opened, and all are closed.
+  // Whether at least one bracket was opened and all are closed.
   bool complete() const { return opened_ && depth_ == 0; }
 
  private:
@@ -21,7 +21,7 @@ class ObjectScanner {
   bool in_string_ = false;
   bool string_escape_ = false;
   bool pending_backslash_ = false;
-  int hex_digits_ = 0;  // of \uXXXX: not yet received
+  int hex_digits_ = 0;  // digits of \uXXXX still to come
   unsigned code_ = 0;
 };
 

@@ -15,12 +15,12 @@ using internal::Byte;
 
 namespace {
 
-// Duplicate keys are found by pairwise comparison in objects up to this size, by hashing in larger
-// ones and where a key has escapes, so that each key is decoded once.
+// Up to this size of an object, duplicate keys are found by pairwise comparison. Larger objects,
+// and those with escaped keys, use hashing, so that each key is decoded once.
 constexpr uint32_t kPairwiseMembers = 16;
 
-// Keyed with a random secret, so that a client cannot choose colliding keys, which would make the
-// check quadratic.
+// Keyed with a random secret: a client must not be able to choose colliding keys, which would make
+// the check quadratic.
 uint64_t KeyedHash(std::string_view bytes) {
   static const auto secret = [] {
     std::array<uint64_t, 2> words;
@@ -53,7 +53,7 @@ bool IsDigit(Byte c) { return c >= '0' && c <= '9'; }
 
 class Parser {
  public:
-  // owned: the bytes of the document's text, if it may change; else null.
+  // owned: the bytes of the document's text if it may change, else null.
   Parser(Document& document, const Limits& limits, char* owned)
       : nodes_(document.nodes_),
         limits_(limits),
@@ -92,14 +92,14 @@ class Parser {
   bool AddNode(Type type, const Byte* from);
   bool ReadValue(bool& opened);
   bool ReadKey();
-  // Reads the literal at p_, which is at its opening quote.
+  // Reads the literal whose opening quote is at p_.
   bool ReadString(bool& escaped);
   bool ReadEscape();
-  // The escape at `from` is half of a surrogate pair.
+  // Handles the escape at `from`, which is half of a surrogate pair.
   bool OnLoneSurrogate(const Byte* from);
   bool ReadNumber();
   bool ReadKeyword(std::string_view keyword, Type type);
-  // Continues after a value: closes the containers that end here, and moves to the next value or to
+  // Continues after a value: closes the containers that end here and moves to the next value, or to
   // the end of the document.
   bool AfterValue(bool& done);
   bool Close();
@@ -119,7 +119,7 @@ class Parser {
   const Byte* p_;
   const Byte* const end_;
   std::vector<uint32_t> open_;  // the open containers, outermost first
-  Key key_;                     // of the next value
+  Key key_;                     // key of the next value
   std::string message_;
   size_t offset_ = 0;
 };
@@ -258,7 +258,7 @@ bool Parser::ReadString(bool& escaped) {
     } else if (*p_ < 0x20) {
       return Fail("control character in a string", p_);
     } else {
-      // Consumes a run of such characters: FindSpecial would stop at each of them.
+      // Consumes a whole run of multi-byte characters: FindSpecial would stop at each of them.
       const Byte* bad = nullptr;
       const Byte* const next = utf8::SkipMultiByte(p_, end_, &bad);
       if (next == nullptr) return Fail("invalid UTF-8", bad);
@@ -352,8 +352,8 @@ bool Parser::SameKey(const Node& a, const Node& b) const {
 
 bool Parser::FailDuplicate(const Node& node) {
   std::string_view shown = KeyInside(node);
-  // Errors are shown to others than the caller. A name of a field has letters and "_"; anything
-  // else may be content.
+  // More people see an error than the caller, and a key may be content. So a key is shown only if
+  // it looks like a field name (letters and "_").
   const bool is_name = shown.size() <= 32 && std::all_of(shown.begin(), shown.end(), [](char c) {
                          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
                        });

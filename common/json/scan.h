@@ -12,8 +12,8 @@ namespace tollgate::json::internal {
 
 using Byte = unsigned char;
 
-// The first byte in [p, end) that needs handling: a quote, a backslash, a control character, or
-// (with kStopAtNonAscii) any byte of a multi-byte character. end if there is none.
+// Returns the first byte in [p, end) that needs handling, or end: a quote, a backslash, a control
+// character, or (with kStopAtNonAscii) any byte of a multi-byte character.
 template <bool kStopAtNonAscii>
 inline const Byte* FindSpecial(const Byte* p, const Byte* end) {
 #if defined(__SSE2__)

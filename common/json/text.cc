@@ -27,8 +27,8 @@ void AppendUtf8(std::string& out, uint32_t code) {
   }
 }
 
-// Decodes the \uXXXX whose digits are at p, with the second half of a surrogate pair. Returns the
-// byte after it.
+// Decodes the \uXXXX whose digits are at p, including the second half of a surrogate pair. Returns
+// the byte after it.
 const Byte* DecodeUnicode(std::string& out, const Byte* p, const Byte* end) {
   constexpr uint32_t kReplacement = 0xFFFD;
   const int32_t unit = end - p >= 4 ? internal::Hex4(p) : -1;
@@ -50,7 +50,7 @@ const Byte* DecodeUnicode(std::string& out, const Byte* p, const Byte* end) {
   return p;
 }
 
-// Decodes the escape whose backslash is at p. Returns the byte after it; the end if it is cut off.
+// Decodes the escape whose backslash is at p. Returns the byte after it, or end if it is cut off.
 const Byte* DecodeEscape(std::string& out, const Byte* p, const Byte* end) {
   if (p + 1 == end) return end;
   const Byte kind = p[1];
@@ -156,7 +156,7 @@ bool EscapedEquals(std::string_view inside, std::string_view text) {
   const Byte* const begin = reinterpret_cast<const Byte*>(inside.data());
   const Byte* const end = begin + inside.size();
   const Byte* p = begin;
-  std::string character;  // short: needs no allocation
+  std::string character;  // small enough to need no allocation
   bool equal = true;
   while (equal && p != end) {
     if (*p != '\\') {

@@ -66,8 +66,7 @@ Decimal Split(std::string_view text) {
     const bool negative = text[i] == '-';
     if (text[i] == '-' || text[i] == '+') ++i;
     int64_t exponent = 0;
-    // A cap that no exponent of a representable value reaches. It keeps the sum below from
-    // overflowing.
+    // Above the exponent of any representable value. The cap keeps the sum below from overflowing.
     constexpr int64_t kHuge = 1'000'000'000'000;
     for (; i < text.size(); ++i) exponent = std::min(kHuge, exponent * 10 + (text[i] - '0'));
     decimal.exponent += negative ? -exponent : exponent;

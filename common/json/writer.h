@@ -10,7 +10,7 @@
 
 namespace tollgate::json {
 
-// An object: json::Writer().Text("a", "x").Number("b", 1).Done() is {"a":"x","b":1}.
+// Builds an object: json::Writer().Text("a", "x").Number("b", 1).Done() is {"a":"x","b":1}.
 class Writer {
  public:
   Writer& Text(std::string_view name, std::string_view value) { return Raw(name, Quoted(value)); }
@@ -31,7 +31,7 @@ class Writer {
   std::string text_ = "{";
 };
 
-// An array. each(element) returns the JSON text of an element.
+// Builds an array. each(element) returns the JSON text of an element.
 template <typename List, typename Each>
 std::string WriteArray(const List& list, Each each) {
   std::string text = "[";

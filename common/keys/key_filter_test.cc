@@ -32,7 +32,7 @@ TEST(KeyFilter, LetsFewOtherKeysPass) {
   for (const uint64_t id : MakeIds(200'000)) passed += filter->MayContain(id) ? 1 : 0;
   // 13 on average; the design allows 0.4 %, which is 800.
   EXPECT_LT(passed, 50);
-  // Ids that differ in one character, as a guesser would try them.
+  // Ids that differ in one character, as an attacker would try them.
   const std::string live = RandomBase62(kKeyIdLength);
   filter->Add(KeyIdElement(live));
   int near = 0;
@@ -56,12 +56,12 @@ TEST(KeyFilter, ATagDependsOnTheWholeKeyAndOnTheTagKey) {
   std::string other = key.text;
   other.back() = other.back() == 'a' ? 'b' : 'a';
   EXPECT_NE(tag, KeyTag(secret, KeyDigest(other)));
-  // The first 8 bytes of HMAC-SHA-256, as RFC 4231 test case 2 has them.
+  // The first 8 bytes of HMAC-SHA-256; the values are from RFC 4231, test case 2.
   EXPECT_EQ(KeyTag("Jefe", "what do ya want for nothing?"), 0x5bdcc146bf60754eU);
 }
 
 TEST(KeyFilter, OtherSeedsLetOtherKeysPass) {
-  // Crowded, so that many ids pass.
+  // Overfilled, so that many ids pass.
   auto shape = KeyFilter::ShapeFor(1'000, 1);
   const auto one = KeyFilter::Make(shape);
   shape.seed = 2;

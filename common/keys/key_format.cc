@@ -20,7 +20,7 @@ std::string Prefix(std::string_view brand) {
   return prefix;
 }
 
-// Covers the prefix too, so that a key of one brand is not well-formed under another.
+// Covers the prefix too: a key of one brand is malformed under another.
 std::string Checksum(std::string_view before) {
   uint32_t crc = Crc32(before);
   std::string text(kKeyChecksumLength, '0');

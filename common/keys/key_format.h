@@ -13,20 +13,21 @@ namespace tollgate {
 inline constexpr size_t kKeyIdLength = 12;
 inline constexpr size_t kKeySecretLength = 43;
 inline constexpr size_t kKeyChecksumLength = 6;
-// Legacy keys have no fixed length; anything longer is refused before it is hashed (H44).
+// Legacy keys have no fixed length. Anything longer is refused before hashing (H44).
 inline constexpr size_t kMaxLegacyKeyLength = 256;
 inline constexpr size_t kMinLegacyKeyLength = 20;
 
 struct ParsedKey {
-  // The public id: safe to log and to show. Empty for a legacy key; its id comes from the lookup.
+  // The public id: safe to log and to show. Empty for a legacy key, whose id comes from the
+  // look-up.
   std::string key_id;
-  // Has one of the configured legacy prefixes. Such keys have no checksum, so only a lookup shows
-  // whether the key exists.
+  // Whether the key has one of the configured legacy prefixes. Legacy keys have no checksum, so
+  // only a look-up shows whether the key exists.
   bool legacy = false;
 };
 
 struct MadeKey {
-  // The whole key: shown once to its owner, never stored or logged.
+  // The whole key. Shown once to its owner, never stored or logged.
   std::string text;
   std::string key_id;
   // The last four characters of the secret.
@@ -39,21 +40,20 @@ struct MadeKey {
 std::optional<ParsedKey> ParseKey(std::string_view text, std::string_view brand,
                                   std::span<const std::string> legacy_prefixes = {});
 
-// The public id within a key that ParseKey takes; empty for a legacy key.
+// The public id within a key that ParseKey accepts; empty for a legacy key.
 std::string_view PublicIdOf(std::string_view key, std::string_view brand);
 
-// A new key from RandomBytes.
+// Generates a key from RandomBytes.
 MadeKey MakeKey(std::string_view brand);
 
-// SHA-256 of the key as the client sent it, 32 bytes: the only form in which a key leaves the
-// gateway.
+// SHA-256 of the key as the client sent it, 32 bytes. A key leaves the gateway only in this form.
 std::string KeyDigest(std::string_view text);
 
 // Whether the text has the form of a public key id.
 bool IsKeyId(std::string_view text);
 
 // Whether the text may be the brand in a key prefix: 1 to 32 lower-case letters, digits and
-// hyphens; the first and the last are no hyphens.
+// hyphens; the first and the last character are not hyphens.
 bool IsBrand(std::string_view text);
 
 }  // namespace tollgate

@@ -22,11 +22,11 @@ TEST(KeyFormat, AMadeKeyParsesAndShowsItsPublicId) {
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->key_id, key.key_id);
   EXPECT_FALSE(parsed->legacy);
-  // The four characters before the checksum end the secret.
+  // The secret ends with the four characters before the checksum.
   EXPECT_EQ(key.text.substr(key.text.size() - kKeyChecksumLength - 4, 4), key.last_four);
 }
 
-// What scanners of secrets look for (docs/design/keys.md 5).
+// The pattern that secret scanners search for (docs/design/keys.md 5).
 TEST(KeyFormat, KeysHaveThePublishedPattern) {
   const std::regex pattern("sk-tollgate-[0-9A-Za-z]{61}");
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(std::regex_match(MakeKey(kBrand).text, pattern));
@@ -78,7 +78,7 @@ TEST(KeyFormat, AKeyOfAnotherBrandIsRefused) {
   const std::string key = MakeKey("other").text;
   EXPECT_TRUE(ParseKey(key, "other"));
   EXPECT_FALSE(ParseKey(key, kBrand));
-  // The same tail under another prefix does not pass either: the checksum covers the prefix.
+  // The same tail under another prefix is refused too: the checksum covers the prefix.
   EXPECT_FALSE(ParseKey("sk-tollgate-" + key.substr(9), kBrand));
 }
 

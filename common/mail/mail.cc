@@ -26,7 +26,7 @@ bool IsWordCharacter(char c) {
 
 Result<std::string> ReadPassword(const std::string& field, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  // Reads at most a line, and fails, not throws, for a folder.
+  // Reads at most one line. A folder is an error, not an exception.
   std::string text;
   std::getline(file, text);
   if (!text.empty() && text.back() == '\r') text.pop_back();
@@ -36,7 +36,7 @@ Result<std::string> ReadPassword(const std::string& field, const std::string& pa
   return text;
 }
 
-// RFC 5322; independent of the locale.
+// Format of RFC 5322; independent of the locale.
 std::string MailDate(int64_t us) {
   constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -171,7 +171,8 @@ Sent SendMail(const MailServer& server, const std::string& to, const std::string
   curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_ms));
   curl_easy_setopt(curl.get(), CURLOPT_URL, server.url.c_str());
   curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-  // Without it libcurl goes on in plain text when a server, or someone on the way, hides STARTTLS.
+  // Without it libcurl falls back to plain text if the server, or an attacker on the path, hides
+  // STARTTLS.
   const bool plain = OnLoopback(server.url) && server.authority_file.empty();
   curl_easy_setopt(curl.get(), CURLOPT_USE_SSL,
                    plain ? static_cast<long>(CURLUSESSL_NONE) : static_cast<long>(CURLUSESSL_ALL));
@@ -193,7 +194,7 @@ Sent SendMail(const MailServer& server, const std::string& to, const std::string
   curl_easy_setopt(curl.get(), CURLOPT_READFUNCTION, &Take);
   curl_easy_setopt(curl.get(), CURLOPT_READDATA, &upload);
   const CURLcode code = curl_easy_perform(curl.get());
-  // The text is libcurl's own and fixed: nothing of the server's gets into it.
+  // The text comes from libcurl and is fixed. It contains nothing from the server.
   if (code != CURLE_OK) return {false, std::string("failed: ") + curl_easy_strerror(code)};
   return {true, "accepted"};
 }

@@ -15,7 +15,7 @@ struct MailServer {
   std::string user;
   std::string password;  // never logged
   std::string from;
-  // PEM file of who signs the certificate of the server; empty: the authorities of the system.
+  // PEM file of the authorities for the server's certificate; empty: those of the system.
   std::string authority_file = {};
 };
 
@@ -23,14 +23,14 @@ struct MailServer {
 // safe in a header and in an SMTP command.
 bool IsEmail(std::string_view text);
 
-// One line of valid UTF-8 of at most max_bytes, whatever a person wrote.
+// Cleans text that a person wrote: one line of valid UTF-8, at most max_bytes long.
 std::string OneLine(std::string_view text, size_t max_bytes);
 
 // Whether the host of a URL is "localhost" or a literal loopback address.
 bool IsLoopbackHost(std::string_view host);
 
-// Checks url, from and that user and password belong together, and reads the password. field: of
-// the settings, for the error, for example "billing.alerts".
+// Checks url and from, and that user and password are both set or both missing, and reads the
+// password. field: settings named in the error, for example "billing.alerts".
 Result<void> CheckMailServer(const std::string& field, const std::string& password_file,
                              MailServer& server);
 
@@ -38,7 +38,7 @@ struct Mail {
   std::string from;
   std::string to;
   std::string subject;  // one line of ASCII
-  std::string id;       // left of the @ of the Message-ID: the same for every try of one mail
+  std::string id;       // left of the @ of the Message-ID; the same for every attempt of a mail
   int64_t at_us = 0;
   std::string body;  // lines end with \r\n
 };
@@ -47,10 +47,10 @@ std::string MailText(const Mail& mail);
 
 struct Sent {
   bool ok = false;
-  std::string result;  // "accepted", "failed: …"; never content of the receiver
+  std::string result;  // "accepted" or "failed: …"; never text from the receiver
 };
-// text: as MailText makes it. TLS is required unless the server is on this machine's loopback and
-// no authority is set. abort: true ends the call within about a second; may be null.
+// text: output of MailText. TLS is required unless the server is on this machine's loopback and no
+// authority is set. abort: becoming true ends the call within about a second; may be null.
 Sent SendMail(const MailServer& server, const std::string& to, const std::string& text,
               int timeout_ms, const std::atomic<bool>* abort = nullptr);
 

@@ -70,7 +70,7 @@ TEST(MailTest, AMailHasOneHeaderAndItsBody) {
   EXPECT_NE(got.find("last"), std::string::npos) << "a line with one dot does not end the mail";
 }
 
-// What a person wrote stays in its line.
+// Text that a person wrote stays on one line.
 TEST(MailTest, OneLineHasNoLineEnds) {
   EXPECT_EQ(OneLine("a\r\nBcc: x@y.z\t\x7F", 100), "a  Bcc: x@y.z  ");
   EXPECT_EQ(OneLine("abcdef", 3), "abc");
@@ -95,7 +95,7 @@ TEST(MailTest, SettingsThatCannotBeAreRefused) {
   EXPECT_NE(check(bad, "/nowhere").find("smtp_password_file"), std::string::npos);
 }
 
-// A process that stops does not wait for a server that hangs.
+// A stopping process does not wait for a server that hangs.
 TEST(MailTest, AnAbortedSendEndsSoon) {
   SmtpListener smtp;
   const std::atomic<bool> abort = true;

@@ -34,8 +34,8 @@ std::string Decimal(Int128 value, int decimals) {
   return negative && text != "0" ? "-" + text : text;
 }
 
-// Parses text as an integer count of 10^-decimals. Empty when malformed, too precise or out of
-// range.
+// Parses text as an integer count of 10^-decimals. nullopt if it is malformed, too precise or out
+// of range.
 std::optional<int64_t> ParseScaled(std::string_view text, int decimals) {
   bool negative = !text.empty() && text.front() == '-';
   if (negative) text.remove_prefix(1);
@@ -102,7 +102,7 @@ std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text) {
 }
 
 std::optional<int64_t> ParseUsdPerMillionDownToPico(std::string_view text) {
-  constexpr int64_t kMaxExponent = 1'000'000;  // far beyond any price, and sums of it fit
+  constexpr int64_t kMaxExponent = 1'000'000;  // far above any price; sums do not overflow
   size_t at = 0;
   std::string digits;
   const auto read_digits = [&] {

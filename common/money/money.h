@@ -30,8 +30,8 @@ int64_t ChargeNanoUsd(Int128 cost_pico_usd);
 // The hold for an exact cost: rounded up. Saturates at the int64 range.
 int64_t HoldNanoUsd(Int128 cost_pico_usd);
 
-// How many output tokens the authorized amount covers besides the input. Never negative; INT64_MAX
-// when output is free and the input is covered.
+// The number of output tokens that the authorized amount covers besides the input. Never negative;
+// INT64_MAX if output is free and the input is covered.
 int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens,
                                int64_t authorized_nano_usd);
 
@@ -41,18 +41,18 @@ std::string NanoToDecimalUsd(int64_t nano_usd);
 std::string PicoPerTokenToUsdPerMillion(int64_t pico_usd);
 // "0.00000015" per token for the same rate.
 std::string PicoPerTokenToUsdPerToken(int64_t pico_usd);
-// Exact decimal of a pico-USD amount of any size.
+// A pico-USD amount of any size as an exact decimal.
 std::string PicoToDecimalUsd(Int128 pico_usd);
 
-// Parses a decimal USD amount ("5", "0.25", "-3.1") with at most 9 decimals. Empty when the text is
+// Parses a decimal USD amount ("5", "0.25", "-3.1") with at most 9 decimals. nullopt if the text is
 // malformed or out of range.
 std::optional<int64_t> ParseDecimalUsdToNano(std::string_view text);
-// Parses a price in USD per million tokens with at most 6 decimals into pico-USD per token. Empty
-// also when it is negative.
+// Parses a price in USD per million tokens with at most 6 decimals into pico-USD per token. A
+// negative price is nullopt, too.
 std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text);
-// The highest rate in pico-USD per token that is not above this price: a decimal of any length,
-// also with an exponent ("0.15", "1.5e-1"). Saturates. Empty when the text is no such number, or is
-// negative.
+// The highest rate in pico-USD per token that is not above this price, which is a decimal of any
+// length, with or without an exponent ("0.15", "1.5e-1"). Saturates. nullopt if the text is
+// malformed or negative.
 std::optional<int64_t> ParseUsdPerMillionDownToPico(std::string_view text);
 
 }  // namespace tollgate

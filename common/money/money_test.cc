@@ -53,7 +53,7 @@ TEST(MoneyTest, ParsesItsOwnOutput) {
   EXPECT_EQ(ParseUsdPerMillionToPico("0.0375"), 37'500);
 }
 
-// A rate is above the price exactly when it is above the result.
+// A rate is above the price exactly if it is above the result.
 TEST(MoneyTest, PriceLimitsAreRoundedDownAndNeverPassThroughFloatingPoint) {
   const std::pair<const char*, int64_t> rows[] = {{"0", 0},
                                                   {"0.15", 150'000},

@@ -1,5 +1,5 @@
-// A share of a gauge for an amount that changes with every token or message. It is published only
-// in steps, so that a change costs an addition.
+// Part of a gauge for an amount that changes with every token or message. It is published only in
+// steps, so that a change costs one addition.
 #pragma once
 
 #include <prometheus/gauge.h>
@@ -8,7 +8,8 @@
 
 namespace tollgate::metrics {
 
-// One thread. Several may share one gauge, which shows their sum, off by less than a step each.
+// For one thread. Several instances may share a gauge, which shows their sum with an error below
+// one step each.
 class CoarseGauge {
  public:
   static constexpr int64_t kStepBytes = 64 * 1024;
@@ -21,7 +22,7 @@ class CoarseGauge {
   void Add(int64_t bytes) {
     bytes_ += bytes;
     const int64_t off = bytes_ - published_;
-    // Zero is exact: an idle process shows no remainder.
+    // Zero is published exactly: an idle process shows no remainder.
     if (off >= kStepBytes || off <= -kStepBytes || bytes_ == 0) Publish(bytes_);
   }
   int64_t bytes() const { return bytes_; }

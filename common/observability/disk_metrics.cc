@@ -30,7 +30,7 @@ std::shared_ptr<void> ReportDatabaseDisk(const std::string& name, const std::str
   constexpr std::string_view kPrefix = "sqlite:";
   if (!url.starts_with(kPrefix)) return nullptr;
   const std::string file = url.substr(kPrefix.size());
-  // The file may not be there yet.
+  // The file may not exist yet.
   const size_t slash = file.rfind('/');
   return ReportDisk(name, slash == std::string::npos ? "." : file.substr(0, slash + 1));
 }

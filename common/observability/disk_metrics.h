@@ -1,4 +1,4 @@
-// How much room is left where a process keeps its files.
+// Free space of the file systems where a process keeps its files.
 #pragma once
 
 #include <memory>
@@ -6,11 +6,10 @@
 
 namespace tollgate::metrics {
 
-// Keeps tollgate_disk_free_bytes and tollgate_disk_size_bytes of the file system that has this file
-// or folder current, with the label folder: `name`, a word for what is kept there. Until the
-// returned handle is destroyed.
+// Keeps tollgate_disk_free_bytes and tollgate_disk_size_bytes of the file system of this file or
+// folder current, with the label folder: `name`. Stops when the returned handle is destroyed.
 std::shared_ptr<void> ReportDisk(const std::string& name, const std::string& path);
-// For a database: of SQLite's file. Null for databases that are elsewhere.
+// As ReportDisk, for the file of a SQLite database. Null for other databases.
 std::shared_ptr<void> ReportDatabaseDisk(const std::string& name, const std::string& url);
 
 }  // namespace tollgate::metrics

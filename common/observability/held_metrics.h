@@ -1,5 +1,6 @@
-// Metrics whose labels come and go, such as addresses: a series exists while a part holds it, and
-// all who hold one of the same name and labels share it. Not for a name that metrics.h has, too.
+// Metrics whose labels come and go, such as addresses: a series exists while at least one handle
+// holds it. Handles with the same name and labels share the series. Do not use a name that
+// metrics.h also has.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace tollgate::metrics {
 
-// As Counter and Gauge. Thread-safe.
+// Like Counter and Gauge of metrics.h. Thread-safe.
 std::shared_ptr<prometheus::Counter> HeldCounter(const std::string& name, const std::string& help,
                                                  const Labels& labels);
 std::shared_ptr<prometheus::Gauge> HeldGauge(const std::string& name, const std::string& help,

@@ -1,4 +1,4 @@
-// Upper bounds of histograms of what models take, in seconds.
+// Upper bounds of histograms of model latencies, in seconds.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ inline const std::vector<double>& AnswerBounds() {
   return *bounds;
 }
 
-// Until the first token, from 1 ms to 5 min.
+// Time to the first token, from 1 ms to 5 min.
 inline const std::vector<double>& FirstTokenBounds() {
   static const auto* bounds =
       new std::vector<double>{1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.3, 0.5,

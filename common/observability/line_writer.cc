@@ -17,18 +17,18 @@
 namespace tollgate::log {
 namespace {
 
-// A write of up to PIPE_BUF bytes to a pipe that poll reports as writable does not block, and does
-// not interleave with lines of other processes. O_NONBLOCK would do the first, but it belongs to
-// the open file, which other processes share.
+// A write of up to PIPE_BUF bytes to a pipe that poll reports as writable does not block and does
+// not interleave with lines of other processes. O_NONBLOCK would prevent blocking, too, but it
+// belongs to the open file, which other processes share.
 constexpr size_t kPieceBytes = 4096;
-// After a batch the thread rests, so that busy callers need not wake it for every line.
+// Pause after a batch, so that busy callers need not wake the thread for every line.
 constexpr std::chrono::milliseconds kRest{5};
-// How often a thread that waits for the reader looks whether it should give up.
+// How often a thread that waits for the reader checks whether it should give up.
 constexpr int kPollMs = 50;
-// The queue holds at least so much, whatever is configured: a few lines of the largest size.
+// Minimum size of half a queue, whatever is configured: a few lines of maximum size.
 constexpr size_t kMinHalfBytes = size_t{32} * 1024;
 
-// As many whole lines as fit into a piece; a part of the first line when it is longer.
+// As many whole lines as fit into a piece, or a part of the first line if it is longer.
 std::string_view FirstPiece(std::string_view text) {
   if (text.size() <= kPieceBytes) return text;
   const size_t end = text.substr(0, kPieceBytes).rfind('\n');
@@ -46,8 +46,8 @@ class LineWriter::State {
   explicit State(Options options)
       : options_(std::move(options)),
         half_bytes_(std::max(options_.max_queued_bytes / 2, kMinHalfBytes)) {
-    // Two halves take turns: one is filled while the other is written. Reserved here, so that no
-    // caller copies the queue to grow it.
+    // The queue has two halves: one is filled while the other is written. Reserving them here keeps
+    // callers from copying the queue to grow it.
     pending_.reserve(half_bytes_);
     batch_.reserve(half_bytes_);
   }
@@ -55,7 +55,7 @@ class LineWriter::State {
   bool Put(std::string_view line) {
     {
       std::lock_guard lock(mutex_);
-      // After a drop all lines are dropped until the batch changes, so that the line with their
+      // After a drop, all lines are dropped until the next batch, so that the line with their
       // number stands where they are missing.
       const bool full = dropped_ > 0 || pending_.size() + line.size() > half_bytes_;
       if (!full && !stopping_) {
@@ -88,7 +88,7 @@ class LineWriter::State {
     return done && written_bytes_.load() >= target;
   }
 
-  // Tells the thread to end once everything is written. False: it has not ended within the time.
+  // Tells the thread to end once everything is written. Returns false if it does not end in time.
   bool End(int timeout_ms) {
     std::unique_lock lock(mutex_);
     stopping_ = true;
@@ -119,7 +119,8 @@ class LineWriter::State {
 
   void WaitInSignalHandler(int timeout_ms) const noexcept {
     if (running_ && pthread_equal(pthread_self(), thread_) != 0) return;
-    // The limit: a thread that crashed while it logs holds the lock, and the writer cannot go on.
+    // The limit is for a thread that crashed while logging: it holds the lock, so the writer cannot
+    // proceed.
     constexpr int kStepMs = 2;
     for (int waited = 0; waited < timeout_ms; waited += kStepMs) {
       if (ended_ || written_bytes_.load() >= queued_bytes_.load()) return;
@@ -135,7 +136,8 @@ class LineWriter::State {
     const size_t missing = std::exchange(dropped_, 0);
     lock.unlock();
     const size_t bytes = batch_.size();
-    // Lines that could not be written stand before this batch, those that found no room behind it.
+    // Lines that could not be written are reported before this batch, lines that did not fit after
+    // it.
     size_t failed = 0;
     if (unwritten_ > 0 && Write(options_.dropped_line(unwritten_)) == 0) unwritten_ = 0;
     failed += Write(batch_);
@@ -178,18 +180,18 @@ class LineWriter::State {
   std::condition_variable wake_;     // the thread has work
   std::condition_variable written_;  // a batch is written, or the thread has ended
   std::string pending_;
-  size_t dropped_ = 0;  // lines that found no room since the last batch was taken
-  bool idle_ = false;   // the thread waits for a line
+  size_t dropped_ = 0;  // lines that did not fit since the last batch was taken
+  bool idle_ = false;   // the thread is waiting for a line
   int flushing_ = 0;
   bool stopping_ = false;
   std::atomic<bool> ended_{false};
   std::atomic<bool> give_up_{false};
-  // Of lines that were put. Atomic for the signal handler.
+  // Bytes of accepted lines. Atomic for the signal handler.
   std::atomic<size_t> queued_bytes_{0};
   std::atomic<size_t> written_bytes_{0};
   std::atomic<bool> running_{false};
   pthread_t thread_{};
-  // Of the thread.
+  // Used by the thread only.
   std::string batch_;
   size_t unwritten_ = 0;
 };
@@ -212,7 +214,7 @@ bool LineWriter::Stop(int timeout_ms) {
   if (written || state_->End(4 * kPollMs)) {
     thread_.join();
   } else {
-    // write(2) may hang for good, for example at a terminal that was stopped with Ctrl-S.
+    // write(2) may block forever, for example at a terminal that was stopped with Ctrl-S.
     thread_.detach();
   }
   return written;

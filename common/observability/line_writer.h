@@ -1,5 +1,5 @@
-// Writes lines to a descriptor on a thread of its own: a reader that stops reading never holds up
-// the threads that log. Lines that find the queue full are dropped and counted.
+// Writes lines to a descriptor on a thread of its own: a reader that stops reading never blocks the
+// threads that log. Lines that do not fit into the queue are dropped and counted.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ class LineWriter {
  public:
   struct Options {
     int fd = 2;
-    // Most bytes that wait, those that are being written included.
+    // Limit of queued bytes, including the batch being written.
     size_t max_queued_bytes = size_t{4} * 1024 * 1024;
-    // The line that stands in for so many dropped lines; called on the writer's thread.
+    // Returns the line that replaces `dropped` lines; called on the writer's thread.
     std::function<std::string(size_t dropped)> dropped_line;
-    // Called for dropped lines, on any thread. Must be fast.
+    // Called when lines are dropped, on any thread. Must be fast.
     std::function<void(size_t dropped)> on_dropped;
   };
 
@@ -28,13 +28,15 @@ class LineWriter {
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
-  // Takes one line with its line break. Never waits for the reader. False: dropped.
+  // Queues one line, which ends with a line break. Never waits for the reader. Returns false if the
+  // line was dropped.
   bool Put(std::string_view line);
-  // Waits until every line that was put before is written. False: not within the time.
+  // Waits until all lines queued before are written. Returns false on a timeout.
   bool Flush(int timeout_ms);
-  // The same, then ends the thread. Lines that are put afterwards are dropped.
+  // Like Flush, then ends the thread. Later lines are dropped.
   bool Stop(int timeout_ms);
-  // Flush for a signal handler: takes no lock and no memory. Does nothing on the writer's thread.
+  // Flush for a signal handler: takes no lock and allocates nothing. Does nothing on the writer's
+  // thread.
   void FlushInSignalHandler(int timeout_ms) noexcept;
 
  private:

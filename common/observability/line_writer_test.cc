@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kLongMs = 60'000;
 
-// A pipe whose reader is the test.
+// A pipe that the test reads.
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(pipe2(ends_, O_CLOEXEC), 0); }
@@ -34,7 +34,7 @@ class Pipe {
     pollfd ready{ends_[1], POLLOUT, 0};
     return poll(&ready, 1, 0) == 0;
   }
-  // Reads until the text ends with the ending, or "" when that takes too long.
+  // Reads until the text ends with the ending; returns "" on a timeout.
   std::string ReadUntil(const std::string& ending) const {
     std::string text;
     char buffer[4096];
@@ -59,7 +59,7 @@ struct Writer {
                .dropped_line = [](size_t n) { return "dropped " + std::to_string(n) + "\n"; },
                .on_dropped = [this](size_t n) { dropped += n; }}) {}
   std::atomic<size_t> dropped{0};
-  LineWriter lines;  // its thread uses dropped
+  LineWriter lines;  // its thread uses `dropped`
 };
 
 std::string NumberedLine(int number) {
@@ -123,7 +123,7 @@ TEST(LineWriter, AReaderThatStopsHoldsUpNobodyAndItsMissingLinesAreCounted) {
   EXPECT_LT(accepted, 1'500);
   EXPECT_EQ(writer.dropped, static_cast<size_t>(number - accepted));
 
-  // The reader returns: every accepted line is there in order, and the dropped ones are reported.
+  // The reader returns: every accepted line arrives in order, and the dropped ones are reported.
   std::string text;
   std::thread reader([&] { text = pipe.ReadUntil("end\n"); });
   EXPECT_TRUE(writer.lines.Flush(kLongMs));

@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<Level> g_level{Level::kInfo};
 
-// Every record reads it. A shared pointer makes SetProcessName safe at any time.
+// Read for every record. A shared pointer makes SetProcessName safe at any time.
 std::atomic<std::shared_ptr<const std::string>>& ProcessName() {
   static std::atomic<std::shared_ptr<const std::string>> name{
       std::make_shared<const std::string>("tollgate")};
@@ -29,19 +29,19 @@ std::string Line(Level level, std::string_view message, std::initializer_list<Fi
   return FormatLine(level, SystemClock::Get().WallUs(), *ProcessName().load(), message, fields);
 }
 
-// How long the end of a process waits for the reader of its last lines.
+// Longest wait for the reader of the last lines when the process ends.
 constexpr int kStopMs = 3'000;
 constexpr int kCrashFlushMs = 1'000;
 
 std::atomic<LineWriter*> g_writer{nullptr};
 
-// The last lines before a crash say why: they must not stay in the queue.
+// The last lines before a crash explain it, so they must not stay in the queue.
 void OnCrash(int signal) {
   const int error = errno;
   if (LineWriter* writer = g_writer) writer->FlushInSignalHandler(kCrashFlushMs);
   errno = error;
-  // A signal that another process sent, as a watchdog does, comes only once. It is blocked until
-  // this returns.
+  // The signal may come from another process, such as a watchdog, and is not repeated. raise blocks
+  // until this handler returns.
   std::raise(signal);
 }
 
@@ -52,7 +52,7 @@ void FlushOnCrash() {
     if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
     struct sigaction action{};
     action.sa_handler = OnCrash;
-    action.sa_flags = SA_RESETHAND;  // afterwards the signal does what it does without a handler
+    action.sa_flags = SA_RESETHAND;  // afterwards the signal has its default action
     sigaction(signal, &action, nullptr);
   }
 }

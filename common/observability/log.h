@@ -21,27 +21,27 @@ struct Field {
   Field(std::string_view key, int value) : Field(key, static_cast<int64_t>(value)) {}
   Field(std::string_view key, size_t value) : Field(key, static_cast<int64_t>(value)) {}
 
-  std::string_view key;  // empty: the field is left out
+  std::string_view key;  // empty: the field is omitted
   std::string value;
   bool number = false;
 };
 
 void SetLevel(Level level);
 bool Enabled(Level level);
-// The "process" field of every line, for example "gateway".
+// Sets the "process" field of every line, for example "gateway".
 void SetProcessName(std::string name);
-// Keys with these prefixes are redacted like those with "sk-". For the start of a process.
+// Keys with these prefixes are redacted like sk- keys. Call it at the start of a process.
 void SetLegacyKeyPrefixes(std::vector<std::string> prefixes);
 
-// From here on a thread writes the lines (line_writer.h), so that a reader that stops reading holds
-// up no caller; lines above max_queued_bytes (0: 4 MiB) are dropped and counted. When the process
-// aborts or crashes, the lines before are still written. Without StartWriter, for command line
-// tools and tests, every line is written by its caller.
+// From now on a thread writes the lines (line_writer.h), so that a reader that stops reading does
+// not block callers. Lines beyond max_queued_bytes (0: 4 MiB) are dropped and counted. If the
+// process aborts or crashes, the earlier lines are still written. Without StartWriter, as in
+// command line tools and tests, each caller writes its own lines.
 void StartWriter(size_t max_queued_bytes = 0);
-// Writes what is queued and ends the thread; false if the reader did not take it within a few
-// seconds. From then on each line is again written by its caller, unless the reader is stuck.
+// Writes the queued lines and ends the thread. Returns false if the reader does not take them
+// within a few seconds. Afterwards callers write their own lines again, unless the reader is stuck.
 bool StopWriter();
-// Waits until the lines before are written, at most so long: before _exit.
+// Waits until all earlier lines are written or the time is over. Call it before _exit.
 void Flush(int timeout_ms);
 
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields);

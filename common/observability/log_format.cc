@@ -14,12 +14,12 @@
 namespace tollgate::log {
 namespace {
 
-// Longer values are truncated, to keep lines readable and nearly always below PIPE_BUF (4 KiB): up
-// to that size, writes to a pipe are atomic.
+// Longer values are truncated, so that lines stay readable and nearly always below PIPE_BUF (4
+// KiB), up to which writes to a pipe are atomic.
 constexpr size_t kMaxValueBytes = 1024;
 constexpr size_t kMinSecretChars = 6;
 
-// In lower case. A list that was replaced is kept, since another thread may be reading it.
+// In lower case. A replaced list is kept, since another thread may be reading it.
 std::atomic<const std::vector<std::string>*> g_prefixes{nullptr};
 
 bool IsAlphanumeric(char c) {
@@ -46,14 +46,13 @@ size_t RunLength(std::string_view text, Predicate in_run) {
   return length;
 }
 
-// The length of the user info after "://", such as "user:password@", with its '@'; 0 if there is
-// none.
+// Length of the user info after "://", such as "user:password@", with its '@'; 0 if there is none.
 size_t UserInfoLength(std::string_view text) {
   const size_t end = text.find_first_of("@/ ?#\"'");
   return end != std::string_view::npos && text[end] == '@' ? end + 1 : 0;
 }
 
-// A secret at the start of a text: how many bytes to copy before it, and how many to replace.
+// A secret at the start of a text: bytes to copy before it, and bytes to replace.
 struct Secret {
   size_t keep = 0;
   size_t drop = 0;
@@ -87,7 +86,8 @@ Secret SecretAt(std::string_view text, bool at_word_start) {
   return {};
 }
 
-// How a message or a value appears in the log: redacted, valid UTF-8 and of limited length.
+// Prepares a message or a value for the log: redacts it, makes it valid UTF-8 and limits its
+// length.
 std::string Shown(std::string_view text) {
   const std::string redacted = Redact(text);
   std::string shown = ToValidUtf8(redacted, kMaxValueBytes);

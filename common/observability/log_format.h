@@ -1,4 +1,4 @@
-// The format of a log line, apart from writing it, so that tests need no file descriptor.
+// The format of a log line. Separate from writing it, so that tests need no file descriptor.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tollgate::log {
 
-// One JSON object and a line break. wall_us: microseconds since the Unix epoch.
+// Returns one JSON object and a line break. wall_us: microseconds since the Unix epoch.
 std::string FormatLine(Level level, int64_t wall_us, std::string_view process,
                        std::string_view message, std::initializer_list<Field> fields);
 
@@ -19,7 +19,7 @@ std::string FormatLine(Level level, int64_t wall_us, std::string_view process,
 // tokens, and the user and password in a URL.
 std::string Redact(std::string_view text);
 
-// The legacy prefixes of keys. May be called at any time; meant for the start of a process.
+// Sets the legacy prefixes of keys. May be called at any time; meant for the start of a process.
 void SetRedactedPrefixes(std::vector<std::string> prefixes);
 
 }  // namespace tollgate::log

@@ -32,8 +32,8 @@ std::string CacheKey(const std::string& name, const Labels& labels) {
   return key;
 }
 
-// Metrics of one type by name and labels. The registry itself, with its single lock and its
-// hashing, is used only once per metric.
+// Metrics of one type by name and labels. The registry, with its single lock and hashing, is used
+// only once per metric.
 template <typename Metric>
 class Cache {
  public:
@@ -47,7 +47,7 @@ class Cache {
     std::unique_lock lock(mutex_);
     Metric*& slot = metrics_[key];
     if (slot == nullptr) {
-      // prometheus-cpp throws on a malformed name and on one that another type of metric has.
+      // prometheus-cpp throws on a malformed name, and on a name that another type of metric has.
       try {
         slot = &make();
       } catch (const std::exception& error) {
@@ -63,7 +63,7 @@ class Cache {
   std::unordered_map<std::string, Metric*> metrics_;
 };
 
-// Metrics of one type that are removed when nobody holds them any more.
+// Metrics of one type that are removed when their last handle is destroyed.
 template <typename Metric>
 class HeldMetrics {
  public:
@@ -106,7 +106,7 @@ class HeldMetrics {
 };
 
 struct Updates {
-  std::mutex mutex;  // held while they run: a removed one does not run any more
+  std::mutex mutex;  // held while functions run: a removed one does not run again
   std::list<std::function<void()>> functions;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled headers of code with coroutines or HTTP.
+// Precompiled header for code with coroutines or HTTP.
 #include "common/pch/std_pch.h"
 
 #include <boost/asio.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled headers of tests with coroutines or HTTP.
+// Precompiled header for tests with coroutines or HTTP.
 #include "common/pch/asio_pch.h"
 
 #include <gtest/gtest.h>

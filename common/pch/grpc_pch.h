@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled headers of code with gRPC and coroutines.
+// Precompiled header for code with gRPC and coroutines.
 #include "common/pch/proto_pch.h"
 
 #include <boost/asio.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled headers of tests with gRPC and coroutines.
+// Precompiled header for tests with gRPC and coroutines.
 #include "common/pch/grpc_pch.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled headers of generated code.
+// Precompiled header for generated code.
 #include "common/pch/std_pch.h"
 
 #include <google/protobuf/arena.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled headers of tests.
+// Precompiled header for tests.
 #include "common/pch/std_pch.h"
 
 #include <gtest/gtest.h>

@@ -19,8 +19,8 @@
 namespace tollgate {
 namespace {
 
-// How long a stopping pool waits for calls of other threads: longer than the deadline of any call
-// that a request makes. Longer-lived calls end when their owner cancels them.
+// How long a stopping pool waits for calls on other threads: longer than the deadline of any call
+// of a request. Longer calls end when their owner cancels them.
 constexpr int kMaxOutsideWaitMs = 3'000;
 
 thread_local Loop* current_loop = nullptr;
@@ -46,7 +46,8 @@ class LoopImpl : public Loop {
         timer_(io_.get_executor()) {}
 
   ~LoopImpl() override {
-    // Callbacks may own coroutines, and coroutines may own timers: all are destroyed here unrun.
+    // Callbacks may own coroutines, and coroutines may own timers: all are destroyed here without
+    // running.
     Waiter::DestroySuspended(*this);
     wheel_.Clear();
     end_of_turn_.clear();
@@ -59,7 +60,7 @@ class LoopImpl : public Loop {
 
   void AtEndOfTurn(Callback callback) override {
     // Asio queues a posted handler after everything that the last poll of the sockets found ready,
-    // and polls once more before it runs the handler: that is the end of the turn.
+    // and polls again before it runs the handler: this is the end of the turn.
     if (end_of_turn_.empty()) asio::post(io_, [this] { RunEndOfTurn(); });
     end_of_turn_.push_back(std::move(callback));
   }
@@ -105,7 +106,7 @@ class LoopImpl : public Loop {
     running_.clear();
   }
 
-  // Keeps the kernel's timer at the wheel's next tick that has timers. Moving it to an earlier time
+  // Sets the kernel's timer to the wheel's next tick that has timers. Moving it to an earlier time
   // is rare: most new timers are due after the pending ones.
   void Arm() {
     int64_t next_us = wheel_.NextUs();
@@ -113,7 +114,7 @@ class LoopImpl : public Loop {
     armed_us_ = next_us;
     timer_.expires_at(std::chrono::steady_clock::time_point(std::chrono::microseconds(next_us)));
     timer_.async_wait([this](boost::system::error_code error) {
-      if (error) return;  // moved earlier
+      if (error) return;  // rearmed for an earlier time
       armed_us_ = TimerWheel::kNever;
       wheel_.Advance(SystemClock::Get().MonotonicUs());
       Arm();
@@ -159,7 +160,7 @@ LoopPool::LoopPool(int threads) : state_(std::make_unique<State>()) {
 
 LoopPool::~LoopPool() {
   Stop();
-  // Owners of calls that outlived Stop are destroyed by now and have cancelled them.
+  // Owners of calls that outlived Stop have been destroyed by now and have cancelled them.
   WaitForOutsideWork();
 }
 
@@ -180,9 +181,9 @@ void LoopPool::Start() {
 
 void LoopPool::Stop() {
   if (state_->threads.empty()) return;
-  // The loops keep running while it waits, so that posted results are handled.
+  // The loops keep running during the wait, so that posted results are handled.
   WaitForOutsideWork();
-  // Posted, so that callbacks which are already queued still run.
+  // Posted, so that queued callbacks still run.
   for (auto& loop : loops_) {
     auto* impl = static_cast<LoopImpl*>(loop.get());
     impl->Post([impl] { impl->Stop(); });

@@ -1,5 +1,5 @@
-// Event loops: one thread each, one per processor. The state of a request lives on one loop and is
-// used only by that loop's thread; other threads (gRPC callbacks) may only Post.
+// Event loops: one thread each, one per processor. Only the thread of its loop uses the state of a
+// request; other threads (gRPC callbacks) may only Post.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ class Waiter;
 class Loop {
  public:
   using Callback = std::function<void()>;
-  // 0 is no timer.
+  // 0 means no timer.
   using TimerId = uint64_t;
 
   virtual ~Loop() = default;
@@ -26,12 +26,12 @@ class Loop {
   Executor executor() { return context().get_executor(); }
   // The index of this loop in its pool.
   virtual int index() const = 0;
-  // The loop that runs on this thread; null on other threads.
+  // The loop of this thread; null on other threads.
   static Loop* Current();
 
-  // Runs the callback on this loop. From any thread; callbacks run in the order of their posting.
+  // Runs the callback on this loop. Callable from any thread; callbacks run in posting order.
   virtual void Post(Callback callback) = 0;
-  // Runs the callback on this loop and returns when it is done. Not from a thread of a loop.
+  // Runs the callback on this loop and returns when it is done. Not on the thread of a loop.
   void RunAndWait(const Callback& callback);
   // Runs the callback after all handlers that are ready now, to combine their output into one
   // write. This loop's thread only.
@@ -56,7 +56,7 @@ class Loop {
   std::atomic<int64_t> outside_work_{0};
 };
 
-// Held by an operation on other threads (such as a gRPC call) that will Post its result to a loop:
+// Held by an operation on other threads (such as a gRPC call) that will Post its result to a loop.
 // LoopPool::Stop waits for it. Destroy it after the last Post.
 class OutsideWork {
  public:
@@ -82,7 +82,7 @@ class LoopPool {
   Loop& Next();
   void Start();
   // Waits (with a limit) for outside work, then stops and joins the threads. Callbacks that are
-  // still queued are destroyed with the pool, unrun.
+  // still queued are destroyed with the pool without running.
   void Stop();
 
  private:

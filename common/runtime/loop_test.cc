@@ -67,7 +67,7 @@ TEST(Loop, TimersRunInOrderNeverEarlyAndNotWhenCancelled) {
       order.push_back(3);
       done.Set();
     });
-    // Set later but due earlier: the loop must re-arm its timer.
+    // Set later but due earlier, so the loop must re-arm its timer.
     loop.RunAfter(20, [&] { order.push_back(1); });
     Loop::TimerId cancelled = loop.RunAfter(30, [&] { order.push_back(2); });
     loop.CancelTimer(cancelled);

@@ -52,8 +52,8 @@ void Waiter::Resume(bool value) {
 }
 
 void Waiter::DestroySuspended(Loop& loop) {
-  // Destroying a coroutine may destroy or wake others, or end one wait and start another: restart
-  // from the head of the list each time.
+  // Destroying a coroutine may destroy or wake others, or end one wait and start another. So each
+  // iteration starts at the head of the list.
   while (loop.suspended_ != nullptr) {
     Handler destroyed = loop.suspended_->Take();
   }

@@ -1,6 +1,6 @@
 // Synchronization of coroutines on one loop. Not thread-safe: other threads must Post to the loop
-// first. A woken coroutine resumes in a handler of its own, never inside the call that wakes it
-// (except by Waiter::ResumeNow).
+// first. A woken coroutine resumes in its own handler, never within the call that wakes it (except
+// by Waiter::ResumeNow).
 #pragma once
 
 #include <boost/asio/async_result.hpp>
@@ -24,14 +24,14 @@ class Waiter {
   // Suspends until Resume and returns its argument. At most one Suspend at a time. Also returns
   // false if the coroutine is cancelled (by Asio's awaitable operators).
   Task<bool> Suspend();
-  // Posts the resumption to the loop. No effect if no coroutine is suspended here.
+  // Posts the resumption to the loop. No effect if no coroutine is suspended.
   void Resume(bool value);
-  // Resumes within this call. Only from a handler or a timer callback, where no other coroutine of
-  // the loop is on the stack.
+  // Resumes within this call. Only from a handler or timer callback with no other coroutine of the
+  // loop on the stack.
   void ResumeNow(bool value);
   bool suspended() const { return handler_.has_value(); }
-  // Destroys the coroutines that are suspended on a loop which will not run again. They would leak
-  // otherwise: the frame holds the Waiter, and the Waiter's handler owns the frame.
+  // Destroys the suspended coroutines of a loop that will not run again. They would leak otherwise:
+  // the frame holds the Waiter, and the Waiter's handler owns the frame.
   static void DestroySuspended(Loop& loop);
 
  private:
@@ -46,18 +46,18 @@ class Waiter {
   Waiter* next_ = nullptr;
 };
 
-// A condition variable for coroutines. It has no memory: a notification without a waiter is lost.
+// A condition variable for coroutines. A notification without a waiter is lost.
 class Notify {
  public:
   explicit Notify(Loop& loop) : loop_(loop) {}
-  // Wakes the remaining waiters with false.
+  // Wakes the remaining waiters; their Wait returns false.
   ~Notify();
   Notify(const Notify&) = delete;
   Notify& operator=(const Notify&) = delete;
 
-  // True when notified.
+  // Returns true when notified.
   Task<bool> Wait() { return WaitFor(-1); }
-  // False on a timeout. A negative timeout waits without limit.
+  // Returns false on a timeout. A negative timeout waits without limit.
   Task<bool> WaitFor(int64_t timeout_ms);
   // Wakes the waiter that has waited longest.
   void NotifyOne();
@@ -85,7 +85,8 @@ class Event {
   }
   void Reset() { set_ = false; }
   bool is_set() const { return set_; }
-  // Returns true at once if the flag is set. False on a timeout, or if the event is destroyed.
+  // Returns true at once if the flag is set. Returns false on a timeout, or if the event is
+  // destroyed.
   Task<bool> Wait() { return WaitFor(-1); }
   Task<bool> WaitFor(int64_t timeout_ms) {
     if (set_) co_return true;

@@ -1,4 +1,4 @@
-// A thread that repeats one step until it is stopped.
+// A thread that repeats a step until it is stopped.
 #pragma once
 
 #include <chrono>
@@ -16,16 +16,16 @@ class PeriodicThread {
   PeriodicThread(const PeriodicThread&) = delete;
   PeriodicThread& operator=(const PeriodicThread&) = delete;
 
-  // Runs the step at once, then each time after a pause of this length. Once only. What the step
-  // uses must live until Stop has returned. The name is for operators: at most 15 bytes.
+  // Runs the step at once, then after each pause of this length. Call it once. Everything that the
+  // step uses must live until Stop has returned. name: shown to operators; at most 15 bytes.
   void Start(const char* name, std::chrono::milliseconds pause, std::function<void()> step);
-  // Started and not stopped yet.
+  // Whether it was started and is not stopped yet.
   bool running() const { return thread_.joinable(); }
-  // Ends the pause: the step runs at once, or once more after the one that runs.
+  // Ends the pause. The step runs at once, or once more after the running one.
   void Wake();
-  // Ends the pause and waits for a step that runs. Also without Start, and again.
+  // Ends the pause and waits for a running step. May be called without Start and repeatedly.
   void Stop();
-  // For steps of several parts: the rest is not wanted any more.
+  // For steps with several parts: true means skip the rest.
   bool stopping() const;
 
  private:

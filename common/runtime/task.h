@@ -1,6 +1,6 @@
-// The coroutine type, and the socket and timer types to use with it. All name the executor type of
+// The coroutine type, and the socket and timer types for it. All of them name the executor type of
 // the event loop. Asio's default, the type-erased any_io_executor, costs time on every operation,
-// that is, for every token.
+// so for every token.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -1,5 +1,5 @@
-// Threads beside the loops, for work that would hold a loop up: blocking calls, and computations of
-// more than about a millisecond.
+// Threads for work that would block a loop: blocking calls, and computations of more than about a
+// millisecond.
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,8 @@
 
 namespace tollgate {
 
-// The most bytes of JSON that a loop decodes in one piece: one to two milliseconds of work. Larger
-// texts are decoded by a pool.
+// Most bytes of JSON that a loop decodes in one piece: one to two milliseconds of work. A pool
+// decodes larger texts.
 inline constexpr size_t kMaxBytesDecodedOnLoop = size_t{256} * 1024;
 
 // A few threads. The queue is bounded: excess work is refused, not delayed.
@@ -32,7 +32,7 @@ class ThreadPool {
   ~ThreadPool();  // Stop
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  // False if the queue is full or the pool has stopped.
+  // Returns false if the queue is full or the pool has stopped.
   bool Submit(std::function<void()> work);
   // Runs the queued work, then joins the threads.
   void Stop();
@@ -50,7 +50,7 @@ class ThreadPool {
 
 namespace internal {
 
-// Shared by the coroutine and the thread, since either may end first.
+// Shared by the coroutine and the thread, either of which may end first.
 template <typename Function, typename Value>
 struct PoolJob {
   PoolJob(Loop& loop, Function work)
@@ -63,9 +63,9 @@ struct PoolJob {
 
 }  // namespace internal
 
-// Runs the function on a thread of the pool and resumes on the loop with its value; empty if the
-// queue is full, and then the function does not run, or if it throws. It runs to its end even if
-// the coroutine is destroyed meanwhile, so it must own all that it uses.
+// Runs the function on a thread of the pool and resumes on the loop with its value. nullopt if the
+// queue is full, so that the function does not run, or if it throws. It runs to its end even if the
+// coroutine is destroyed meanwhile, so it must own everything that it uses.
 template <typename Function>
 Task<std::optional<std::invoke_result_t<Function&>>> RunOnPool(ThreadPool& pool, Loop& loop,
                                                                Function function) {
@@ -81,7 +81,7 @@ Task<std::optional<std::invoke_result_t<Function&>>> RunOnPool(ThreadPool& pool,
     try {
       job->value.emplace(job->function());
     } catch (const std::exception&) {
-      // Most likely out of memory: the caller refuses, the process goes on.
+      // Most likely out of memory: the caller refuses the request, and the process continues.
     }
     std::unique_ptr<OutsideWork> outside = std::move(job->outside);
     outside->loop().Post([job = std::move(job)] {

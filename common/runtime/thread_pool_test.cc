@@ -50,7 +50,7 @@ TEST(RunOnPool, IsEmptyWhenTheQueueIsFullAndDoesNotRunTheFunction) {
   release.set_value();
 }
 
-// A connection that is destroyed at shutdown must not take from the function what it works on.
+// A connection that is destroyed at shutdown must not destroy data that the function uses.
 TEST(RunOnPool, TheFunctionOutlivesACoroutineThatIsDestroyed) {
   ThreadPool pool(1, 10, "test");
   std::promise<void> started;
@@ -71,7 +71,7 @@ TEST(RunOnPool, TheFunctionOutlivesACoroutineThatIsDestroyed) {
     }(pool, loop, std::move(function)));
   });
   started.get_future().wait();
-  // Stop gives up waiting after some seconds and destroys the coroutine; then the work ends.
+  // Stop gives up after some seconds and destroys the coroutine. Then the work ends.
   std::thread stopper([&] { loops->Stop(); });
   stopper.join();
   release.set_value();

@@ -19,7 +19,7 @@ uint32_t TimerWheel::Allocate() {
 }
 
 TimerWheel::Id TimerWheel::Add(int64_t now_us, int64_t delay_us, Callback callback) {
-  // The current tick has already run.
+  // A timer is due after the current tick, which has already run.
   int64_t due_us = now_us + std::max<int64_t>(delay_us, 0);
   int64_t tick = std::max((due_us + kTickUs - 1) / kTickUs, current_tick_ + 1);
   uint32_t index = Allocate();
@@ -66,7 +66,7 @@ void TimerWheel::Cancel(Id id) {
 }
 
 void TimerWheel::RunSlot(int64_t tick) {
-  // A callback may change the list of the slot: restart from its head after each one. Timers that
+  // A callback may change the list of the slot, so each iteration starts at its head. Timers that
   // callbacks add are due at a later tick and are skipped.
   for (;;) {
     uint32_t index = heads_[tick % kSlots];

@@ -1,5 +1,5 @@
 // A timer wheel for all timers of a loop: setting and cancelling a timer changes a few words and
-// makes no system call. Not thread-safe. The time is an argument, so that tests need no clock.
+// makes no system call. Not thread-safe. Time is an argument, so tests need no clock.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ class TimerWheel {
   using Callback = std::function<void()>;
   using Id = uint64_t;
   static constexpr int64_t kTickUs = 10'000;
-  // NextUs() without timers.
+  // Result of NextUs() without timers.
   static constexpr int64_t kNever = INT64_MAX;
 
   explicit TimerWheel(int64_t now_us);
@@ -25,14 +25,14 @@ class TimerWheel {
   void Cancel(Id id);
   // Runs the timers that are due, in the order of their ticks. Callbacks may add and cancel timers.
   void Advance(int64_t now_us);
-  // When to call Advance next: possibly before the next timer is due, never after.
+  // When to call Advance next: maybe before the next timer is due, never after.
   int64_t NextUs() const;
   int size() const { return size_; }
   // Destroys all timers without running them.
   void Clear();
 
  private:
-  static constexpr int kSlots = 512;  // 5.12 s per revolution; later timers wait for more than one
+  static constexpr int kSlots = 512;  // 5.12 s per revolution; later timers wait for several
   static constexpr uint32_t kNone = UINT32_MAX;
   struct Node {
     Callback callback;

@@ -150,7 +150,7 @@ TEST_F(DeathsTest, LimitersWithoutASharedStoreAreReportedByTheGateway) {
       },
       20'000, 20));
   EXPECT_NE(cluster_->process("gateway").LogTail().find(
-                "several rate limiters without a shared store answer"),
+                "several rate limiters without a shared store are in use"),
             std::string::npos);
 }
 

@@ -1,5 +1,5 @@
-// A mail server for tests: speaks enough SMTP over plain TCP on the loopback, keeps what it takes,
-// and can fail.
+// A mail server for tests: speaks enough SMTP over plain TCP on the loopback, keeps received mails,
+// and can fail on request.
 #pragma once
 
 #include <arpa/inet.h>
@@ -49,7 +49,7 @@ class SmtpListener {
   std::string url(const std::string& host = "127.0.0.1") const {
     return "smtp://" + host + ":" + std::to_string(port_);
   }
-  // Refuses the next receivers with 451.
+  // Refuses the next `count` receivers with 451.
   void Refuse(int count) { refuse_ = count; }
   std::vector<Mail> mails() const {
     const std::lock_guard lock(mutex_);

@@ -28,7 +28,7 @@ Task<void> Deliver(Task<T> task, std::promise<T>& promise) {
 }  // namespace internal
 
 // Runs the Task<T> that make(loop) returns on a running loop and waits for its result. The callable
-// outlives the coroutine, so it may be a lambda with captures. Not from the thread of a loop.
+// outlives the coroutine, so it may be a lambda with captures. Not on the thread of a loop.
 template <typename Make>
 auto RunOn(Loop& loop, Make make) {
   using T = typename decltype(make(loop))::value_type;
@@ -38,7 +38,7 @@ auto RunOn(Loop& loop, Make make) {
   return future.get();
 }
 
-// The same on a temporary loop:
+// As above, on a temporary loop:
 //   int n = RunTask([](Loop& loop) -> Task<int> { co_await loop.Sleep(10); co_return 1; });
 template <typename Make>
 auto RunTask(Make make) {
