@@ -11,7 +11,7 @@ namespace {
 
 bool IsControl(unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }
 
-// Sets the status of a line whose text ends at `end`, where only CRLF may stand.
+// Sets the status of a line whose text ends at `end`: it must be followed by CRLF.
 template <typename Line>
 Line WithEnd(Line line, std::string_view bytes, size_t end) {
   if (end < bytes.size() && bytes[end] != '\r') {
@@ -52,7 +52,7 @@ ChunkLine JudgeChunkLine(std::string_view bytes, size_t most_extension_bytes,
 }
 
 TrailerLine JudgeTrailerLine(std::string_view bytes, size_t most_bytes) {
-  // A folded line starts with a space, which no name has.
+  // A folded line starts with a space, which cannot start a name.
   size_t at = 0;
   while (at < bytes.size() && IsTokenChar(static_cast<unsigned char>(bytes[at]))) {
     if (++at + 2 > most_bytes) return {LineStatus::kBad};

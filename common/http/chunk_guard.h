@@ -1,7 +1,7 @@
 // The guard of the chunked transfer coding in front of Beast's parser (H11-H16). It sees every byte
-// first, judges each chunk line and each trailer line strictly, and decides what the parser gets:
-// the digits of a size without padding and extensions, the payload as it is, and an end without
-// trailers, which therefore never become headers. No allocation, no I/O.
+// first, checks each chunk line and trailer line strictly, and decides what the parser gets: the
+// digits of a size without padding and extensions, the payload unchanged, and an end without
+// trailers, so that trailers never become headers. No allocation, no I/O.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace tollgate::http {
 
 inline constexpr size_t kMaxChunkDigits = 15;
-// Of one line, so that an input buffer of 8 KiB and more always has room for a whole line.
+// Limit per line, so that an input buffer of 8 KiB or more always has room for a whole line.
 inline constexpr size_t kMaxLineExtensionBytes = 4 * 1024;
 
 struct ChunkLimits {
@@ -22,18 +22,18 @@ struct ChunkLimits {
   size_t max_padding_bytes = 0;
 };
 
-// What a line at the start of some bytes is. A line is kBad at the first byte that cannot be right,
-// also if its end is not there yet.
+// Status of the line at the start of the bytes. A line is kBad at its first wrong byte, even before
+// its end has arrived.
 enum class LineStatus { kNeedMore, kComplete, kBad };
 
 struct ChunkLine {
   LineStatus status = LineStatus::kNeedMore;
-  size_t bytes = 0;   // of the whole line with its CRLF
+  size_t bytes = 0;   // the whole line with its CRLF
   size_t digits = 0;  // at its start
   uint64_t chunk_bytes = 0;
   size_t extension_bytes = 0;
 };
-// The pure judgement of one chunk line. most_extension_bytes: what is left of the limit.
+// Checks one chunk line. Pure. most_extension_bytes: what is left of the limit.
 ChunkLine JudgeChunkLine(std::string_view bytes, size_t most_extension_bytes,
                          size_t most_padding_bytes);
 
@@ -41,33 +41,32 @@ struct TrailerLine {
   LineStatus status = LineStatus::kNeedMore;
   size_t bytes = 0;  // with its CRLF; 2: the empty line that ends the body
 };
-// The same for a trailer line. most_bytes: what is left of the limit.
+// Checks one trailer line. most_bytes: what is left of the limit.
 TrailerLine JudgeTrailerLine(std::string_view bytes, size_t most_bytes);
 
-// One chunked body.
+// Guards one chunked body.
 class ChunkGuard {
  public:
   enum class Kind {
-    kNeedMore,  // nothing for the parser before more bytes arrive
-    kLine,      // a size: the parser must make no payload of it
-    kPayload,   // the parser must make exactly these bytes payload
+    kNeedMore,  // nothing for the parser until more bytes arrive
+    kLine,      // a size: the parser must not treat it as payload
+    kPayload,   // the parser must treat exactly these bytes as payload
     kEnd,       // the last chunk: the parser must be done
     kBad,
     kTooLarge,  // the body exceeds its limit
   };
   struct Piece {
     Kind kind = Kind::kNeedMore;
-    size_t consumed = 0;    // bytes of the input that are done with, also with kNeedMore
+    size_t consumed = 0;    // bytes of the input to drop, also with kNeedMore
     std::string_view feed;  // for the parser; payload is a part of the input, a line of the guard
   };
 
   explicit ChunkGuard(const ChunkLimits& limits = {}) : limits_(limits) {}
 
-  // The next piece of the input. The caller keeps what is not consumed and passes it again with
-  // the bytes that follow: at most one incomplete line, which the limits bound. Not after kEnd,
-  // kBad or kTooLarge.
+  // Returns the next piece of the input. The caller keeps unconsumed bytes, at most one incomplete
+  // line, and passes them again with the bytes that follow. Not after kEnd, kBad or kTooLarge.
   Piece Next(std::string_view bytes);
-  // Payload bytes of all pieces so far.
+  // Payload bytes returned so far.
   uint64_t payload_bytes() const { return total_ - remaining_; }
 
  private:
@@ -77,11 +76,11 @@ class ChunkGuard {
 
   ChunkLimits limits_;
   State state_ = State::kLine;
-  // For Beast the CRLF after a chunk's payload is the start of the next line.
+  // Beast treats the CRLF after a chunk's payload as the start of the next line.
   bool after_chunk_ = false;
   char line_[2 + kMaxChunkDigits + 2] = {'\r', '\n'};
-  uint64_t remaining_ = 0;  // of the chunk
-  uint64_t total_ = 0;      // of the chunks whose lines were read
+  uint64_t remaining_ = 0;  // payload of the current chunk
+  uint64_t total_ = 0;      // payload of all chunks whose size line was read
 };
 
 }  // namespace tollgate::http

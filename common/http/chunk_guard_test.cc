@@ -29,13 +29,13 @@ bool Put(Parser& parser, std::string_view bytes) {
 
 struct GuardOutcome {
   GuardKind kind = GuardKind::kNeedMore;  // of the last piece
-  std::string body;                       // as Beast has it
+  std::string body;                       // as parsed by Beast
   size_t consumed = 0;
   bool done = false;
   int fields = 0;
 };
 
-// Gives the body to the guard in steps, keeps what it does not consume, as a connection does, and
+// Passes the body to the guard in steps, keeps unconsumed bytes as a connection does, and passes
 // the pieces to Beast. Checks that both agree on each piece.
 GuardOutcome Read(std::string_view body, const ChunkLimits& limits, size_t step) {
   Parser parser;
@@ -87,7 +87,7 @@ TEST(ChunkGuard, GuardAndParserReadTheSamePayloadHoweverTheBytesArrive) {
       {"2;a=b;c=\"d\te\"\r\n\r\n\r\n0;x\r\n\r\n", "\r\n"},
       {"3  \r\nabc\r\n2 \t;x\r\nde\r\n0 \r\n\r\n", "abcde", kPadded},
       {"1\r\na\r\n0\r\nA: b\r\nEmpty:\r\n\r\n", "a"},
-      // A trailer is neither a header nor the next response.
+      // A trailer becomes neither a header nor the next response.
       {"1\r\na\r\n0\r\nAuthorization: Bearer x\r\nContent-Length: 7\r\nTransfer-Encoding: "
        "identity\r\nConnection: close\r\n\r\n",
        "a"},
@@ -113,7 +113,7 @@ TEST(ChunkGuard, TheBytesAfterTheBodyAreNotConsumed) {
 }
 
 TEST(ChunkGuard, RefusesAtTheFirstByteThatCannotBeRight) {
-  // The last byte of each row is the wrong one.
+  // The last byte of each row is wrong.
   const std::vector<std::string> rows = {
       "g",
       "+",
@@ -168,7 +168,7 @@ TEST(ChunkGuard, RefusesAtTheFirstByteThatCannotBeRight) {
     for (const size_t step : {size_t{1}, row.size()}) {
       SCOPED_TRACE(row.substr(0, 40) + " in steps of " + std::to_string(step));
       EXPECT_EQ(Read(row, {}, step).kind, GuardKind::kBad);
-      // Without its last byte it is only incomplete.
+      // Without its last byte the row is only incomplete.
       EXPECT_NE(Read(row.substr(0, row.size() - 1), {}, step).kind, GuardKind::kBad);
     }
   }
@@ -200,7 +200,7 @@ TEST(ChunkGuard, TheBodyIsLimitedBeforeItsBytesArrive) {
   EXPECT_EQ(Read("5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n", limits, 1).kind, GuardKind::kEnd);
   EXPECT_EQ(Read("5\r\nhello\r\n6\r\n", limits, 1).kind, GuardKind::kTooLarge);
   EXPECT_EQ(Read("fffffffffffffff\r\n", limits, 1).kind, GuardKind::kTooLarge);
-  // No sum overflows.
+  // Sums do not overflow.
   std::string huge = "1\r\na\r\n";
   EXPECT_EQ(Read(huge + "fffffffffffffff\r\n", {.max_body_bytes = (1ull << 60) - 1}, 1).kind,
             GuardKind::kTooLarge);

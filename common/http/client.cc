@@ -11,7 +11,7 @@ using Kind = ClientError::Kind;
 
 // Most body bytes in the input buffer.
 constexpr size_t kBodyBuffer = 16 * 1024;
-// Most responses with status 1xx in front of a response: each extends the wait for its head.
+// Most 1xx responses before a response: each of them extends the wait for the head.
 constexpr int kMaxInterim = 16;
 
 }  // namespace
@@ -73,7 +73,7 @@ struct ClientCall::State {
   std::shared_ptr<ClientPool> pool;
   std::shared_ptr<ClientConnection> connection;
   ResponseReader reader;
-  // Bytes at the front of the input that are done with, but may hold what the caller still uses.
+  // Consumed bytes at the front of the input that the caller may still use.
   size_t handed_out = 0;
   bool unread = true;  // the input may hold bytes of the body that the reader has not seen
   int64_t head_timeout_ms = 0;
@@ -102,7 +102,7 @@ struct ClientCall::State {
   ClientResult<std::string_view> TakeBody();
 };
 
-// Called when the response has been read to its end.
+// Called after the whole response was read.
 void ClientCall::State::Finish() {
   done = true;
   if (!connection) return;
@@ -119,7 +119,7 @@ void ClientCall::State::Finish() {
 Task<error_code> ClientCall::State::Exchange(std::string_view head, std::string_view body) {
   error_code error = co_await connection->SendAll(head, body, idle_timeout_ms);
   sent = sent || !error;
-  // A server may respond and close before it has received the whole body: that response is used.
+  // A server may respond and close before it has received the whole body. Its response is used.
   if (error == asio::error::timed_out || aborted) co_return error;
   error_code read_error =
       co_await connection->ReadSome(pool->options().max_head_bytes, head_timeout_ms);
@@ -156,7 +156,7 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
   }
 }
 
-// The body bytes in the input; empty if there are none.
+// Returns the body bytes in the input; empty if there are none.
 ClientResult<std::string_view> ClientCall::State::TakeBody() {
   const ResponseReader::Body body = reader.ReadBody(
       static_cast<char*>(connection->input.data().data()), connection->input.size());
@@ -210,7 +210,7 @@ Task<ClientResult<ResponseHead>> ClientCall::Send(ClientRequest request) {
     error_code error = co_await state->Exchange(head, request.body);
     if (!error) break;
     if (fresh || state->aborted || error == asio::error::timed_out) co_return state->Broken(error);
-    fresh = true;  // the reused connection was lost: one retry on a new one
+    fresh = true;  // the reused connection was lost: one retry on a new connection
     state->connection->Reset();
   }
   co_return co_await state->TakeHead(request.method == "HEAD");
@@ -220,7 +220,7 @@ Task<ClientResult<std::string_view>> ClientCall::ReadSome() {
   auto state = state_;
   if (state->failure) co_return Fail{*state->failure};
   while (true) {
-    // The caller is done with what it got before.
+    // The caller no longer uses the bytes of the previous read.
     if (state->connection) state->connection->input.consume(state->handed_out);
     state->handed_out = 0;
     if (state->done) {

@@ -1,5 +1,5 @@
 // HTTP/1.1 client for engines, tools and tests: keep-alive connections per loop and origin,
-// responses that are read as they stream. All objects live on one loop.
+// streamed responses. All objects live on one loop.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace tollgate::http {
 class Resolver;
 class TlsClientContext;
 
-// Where requests go.
+// The target of requests.
 struct Origin {
   std::string host;  // name or address, IPv6 without brackets
   uint16_t port = 80;
   bool tls = false;
-  // Where to connect, in place of the host's addresses; empty: the host is looked up. The host
-  // stays what the Host header and the certificate are about.
+  // Connects to this address; empty: the host is looked up. The Host header and the certificate
+  // check still use the host.
   std::string address;
 
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
-// An origin and a prefix of every request target ("" or "/prefix", without a slash at the end).
+// An origin and a prefix for every request target ("" or "/prefix", without a trailing slash).
 struct BaseUrl {
   Origin origin;
   std::string path;
 };
-// Parses "http://host:port/prefix", or the same with https; empty for anything else.
+// Parses "http://host:port/prefix" or its https form; nullopt for anything else.
 std::optional<BaseUrl> ParseBaseUrl(std::string_view url);
 
 struct ClientRequest {
@@ -52,28 +52,28 @@ struct ClientRequest {
 };
 
 struct ClientOptions {
-  // Includes the look-up of the name and the TLS handshake.
+  // Includes the name look-up and the TLS handshake.
   int64_t connect_timeout_ms = 3'000;
-  // From the last byte of the request to the head of the response.
+  // Time from the last byte of the request to the head of the response.
   int64_t head_timeout_ms = 600'000;
-  // Without progress of the response body, or of sending the request.
+  // Time without progress in reading the response body or sending the request.
   int64_t idle_timeout_ms = 600'000;
   size_t max_head_bytes = 64 * 1024;
   size_t max_idle_per_origin = 256;
-  // Connections that were idle for longer are not reused.
+  // Connections that have been idle longer are not reused.
   int64_t keep_alive_ms = 30'000;
   // The trusted authorities of origins with TLS. Null: requests to such origins fail.
   std::shared_ptr<const TlsClientContext> tls;
-  // Null: the one of the process.
+  // Null: the resolver of the process.
   std::shared_ptr<Resolver> resolver;
 };
 
 struct ClientError {
   enum class Kind {
-    kConnect,   // connection or TLS handshake failed: nothing of the request was sent
+    kConnect,   // connection or TLS handshake failed; no part of the request was sent
     kBroken,    // the connection was lost, or the response ended early
     kTimeout,   // head or idle timeout
-    kProtocol,  // not acceptable as HTTP/1.x, or over a limit
+    kProtocol,  // invalid HTTP/1.x, or over a limit
     kAborted,   // by Abort
   };
   Kind kind = Kind::kBroken;
@@ -109,7 +109,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Sends the request and reads the whole response, whose body may have at most max_body_bytes.
+  // Sends the request and reads the whole response. Fails if its body exceeds max_body_bytes.
   Task<ClientResult<WholeResponse>> Fetch(ClientRequest request, size_t max_body_bytes = 16 << 20);
   size_t idle_connections() const;
 
@@ -118,10 +118,10 @@ class Client {
   std::shared_ptr<class ClientPool> pool_;
 };
 
-// One request and its response. Send once, then ReadSome until it returns an empty view. If the
-// response was read to its end, the connection returns to the pool; otherwise it is closed when the
-// call is destroyed. Must not be destroyed while one of its coroutines is suspended, unless that
-// coroutine is destroyed as well.
+// One request and its response. Call Send once, then ReadSome until it returns an empty view. A
+// response that was read to its end returns the connection to the pool; otherwise the destructor
+// closes the connection. Must not be destroyed while one of its coroutines is suspended, unless
+// that coroutine is destroyed as well.
 class ClientCall {
  public:
   explicit ClientCall(Client& client);
@@ -130,17 +130,17 @@ class ClientCall {
   ClientCall& operator=(const ClientCall&) = delete;
 
   // If a reused connection is lost before any byte of the response, the request is sent once more
-  // on a new connection. Nothing else is retried here.
+  // on a new connection. There are no other retries.
   Task<ClientResult<ResponseHead>> Send(ClientRequest request);
-  // The whole request has been written, so the server may work on it.
+  // Whether the whole request has been written, so that the server may be working on it.
   bool sent() const;
-  // The next bytes of the body, as many as one read of the socket returned, without chunk framing.
-  // Valid until the next call. Empty at the end of the body.
+  // Returns the bytes of the body from one read of the socket, without chunk framing; empty at the
+  // end of the body. Valid until the next call.
   Task<ClientResult<std::string_view>> ReadSome();
-  // The rest of the body; an error if it is longer than the limit.
+  // Returns the rest of the body, or an error if it exceeds the limit.
   Task<ClientResult<std::string>> ReadAll(size_t max_bytes);
-  // Resets the connection; a coroutine that waits in Send or ReadSome resumes with kAborted. At any
-  // time, on the loop.
+  // Resets the connection. A coroutine that waits in Send or ReadSome resumes with kAborted.
+  // Callable at any time on the loop.
   void Abort();
 
  private:

@@ -84,7 +84,7 @@ Task<Resolver::Answer> ClientConnection::Resolve(const ClientOptions& options) {
     co_return answer;
   }
   ResolverCall look_up(loop_, *(options.resolver ? options.resolver : Resolver::Shared()));
-  // Also when the loop ends and destroys this coroutine.
+  // Resets the member even if the loop ends and destroys this coroutine.
   struct Scope {
     ResolverCall** member;
     ~Scope() { *member = nullptr; }
@@ -133,7 +133,7 @@ Task<error_code> ClientConnection::WaitFor(TlsSession::Status wanted) {
   auto [error] = co_await socket_.async_wait(
       wanted == TlsSession::Status::kWantRead ? TcpSocket::wait_read : TcpSocket::wait_write,
       asio::as_tuple(kUseTask));
-  // Closed by the timer or by Abort after the wait had succeeded.
+  // The timer or Abort may close the socket after the wait has succeeded.
   if (!error && !socket_.is_open()) co_return asio::error::operation_aborted;
   co_return error;
 }
@@ -192,7 +192,7 @@ Task<error_code> ClientConnection::ReadSome(size_t limit, int64_t timeout_ms) {
   auto self = shared_from_this();
   if (!open_) co_return Outcome(asio::error::not_connected);
   if (input.size() >= limit) co_return error_code(asio::error::no_buffer_space);
-  // Up to a multiple of kReadBytes, so that the rest of a line does not enlarge the buffer.
+  // Rounds up to a multiple of kReadBytes, so that the rest of a line does not enlarge the buffer.
   const auto room =
       input.prepare(std::min(kReadBytes - input.size() % kReadBytes, limit - input.size()));
   SetDeadline(timeout_ms);
@@ -233,7 +233,7 @@ std::shared_ptr<ClientConnection> ClientPool::Take(const Origin& origin) {
     auto connection = std::move(connections.back());
     connections.pop_back();
     if (connection->idle_since_us < oldest_us) {
-      connections.clear();  // the others are even older
+      connections.clear();  // the other connections are even older
       return nullptr;
     }
     if (connection->LooksAlive()) return connection;

@@ -27,19 +27,19 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   // Each of these returns operation_aborted after Reset, and timed_out on a timeout.
   Task<error_code> Connect(const ClientOptions& options);
   Task<error_code> SendAll(std::string_view head, std::string_view body, int64_t idle_timeout_ms);
-  // One read of the socket into input, which may hold at most limit bytes.
+  // Reads once from the socket into input, which may hold at most limit bytes.
   Task<error_code> ReadSome(size_t limit, int64_t timeout_ms);
 
-  // Closes with a TCP reset, so that a peer that is sending a response notices at its next write.
+  // Closes with a TCP reset: a peer that is sending a response notices it at its next write.
   void Reset();
   bool open() const { return open_; }
   // Whether the idle connection can be reused: the peer has neither closed it nor sent data.
   bool LooksAlive();
 
   const Origin& origin() const { return origin_; }
-  // Why Connect failed, if TLS was the reason.
+  // Why Connect failed, if TLS was the cause.
   const std::string& tls_failure() const { return tls_failure_; }
-  // Bytes that were read and are not done with.
+  // Bytes that were read but not consumed.
   boost::beast::flat_buffer input;
   std::string_view view() const {
     return {static_cast<const char*>(input.data().data()), input.size()};
@@ -55,7 +55,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Task<error_code> ConnectSocket(const ClientOptions& options);
   Task<error_code> StartTls(const ClientOptions& options);
   Task<error_code> ReadTls(asio::mutable_buffer room);
-  // Waits until TLS can continue.
+  // Waits until TLS can proceed.
   Task<error_code> WaitFor(TlsSession::Status wanted);
   // Sends what the socket accepts without blocking. Negative: the connection is lost.
   ssize_t SendNow(std::string_view head, std::string_view body);
@@ -65,15 +65,15 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Loop& loop_;
   const Origin origin_;
   TcpSocket socket_;
-  ResolverCall* look_up_ = nullptr;  // while it runs
+  ResolverCall* look_up_ = nullptr;  // while a look-up runs
   std::unique_ptr<TlsSession> tls_;  // null: plain text
   std::string tls_failure_;
   bool open_ = false;
   bool timed_out_ = false;
   bool aborted_ = false;
-  // One deadline for whatever is under way, on the loop's timer wheel: 0.1 us per read. With a
-  // beast::basic_stream, which sets a timer of Asio's each time, it was 1.2 us: a fifth of what a
-  // streamed event costs in all.
+  // One deadline for the current operation, on the loop's timer wheel: 0.1 us per read.
+  // beast::basic_stream, which sets an Asio timer each time, took 1.2 us, a fifth of the total cost
+  // of a streamed event.
   int64_t deadline_us_ = 0;
   int64_t timer_us_ = 0;
   Loop::TimerId timer_ = 0;
@@ -83,7 +83,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
  public:
   ClientPool(Loop& loop, const ClientOptions& options) : loop_(loop), options_(options) {}
 
-  // An idle connection that can be reused; null if there is none.
+  // Returns an idle connection that can be reused, or null.
   std::shared_ptr<ClientConnection> Take(const Origin& origin);
   void Give(std::shared_ptr<ClientConnection> connection);
   size_t size() const;

@@ -26,8 +26,7 @@ ClientRequest To(uint16_t port, std::string target, std::string body = "") {
   return request;
 }
 
-// Accepts connections one after the other, and responds to the first bytes of each with a fixed
-// text.
+// Accepts connections one after the other and answers the first bytes of each with a fixed text.
 class ScriptedServer {
  public:
   struct Script {
@@ -177,7 +176,7 @@ TEST(Client, ReturnsBytesAsTheyArrive) {
 }
 
 TEST(Client, RetriesOnceWhenAReusedConnectionIsLostBeforeTheResponse) {
-  // The first connection closes after it has received a second request, the second one before.
+  // The first connection closes after it receives a second request, the second connection before.
   ScriptedServer server({{"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab", true, false, true},
                          {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\ncd", true, false},
                          {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nef", true, false}});
@@ -390,7 +389,7 @@ TEST(Client, AbortEndsAWaitAndResetsTheConnection) {
       while (true) {
         auto bytes = co_await call.ReadSome();
         if (bytes.ok() && !bytes->empty()) continue;
-        EXPECT_FALSE((co_await call.ReadSome()).ok());  // later reads fail as well
+        EXPECT_FALSE((co_await call.ReadSome()).ok());  // later reads fail, too
         co_return bytes.ok() ? ErrorKind::kConnect : bytes.error().kind;
       }
     });

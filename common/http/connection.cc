@@ -11,14 +11,14 @@ namespace {
 
 // Room for bytes after the head in the same buffer.
 constexpr size_t kHeadSlack = 4 * 1024;
-// Most bytes of a body that one read takes. The buffer is not larger than what has arrived.
+// Most body bytes per read. The buffer does not grow beyond what has arrived.
 constexpr size_t kMaxBodyRead = 64 * 1024;
 constexpr size_t kMinBodyRead = 4 * 1024;
 constexpr int64_t kDrainLingerMs = 200;
 
 }  // namespace
 
-// The completion of a read; keeps the connection alive while one is under way.
+// Completion handler of a read. Keeps the connection alive during the read.
 struct Connection::ReadDone {
   std::shared_ptr<Connection> self;
   void operator()(boost::system::error_code error, size_t count) { self->OnRead(error, count); }
@@ -52,7 +52,7 @@ size_t Connection::BytesWaiting() {
 
 void Connection::StartRead() {
   if (reading_ || end_of_input_ || disconnected_ || state_ == State::kClosed) return;
-  if (state_ == State::kJudging) return;  // what follows the head stays in the kernel
+  if (state_ == State::kJudging) return;  // bytes after the head stay in the kernel
   const ServerOptions& options = core_->options();
   if (state_ != State::kBody) in_.Shrink();
   size_t wanted = 512;
@@ -63,7 +63,7 @@ void Connection::StartRead() {
     limit = std::max(limit, in_.size() + wanted);
   }
   const size_t room = in_.MakeRoom(wanted, limit);
-  if (room == 0) return;  // at the limit for pipelined bytes: the rest stays in the kernel
+  if (room == 0) return;  // limit for pipelined bytes reached: the rest stays in the kernel
   reading_ = true;
   if (tls_ != nullptr) return ReadTls(in_.tail(), room);
   socket_.async_read_some(asio::buffer(in_.tail(), room), ReadDone{shared_from_this()});
@@ -129,7 +129,7 @@ void Connection::Process() {
   StartRead();
 }
 
-// Returns true if the buffered bytes must be processed further.
+// Returns true if buffered bytes remain to be processed.
 bool Connection::ProcessHead() {
   if (in_.empty()) {
     if (end_of_input_) Close();
@@ -170,7 +170,7 @@ void Connection::RefuseInput(RequestReader::Status status) {
   Refuse(Error{ErrorId::kBadRequest, reader_.reason()});
 }
 
-// Returns true if the buffered bytes must be processed further.
+// Returns true if buffered bytes remain to be processed.
 bool Connection::BeginBody() {
   if (!reader_.framing().has_body()) {
     StartHandler();
@@ -284,7 +284,7 @@ void Connection::Refuse(const Error& error) {
   Refuse(core_->RenderError(error, request_));
 }
 
-// Responds without a handler; no further request is read from the connection.
+// Responds without calling a handler. The connection reads no further request.
 void Connection::Refuse(const HttpResponse& response) {
   keep_alive_ = false;
   if (started_us_ == 0) started_us_ = MonotonicNowUs();
@@ -304,7 +304,7 @@ void Connection::Refuse(const HttpResponse& response) {
   Linger();
 }
 
-// Closes after the client had time to read the response: closing with unread bytes resets the
+// Delays the close, so that the client can read the response: closing with unread bytes resets the
 // connection, and the response could be lost.
 void Connection::Linger() {
   state_ = State::kLinger;
@@ -313,7 +313,7 @@ void Connection::Linger() {
   const ServerOptions& options = core_->options();
   const int64_t linger_ms = core_->draining() ? kDrainLingerMs : options.linger_ms;
   linger_until_us_ = MonotonicNowUs() + linger_ms * 1000;
-  // What arrived of the body is not needed any more.
+  // The received part of the body is no longer needed.
   std::string().swap(request_.body);
   body_memory_.Shrink(0);
   SetDeadline(Deadline::kLinger, std::min(linger_ms, options.linger_idle_ms));

@@ -1,6 +1,6 @@
 // A connection of the server: reads requests one after the other, runs the handler, writes the
-// response and watches for a disconnect meanwhile. Internal to common/http. Used only on the thread
-// of one loop.
+// response and watches for a disconnect. Internal to common/http. Used only on the thread of one
+// loop.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ class Connection : public Exchange,
 
   void Start();
   // connection_idle.cc. CloseNow ends a running request as if the client had disconnected.
-  // Whether it was idle.
+  // Returns whether the connection was idle.
   bool CloseIfIdle();
   void CloseNow();
-  // Closes it, unless a request is running or has arrived.
+  // Closes the connection unless a request is running or has arrived.
   bool Evict();
   ConnectionSlots::Slot& slot() { return slot_; }
   int shard() const { return shard_; }
@@ -64,7 +64,7 @@ class Connection : public Exchange,
   struct ReadReady;
 
   // connection.cc: bytes in, requests out.
-  // That have arrived and are not read.
+  // Bytes that have arrived and are not read.
   size_t BytesWaiting();
   void StartRead();
   void OnRead(boost::system::error_code error, size_t count);
@@ -73,7 +73,7 @@ class Connection : public Exchange,
   bool ProcessHead();
   bool ProcessBody();
   bool BeginBody();
-  // The buffered bytes are not a valid request.
+  // Refuses the connection's input as an invalid request.
   void RefuseInput(RequestReader::Status status);
   void StartHandler();
   static Task<void> Run(std::shared_ptr<Connection> self);
@@ -85,19 +85,19 @@ class Connection : public Exchange,
   void Linger();
   void Close();
 
-  // connection_judge.cc: heads, before their body is buffered.
+  // connection_judge.cc: checks heads before their body is buffered.
   bool JudgeHead();
   static Task<void> AwaitVerdict(std::shared_ptr<Connection> self,
                                  Task<std::optional<HttpResponse>> pending);
   void OnVerdict(const std::optional<HttpResponse>& refusal);
 
-  // connection_memory.cc: the memory budget.
+  // connection_memory.cc: accounting in the memory budget.
   void Shed(ShedStep step);
   bool ShedAtHead();
   bool ReserveBody(size_t size);
   void ReleaseBodyCopies();
 
-  // connection_tls.cc: the same over TLS.
+  // connection_tls.cc: reading and closing over TLS.
   void ReadTls(char* target, size_t room);
   void OnHandshakeFailed();
   // Closes the sending side.
@@ -118,16 +118,16 @@ class Connection : public Exchange,
 
   // connection_write.cc: responses.
   enum class BodyForm { kNone, kLength, kChunked, kUntilClose };
-  // Puts the head of the response into head_. length: for kLength.
+  // Writes the head of the response into head_. length: only for kLength.
   void WriteHead(int status, const Headers& headers, BodyForm form, size_t length = 0);
   void FlushHeadAtEndOfTurn();
-  // Sends what the socket accepts without blocking; the rest is kept in out_. False: the client
-  // disconnected.
+  // Sends what the socket accepts without blocking; the rest is kept in out_. Returns false if the
+  // client disconnected.
   bool TrySend(std::initializer_list<std::string_view> parts);
-  // The same without keeping the rest. Returns the number of sent bytes; negative: the client
+  // As TrySend, but keeps nothing. Returns the number of sent bytes; negative if the client
   // disconnected.
   ssize_t SendNow(std::initializer_list<std::string_view> parts);
-  // Sends all of out_.
+  // Sends everything in out_.
   Task<bool> Flush();
 
   std::shared_ptr<ServerCore> core_;
@@ -145,15 +145,15 @@ class Connection : public Exchange,
   size_t body_bytes_ = 0;           // received; the handler may have moved the body out
   uint64_t body_window_bytes_ = 0;  // received on the wire in the current window
   int64_t body_started_us_ = 0;
-  MemoryReservation body_memory_;  // until the handler returns
+  MemoryReservation body_memory_;  // released when the handler returns
   bool reading_ = false;
   bool end_of_input_ = false;  // the client has closed its sending side
   bool disconnected_ = false;
   bool keep_alive_ = true;
 
   // The response.
-  std::string head_;        // reused; the head of a stream stays here until it is sent
-  std::string out_;         // from the handler, not yet accepted by the socket
+  std::string head_;        // reused; holds the head of a stream until it is sent
+  std::string out_;         // written by the handler, not yet accepted by the socket
   bool responded_ = false;  // Send or BeginStream was called
   bool streaming_ = false;
   bool chunked_ = false;

@@ -1,4 +1,4 @@
-// The judgement of a head before its body is buffered (decision 46).
+// Checks a head before its body is buffered (decision 46).
 #include <exception>
 
 #include "common/http/connection.h"
@@ -6,9 +6,9 @@
 
 namespace tollgate::http {
 
-// A body that came with its head needs no memory beyond the read buffer: its handler judges the
-// head, and the common small request pays nothing here. Returns true if the buffered bytes must be
-// processed further.
+// A body that arrived with its head needs no memory beyond the read buffer. Its handler checks the
+// head, so the common small request has no extra cost here. Returns true if buffered bytes remain
+// to be processed.
 bool Connection::JudgeHead() {
   if (!core_->options().judge_head) return BeginBody();
   const Framing& framing = reader_.framing();
@@ -36,7 +36,7 @@ bool Connection::JudgeHead() {
   return false;
 }
 
-// The request does not change meanwhile: nothing is parsed in this state.
+// The request does not change during the wait: this state parses nothing.
 Task<void> Connection::AwaitVerdict(std::shared_ptr<Connection> self,
                                     Task<std::optional<HttpResponse>> pending) {
   std::optional<HttpResponse> refusal;
@@ -48,13 +48,13 @@ Task<void> Connection::AwaitVerdict(std::shared_ptr<Connection> self,
     refusal = self->core_->RenderError(
         Error{ErrorId::kServerError, "", "", 0, "the head was not judged"}, self->request_);
   }
-  // Posted: the bytes behind the head must not be processed within another call of Process.
+  // Posted: the bytes after the head must not be processed within another call of Process.
   self->loop_.Post([self, refusal = std::move(refusal)] { self->OnVerdict(refusal); });
   self->core_->RequestEnded();
 }
 
 void Connection::OnVerdict(const std::optional<HttpResponse>& refusal) {
-  if (state_ != State::kJudging) return;  // closed meanwhile
+  if (state_ != State::kJudging) return;  // closed in the meantime
   if (refusal) return Refuse(*refusal);
   BeginBody();
   Process();

@@ -8,12 +8,12 @@
 namespace tollgate::http {
 namespace {
 
-// Smaller bodies are not counted: they are hardly more than the read buffer, and the common request
-// pays nothing.
+// Smaller bodies are not counted: they need little more than the read buffer, and the common
+// request has no extra cost.
 constexpr size_t kUncountedBytes = 4 * 1024;
-// Bodies from this size on are the first to be refused. Larger ones are counted in steps of it.
+// Bodies of at least this size are refused first. They are counted in multiples of it.
 constexpr size_t kLargeBytes = 64 * 1024;
-// A body is counted so many times until its response begins: it is copied when it is parsed, and
+// How many times a body is counted until its response begins: it is copied when it is parsed, and
 // again when it is written for the engine.
 constexpr int64_t kCopies = 3;
 constexpr int64_t kRetryAfterMs = 2'000;
@@ -29,7 +29,7 @@ void Connection::Shed(ShedStep step) {
                kRetryAfterMs, "memory budget"});
 }
 
-// Whether the request was refused.
+// Returns true if the request was refused.
 bool Connection::ShedAtHead() {
   const MemoryBudget* memory = core_->options().memory.get();
   if (memory == nullptr) return false;
@@ -44,7 +44,7 @@ bool Connection::ShedAtHead() {
   return true;
 }
 
-// Before the body grows to so many bytes. False: the request was refused.
+// Call it before the body grows to this size. Returns false if the request was refused.
 bool Connection::ReserveBody(size_t size) {
   MemoryBudget* memory = core_->options().memory.get();
   if (memory == nullptr || size <= kUncountedBytes) return true;
@@ -52,7 +52,7 @@ bool Connection::ReserveBody(size_t size) {
       size < kLargeBytes ? size : (size + kLargeBytes - 1) / kLargeBytes * kLargeBytes;
   const int64_t wanted = static_cast<int64_t>(counted) * kCopies;
   if (wanted <= body_memory_.bytes()) return true;
-  // A chunked body is large once it has come to that.
+  // A chunked body counts as large once it has reached that size.
   if (reader_.framing().chunked && size >= kLargeBytes &&
       memory->level() >= Level::kNoLargeBodies) {
     Shed(ShedStep::kLargeBody);
@@ -63,7 +63,7 @@ bool Connection::ReserveBody(size_t size) {
   return false;
 }
 
-// The engine has received the body: one copy is left, for a report of its outcome.
+// The engine has received the body. One copy remains, for a report of the outcome.
 void Connection::ReleaseBodyCopies() { body_memory_.Shrink(body_memory_.bytes() / kCopies); }
 
 }  // namespace tollgate::http

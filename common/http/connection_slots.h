@@ -1,4 +1,4 @@
-// How many connections a server has, and each address: the places that connections take.
+// Counts the open connections of a server, in total and per address, against their limits.
 // Thread-safe.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace tollgate::http {
 
 class ConnectionSlots {
  public:
-  // A taken place. Returned when it is released or destroyed. The slots must outlive it.
+  // A connection's place in the counts. Released by Release or the destructor. The slots must
+  // outlive it.
   class Slot {
    public:
     Slot() = default;
@@ -24,7 +25,7 @@ class ConnectionSlots {
     ~Slot() { Release(); }
     void Release();
     bool taken() const { return slots_ != nullptr; }
-    // The places that its subject has taken.
+    // The number of slots that its subject holds.
     int of_subject() const { return count_ == nullptr ? 0 : count_->load(); }
 
    private:
@@ -41,8 +42,8 @@ class ConnectionSlots {
 
   ConnectionSlots(int max, int max_per_subject);
 
-  // exempt: the share per subject does not apply. A subject that has its share is refused as such,
-  // also when there is no place at all. queue: others wait for a place, so that there is none.
+  // Tries to take a slot. exempt: ignores the limit per subject. queue: other connections are
+  // waiting, so report kFull. kSubjectFull takes precedence over kFull.
   Outcome Take(const AddressSubject& subject, bool exempt, bool queue, Slot* slot);
   int taken() const { return taken_.load(); }
 
@@ -51,7 +52,7 @@ class ConnectionSlots {
 
   const int max_;
   const int max_per_subject_;
-  const uint64_t seed_;  // so that nobody can choose addresses of one hash bucket
+  const uint64_t seed_;  // random, so that a client cannot choose addresses of one hash bucket
   struct Hash {
     uint64_t seed;
     size_t operator()(const AddressSubject& subject) const { return subject.Hash(seed); }

@@ -1,4 +1,4 @@
-// Reading and closing with TLS. Writing differs by one call (connection_write.cc).
+// Reads and closes TLS connections. Writing differs by one call (connection_write.cc).
 #include <boost/asio/post.hpp>
 
 #include "common/http/connection.h"
@@ -6,7 +6,7 @@
 
 namespace tollgate::http {
 
-// The socket is ready: retries the read.
+// Retries the read when the socket is ready.
 struct Connection::ReadReady {
   std::shared_ptr<Connection> self;
   void operator()(boost::system::error_code error) {
@@ -48,7 +48,7 @@ void Connection::OnHandshakeFailed() {
   if (sent_http) {
     return Refuse(Error{ErrorId::kBadRequest, "this port expects TLS: use https instead of http"});
   }
-  Linger();  // so that the client receives the TLS alert
+  Linger();  // so that the client can receive the TLS alert
 }
 
 void Connection::ShutdownSend() {

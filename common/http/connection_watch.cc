@@ -1,4 +1,4 @@
-// Timeouts, and clients that disconnect while their request runs.
+// Timeouts, and detection of clients that disconnect while their request runs.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -10,14 +10,14 @@
 namespace tollgate::http {
 namespace {
 
-// A client that has closed its sending side has either disconnected or may still read. Probes of a
-// few bytes without meaning show which: a closed socket replies with a reset. The first probes are
-// close together, so that the engine of a disconnected client is stopped within 500 ms.
+// A client that has closed its sending side has either disconnected or may still read. Short probes
+// without meaning tell: a closed socket replies with a reset. The first probes are close together,
+// so that the engine of a disconnected client is stopped within 500 ms.
 constexpr int64_t kProbeDelaysMs[] = {30, 70, 150, 150};
 constexpr int64_t kLateProbeDelayMs = 400;
-// Some clients accept no more than five interim responses.
+// Some clients accept at most five interim responses.
 constexpr int kMaxInterimProbes = 4;
-// For the first request of a connection that was accepted just before the drain.
+// Time for the first request of a connection accepted just before the drain.
 constexpr int64_t kDrainIdleMs = 500;
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Responses: written with one system call, without the reactor unless the buffer of the socket is
-// full.
+// Writes responses with one system call. Uses the reactor only if the socket's buffer is full.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -79,7 +78,7 @@ bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
 
 Task<bool> Connection::Flush() {
   flushing_ = true;
-  // Nothing is added to out_ meanwhile but probes.
+  // Only probes are added to out_ during the wait.
   MemoryReservation output(core_->options().memory.get());
   output.Grow(static_cast<int64_t>(out_.capacity()));
   size_t done = 0;
@@ -139,7 +138,7 @@ Task<bool> Connection::BeginStream(int status, Headers headers) {
   }
   summary_.status = status;
   summary_.first_byte_us = SystemClock::Get().MonotonicUs() - started_us_;
-  // The first bytes of the body nearly always follow in the same turn: they and the head are one
+  // The first bytes of the body nearly always follow in the same turn, so head and body are one
   // write.
   head_pending_ = true;
   loop_.AtEndOfTurn([self = shared_from_this()] { self->FlushHeadAtEndOfTurn(); });
@@ -193,7 +192,7 @@ void Connection::Abort() {
   if (state_ != State::kHandling || ended_) return;
   responded_ = ended_ = true;
   keep_alive_ = false;
-  // The client must receive what was sent before. The missing last chunk shows that the response is
+  // The client must receive everything sent so far. The missing last chunk marks the response as
   // incomplete.
   if (head_pending_) {
     head_pending_ = false;

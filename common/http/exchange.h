@@ -23,18 +23,18 @@ struct HttpRequest {
   std::string query;  // without "?"
   Headers headers;    // names in lower case
   std::string body;
-  // Made by the server for each request of a connection.
+  // Created by the server for each request.
   Id id;
-  // The id of this request for logs and support (decision 26), well-formed: the client's, or "req_"
-  // and id in base62.
+  // The well-formed id of this request for logs and support (decision 26): the client's
+  // X-Request-Id, or "req_" and id in base62.
   std::string x_request_id;
   // Whether the request had an X-Request-Id header (Messages errors echo it only then).
   bool x_request_id_was_sent = false;
-  // The client address: that of the connection, or the one that a trusted proxy forwards.
+  // The client address: the peer of the connection, or the address that a trusted proxy forwards.
   std::string peer_address;
-  // For the code that routes requests; initially -1.
+  // Set by the code that routes requests; initially -1.
   int route = -1;
-  // What that code keeps with the request until it is done; initially null.
+  // State that the routing code keeps with the request; initially null.
   std::shared_ptr<void> attachment;
 
   // The value of a header; empty if it is absent.
@@ -62,27 +62,27 @@ class Exchange {
   // The body may be moved out.
   virtual HttpRequest& mutable_request() = 0;
   virtual Loop& loop() = 0;
-  // The budget in which the memory of requests is counted, for a handler that makes a body larger;
-  // null: none. Valid while the exchange is.
+  // The budget for the memory of requests, for a handler that makes a body larger; null: none.
+  // Valid during the exchange.
   virtual MemoryBudget* memory() { return nullptr; }
 
-  // Sends a whole response. False: the client disconnected.
+  // Sends a whole response. Returns false if the client disconnected.
   virtual Task<bool> Send(HttpResponse response) = 0;
-  // Starts a chunked response. False: the client disconnected.
+  // Starts a chunked response. Returns false if the client disconnected.
   virtual Task<bool> BeginStream(int status, Headers headers) = 0;
   // Sends bytes as one chunk in one write. Completes when the socket has accepted them, so a slow
-  // client applies back-pressure. False: the client disconnected.
+  // client applies back-pressure. Returns false if the client disconnected.
   virtual Task<bool> Write(std::string bytes) = 0;
-  // Sets the fields that follow the last chunk of a stream; before EndStream. They are left out
-  // where the response is not chunked (HTTP/1.0). Their names belong into a trailer header.
+  // Sets the fields that follow the last chunk of a stream. Call it before EndStream. Without
+  // chunking (HTTP/1.0) they are omitted. A Trailer header should announce their names.
   virtual void SetTrailers(Headers trailers) {}
   // Ends a stream; the connection may be reused.
   virtual Task<void> EndStream() = 0;
   // Ends a stream with an error: closes the connection without the last chunk.
   virtual void Abort() = 0;
 
-  // Sets the callback that runs once, on the loop, when the client disconnects; at once if it
-  // already has. A later call replaces it; an empty callback removes it. Removed when the handler
+  // Sets a callback that runs once, on the loop, when the client disconnects; at once if it already
+  // has. A later call replaces it, and an empty callback removes it. It is removed when the handler
   // returns.
   virtual void OnDisconnect(std::function<void()> callback) = 0;
   virtual bool disconnected() const = 0;

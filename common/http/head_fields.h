@@ -1,5 +1,5 @@
-// The fields of one head while it is written. Their memory comes from the stack, so that a field
-// costs no allocation. Internal to common/http.
+// The fields of one head while it is written. Their memory is on the stack, so that a field costs
+// no allocation. Internal to common/http.
 #pragma once
 
 #include <boost/beast/core/buffers_range.hpp>
@@ -21,7 +21,7 @@ class HeadArena {
   HeadArena(const HeadArena&) = delete;
   HeadArena& operator=(const HeadArena&) = delete;
 
-  // What does not fit comes from the heap.
+  // Falls back to the heap when the arena is full.
   void* Allocate(size_t bytes) {
     const size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     if (size > sizeof bytes_ - used_) return ::operator new(bytes);
@@ -72,8 +72,8 @@ class HeadAllocator {
 
 using HeadFields = boost::beast::http::basic_fields<HeadAllocator<char>>;
 
-// Line ends in the value become spaces, so that a value cannot inject a header. False: Beast cannot
-// hold the field (kMaxFieldBytes).
+// Line ends in the value become spaces, so that a value cannot inject a header. Returns false if
+// Beast cannot hold the field (kMaxFieldBytes).
 inline bool AddField(HeadFields& fields, std::string_view name, std::string_view value) {
   constexpr std::string_view kForbidden("\r\n\0", 3);
   if (name.size() > kMaxFieldBytes || value.size() > kMaxFieldBytes) return false;
@@ -83,12 +83,12 @@ inline bool AddField(HeadFields& fields, std::string_view name, std::string_view
     for (char& c : clean) c = kForbidden.find(c) == std::string_view::npos ? c : ' ';
     value = clean;
   }
-  // Written only: Beast need not know which field it is.
+  // Only for writing: Beast need not recognise the field.
   fields.insert(boost::beast::http::field::unknown, name, value);
   return true;
 }
 
-// Appends what Beast writes.
+// Appends the bytes that Beast produces.
 template <typename Buffers>
 void AppendBuffers(std::string& out, const Buffers& buffers) {
   for (const auto bytes : boost::beast::buffers_range_ref(buffers)) {

@@ -20,7 +20,7 @@ constexpr std::array<bool, 256> kTokenTable = MakeTokenTable();
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-// The fields that may appear only once in a head.
+// Fields that may appear only once in a head.
 enum : uint32_t {
   kHost = 1,
   kContentLength = 2,
@@ -70,7 +70,7 @@ const char* JudgeHost(std::string_view value) {
   return nullptr;
 }
 
-// Judges the fields that determine the framing.
+// Checks the fields that determine the framing.
 const char* JudgeSingleton(uint32_t field, std::string_view value, Framing* framing) {
   switch (field) {
     case kHost:
@@ -171,7 +171,7 @@ HeadScanner::Status HeadScanner::Scan(std::string_view head, const HeadLimits& l
     if (line.empty()) return lines_ == 0 ? Bad("empty request line") : Status::kComplete;
     if (++lines_ > limits.max_fields + 1) return Bad("too many headers");
     if (lines_ == 1) {
-      // Clients with another protocol get an error now, not a timeout.
+      // A client that speaks another protocol gets an error now instead of a timeout.
       GuardedHead judged;
       if (const char* wrong = JudgeRequestLine(line, limits, &judged)) return Bad(wrong);
     }

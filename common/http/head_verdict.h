@@ -1,4 +1,4 @@
-// What the head of a request says before its body is read (decision 46).
+// Result of checking a request's head before its body is read (decision 46).
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 namespace tollgate::http {
 
 struct HeadVerdict {
-  // Set: the response. The body is discarded unread, and the connection closed.
+  // Set if refused: the response. The body is discarded unread, and the connection is closed.
   std::optional<HttpResponse> refusal;
-  // Set: not decided yet, for example because a key must be looked up. Returns the refusal, if any.
-  // Until then nothing more is read from the connection. It may refer to the request.
+  // Set if undecided, for example because a key must be looked up. Returns the refusal, if any. The
+  // connection reads nothing until then. May refer to the request.
   std::optional<Task<std::optional<HttpResponse>>> pending;
-  // Accepted without a credential: until the body is here, the connection counts as idle, so that
-  // it can be closed to make room.
+  // Accepted without a credential. Until the body has arrived, the connection counts as idle, so
+  // that it can be closed for another one.
   bool without_credential = false;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxAnswer = size_t{4} << 20;
 
-// Where a body goes.
+// State of the callback that receives the body.
 struct Received {
   HttpAnswer& answer;
   const int64_t sent_us;
@@ -125,7 +125,7 @@ HttpAnswer Send(const HttpCall& call) {
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &Append);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &received);
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
-  // Debian's libcurl keeps the system's authorities in a folder, which stays.
+  // Keeps the system's authorities: Debian's libcurl has them in a folder, which stays set.
   if (!call.authority_file.empty()) {
     curl_easy_setopt(curl.get(), CURLOPT_CAINFO, call.authority_file.c_str());
   }

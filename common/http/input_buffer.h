@@ -7,8 +7,8 @@
 
 namespace tollgate::http {
 
-// Bytes are added at the end and consumed from the front, which may happen while the socket is
-// being read into the end: only MakeRoom moves them.
+// Bytes are added at the end and consumed from the front. Consuming is allowed while the socket is
+// read into the end: only MakeRoom moves bytes.
 class InputBuffer {
  public:
   std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
@@ -18,10 +18,10 @@ class InputBuffer {
   char* tail() { return data_.get() + end_; }
   void Added(size_t count) { end_ += count; }
   void Consume(size_t count) { begin_ += count; }
-  // Makes room for `wanted` more bytes, within a capacity of `limit` bytes, and returns the
-  // available room; 0: full. Not while a read is in progress.
+  // Makes room for `wanted` more bytes, within a capacity of `limit` bytes. Returns the available
+  // room; 0: full. Not while a read is in progress.
   size_t MakeRoom(size_t wanted, size_t limit);
-  // Gives large memory back if the buffer is empty. Not while a read is in progress.
+  // Releases large memory if the buffer is empty. Not while a read is in progress.
   void Shrink();
 
  private:

@@ -1,4 +1,4 @@
-// Finds peers that are gone without a word: a machine that lost its power or its network.
+// Detects peers that vanished without closing: a machine that lost power or network.
 #pragma once
 
 #include <netinet/in.h>
@@ -7,10 +7,9 @@
 
 namespace tollgate::http {
 
-// The kernel probes the idle connection, and ends it after about a minute without an answer, or
-// without an acknowledgement of what was sent: the probes wait while bytes are not acknowledged, as
-// those of a request to an engine that has just lost its power. An accepted socket inherits it from
-// the one that listens.
+// The kernel probes the idle connection and ends it after about a minute without an answer. The
+// same limit applies to unacknowledged data, which suspends the probes, for example a request to an
+// engine that has just lost power. Accepted sockets inherit the options from the listening socket.
 inline void NoticeLostPeers(int fd) {
   const auto set = [fd](int level, int name, int value) {
     ::setsockopt(fd, level, name, &value, sizeof value);

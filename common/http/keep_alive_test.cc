@@ -13,8 +13,8 @@ int Option(int fd, int level, int name) {
   return value;
 }
 
-// A peer without power is noticed within about a minute, whether the connection is idle or waits
-// for the acknowledgement of what was sent.
+// The loss of a peer is detected within about a minute, whether the connection is idle or waits for
+// an acknowledgement.
 TEST(KeepAliveTest, LostPeersAreNoticedWithinAMinute) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   ASSERT_GE(fd, 0);

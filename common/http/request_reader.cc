@@ -18,8 +18,8 @@ void SetTarget(std::string_view target, HttpRequest* request) {
   request->query = question == std::string_view::npos ? "" : target.substr(question + 1);
 }
 
-// With two credentials of one kind, neither may be used. They are joined to the list that HTTP says
-// they are, which is not a valid key (H42).
+// With two credentials of a kind, neither may be used. They are joined to a list, as HTTP defines,
+// which is not a valid key (H42).
 bool JoinCredential(std::string_view name, std::string_view value, Headers* headers) {
   if (name != "authorization" && name != "x-api-key") return false;
   for (auto& [existing, text] : *headers) {
@@ -42,14 +42,13 @@ void TakeHeaders(const Fields& fields, Headers* headers) {
   }
 }
 
-// Whether Beast understood the head as the guard did.
+// Whether Beast read the head as the guard did.
 template <typename Parser>
 bool Agree(const Parser& parser, const GuardedHead& judged) {
   const auto& message = parser.get();
   const Framing& framing = judged.framing;
   const auto length = parser.content_length();
-  // Beast takes Proxy-Connection, which old clients send and which means nothing here, for
-  // Connection.
+  // Beast treats Proxy-Connection as Connection. Old clients send it; it has no meaning here.
   const bool same_keep_alive = parser.keep_alive() == framing.keep_alive ||
                                message.count(beast::http::field::proxy_connection) > 0;
   return View(message.method_string()) == judged.method &&
@@ -85,7 +84,7 @@ RequestReader::Step RequestReader::ReadHead(std::string_view input, const Reques
       return {};
     case HeadScanner::Status::kBad:
       wrong = scanner_.reason();
-      // What can be read of the path selects the error envelope.
+      // The readable part of the path selects the error envelope.
       JudgeRequestLine(input.substr(0, input.find_first_of("\r\n")), limits.head, &judged);
       break;
     case HeadScanner::Status::kComplete:
@@ -105,7 +104,7 @@ RequestReader::Step RequestReader::ParseHead(std::string_view head, const Guarde
                                              const RequestLimits& limits, HttpRequest* request) {
   parser_.emplace();
   parser_->header_limit(static_cast<uint32_t>(limits.head.max_head_bytes));
-  parser_->body_limit(boost::none);  // judged below and by the chunk guard
+  parser_->body_limit(boost::none);  // checked below and by the chunk guard
   beast::error_code error;
   const size_t parsed = parser_->put(asio::buffer(head.data(), head.size()), error);
   request->method = judged.method;
@@ -140,7 +139,7 @@ bool RequestReader::PutPayload(std::string_view bytes, std::string* body) {
   const std::string_view payload = parser_->get().body();
   if (error || parsed != bytes.size() || payload.size() != bytes.size()) return false;
   if (framing_.has_content_length && body->capacity() - body->size() < payload.size()) {
-    // Grows with what came, not with what was announced.
+    // Grows with the received bytes, not with the announced length.
     const size_t wanted = std::max(body->size() + payload.size(), body->size() * 2);
     body->reserve(std::min(static_cast<size_t>(framing_.content_length), wanted));
   }

@@ -1,4 +1,4 @@
-// Reads requests: the guard judges the head and every chunk line, then Beast parses them. Internal
+// Reads requests: the guard checks the head and every chunk line, then Beast parses them. Internal
 // to common/http.
 #pragma once
 
@@ -36,18 +36,18 @@ class RequestReader {
     size_t consumed = 0;  // bytes taken from the front of the input
   };
 
-  // input: all bytes that have arrived and are not consumed. Fills in everything but the body, and
-  // after kBad the method and the path if they could be read.
+  // input: all bytes that have arrived and are not consumed. Fills in everything but the body;
+  // after kBad, method and path if they could be read.
   Step ReadHead(std::string_view input, const RequestLimits& limits, HttpRequest* request);
-  // After kHead. Appends the payload in the input to the body.
+  // Call it after kHead. Appends the payload in the input to the body.
   Step ReadBody(std::string_view input, std::string* body);
-  // For the next request. An idle reader holds no memory.
+  // Prepares for the next request. An idle reader holds no memory.
   void Reset();
 
   const Framing& framing() const { return framing_; }
   // After kBad.
   const char* reason() const { return reason_; }
-  // Whether the guard and Beast understood the same bytes differently.
+  // Whether the guard and Beast read the same bytes differently.
   bool disagreed() const { return disagreed_; }
 
  private:
@@ -56,7 +56,7 @@ class RequestReader {
   Step Bad(const char* reason, bool disagreed = false);
   Step ParseHead(std::string_view head, const GuardedHead& judged, const RequestLimits& limits,
                  HttpRequest* request);
-  // False: Beast does not take all of these bytes as payload.
+  // Returns false if Beast does not take all of these bytes as payload.
   bool PutPayload(std::string_view bytes, std::string* body);
   Step ReadLength(std::string_view input, std::string* body);
   Step ReadChunks(std::string_view input, std::string* body);

@@ -7,8 +7,8 @@
 
 namespace tollgate::http {
 
-// The head of the request. Its body is sent from where it is: a long prompt is not copied. Empty if
-// a header exceeds what Beast can hold (64 KiB).
+// The head of the request. The body is sent from its place, so a long prompt is not copied. Empty
+// if a header exceeds the limit of Beast (64 KiB).
 std::string WriteRequestHead(const ClientRequest& request);
 
 }  // namespace tollgate::http

@@ -17,7 +17,7 @@ TEST(RequestWriter, WritesTheHeadWithTheHostAndTheLengthOfTheBody) {
   EXPECT_EQ(WriteRequestHead(request),
             "POST /v1/chat/completions?a=b HTTP/1.1\r\nhost: engine:8000\r\n"
             "content-type: application/json\r\nx-a: 1\r\nX-A: 2\r\ncontent-length: 2\r\n\r\n");
-  // A request with a body in all but name has a length as well.
+  // A method that usually has a body gets a length even without one.
   request.method = "DELETE";
   request.body.clear();
   request.headers.clear();

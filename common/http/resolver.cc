@@ -15,12 +15,12 @@
 
 namespace tollgate::http {
 
-// A caller's place in a look-up. It outlives the caller for as long as an answer is on its way.
+// A caller's entry in a look-up. It outlives the caller while an answer is on its way.
 struct ResolverCall::Waiting {
   Loop& loop;
   std::string host;
-  // The rest belongs to the thread of the loop.
-  ResolverCall* call;  // null: has left
+  // The members below are used only on the loop's thread.
+  ResolverCall* call;  // null: the caller has left
   Resolver::Answer answer;
 };
 
@@ -41,10 +41,10 @@ struct Resolver::State : std::enable_shared_from_this<Resolver::State> {
   void Deliver(const std::string& host, const Answer& answer);
 
   std::mutex mutex_;
-  // The callers of each name that is queued or being looked up. A caller that leaves takes itself
-  // out, so that its loop is not used any more.
+  // Callers of each name that is queued or being looked up. A caller that leaves removes itself, so
+  // that its loop is no longer used.
   std::unordered_map<std::string, std::unordered_set<std::shared_ptr<Waiting>>> callers_;
-  std::deque<std::string> queue_;  // names that no thread has taken
+  std::deque<std::string> queue_;  // names not yet taken by a thread
   size_t threads_ = 0;
 };
 
@@ -63,7 +63,7 @@ void Resolver::State::Remove(const std::shared_ptr<Waiting>& waiting) {
   if (found != callers_.end()) found->second.erase(waiting);
 }
 
-// With the lock.
+// Call it with the lock held.
 void Resolver::State::StartThread() {
   try {
     std::thread([state = shared_from_this()] {
@@ -72,20 +72,21 @@ void Resolver::State::StartThread() {
     }).detach();
     ++threads_;
   } catch (const std::system_error& error) {
-    if (threads_ > 0) return;  // one of those takes it
+    if (threads_ > 0) return;  // a running thread will take the name
     Deliver(queue_.back(), {{error.code().value(), boost::system::system_category()}, {}});
     queue_.pop_back();
   }
 }
 
-// Ends with the queue: look-ups are rare, and a thread is cheap beside one.
+// Returns when the queue is empty: look-ups are rare, and starting a thread is cheap compared to
+// one.
 void Resolver::State::RunThread() {
   std::unique_lock lock(mutex_);
   while (!queue_.empty()) {
     const std::string host = std::move(queue_.front());
     queue_.pop_front();
     if (callers_[host].empty()) {
-      callers_.erase(host);  // all have left
+      callers_.erase(host);  // all callers have left
       continue;
     }
     lock.unlock();
@@ -96,7 +97,7 @@ void Resolver::State::RunThread() {
   --threads_;
 }
 
-// With the lock, which keeps callers from leaving and their loops from ending meanwhile.
+// Call it with the lock held: it keeps callers from leaving and their loops from ending.
 void Resolver::State::Deliver(const std::string& host, const Answer& answer) {
   for (const std::shared_ptr<Waiting>& waiting : callers_[host]) {
     waiting->loop.Post([waiting, answer] {

@@ -1,5 +1,5 @@
-// Look-ups of host names that a caller can leave. Nothing can interrupt getaddrinfo, which waits
-// for silent name servers for tens of seconds: it runs on threads that nobody waits for.
+// Look-ups of host names that a caller can abandon. getaddrinfo cannot be interrupted, and it waits
+// tens of seconds for silent name servers. So it runs on threads that are never joined.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -16,22 +16,22 @@
 
 namespace tollgate::http {
 
-// Thread-safe. Callers that ask for the same name at the same time share one look-up, so that a
-// name that hangs holds one thread.
+// Thread-safe. Concurrent calls for the same name share one look-up, so that a name that hangs
+// holds only one thread.
 class Resolver {
  public:
   struct Answer {
     boost::system::error_code error;
     std::vector<asio::ip::address> addresses;
   };
-  // May block. Called on the threads of the resolver.
+  // Called on the resolver's threads. May block.
   using LookUp = std::function<Answer(const std::string& host)>;
 
-  // Names that are looked up at the same time; further names wait for one of them.
+  // Limit of concurrent look-ups; further names wait.
   static constexpr size_t kMaxThreads = 16;
 
   explicit Resolver(LookUp look_up = SystemLookUp);
-  // Does not wait for look-ups that are running.
+  // Does not wait for running look-ups.
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -46,18 +46,18 @@ class Resolver {
   std::shared_ptr<State> state_;
 };
 
-// One look-up of one caller. Used only on the thread of the loop.
+// One caller's look-up. Used only on the thread of the loop.
 class ResolverCall {
  public:
   ResolverCall(Loop& loop, const Resolver& resolver);
-  // Leaves the look-up: a late answer is dropped.
+  // Abandons the look-up: a late answer is dropped.
   ~ResolverCall();
   ResolverCall(const ResolverCall&) = delete;
   ResolverCall& operator=(const ResolverCall&) = delete;
 
-  // Once. operation_aborted after Cancel.
+  // Call it once. Returns operation_aborted after Cancel.
   Task<Resolver::Answer> Run(std::string host);
-  // At any time: Run ends at once.
+  // Ends Run at once. Callable at any time.
   void Cancel();
 
  private:

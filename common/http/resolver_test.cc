@@ -20,8 +20,8 @@ using tollgate::testing::RunOn;
 using tollgate::testing::RunTask;
 using Kind = ClientError::Kind;
 
-// A name server: names that start with "hung" have no answer before Release, all others are this
-// host.
+// A name server: names that start with "hung" get no answer before Release; all others resolve to
+// this host.
 class NameServer {
  public:
   std::shared_ptr<Resolver> MakeResolver() const {
@@ -70,7 +70,7 @@ class NameServer {
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
-// The status; not positive: minus the kind of the error.
+// Returns the status, or minus the kind of the error (not positive).
 Task<int> StatusOf(Client& client, std::string host, uint16_t port) {
   ClientRequest request;
   request.origin = {std::move(host), port};
@@ -90,9 +90,9 @@ TEST(Resolver, ALookUpThatHangsEndsAtTheConnectTimeout) {
   NameServer names;
   auto resolver = names.MakeResolver();
   std::string message;
-  // A look-up that no thread has begun in time on a busy machine is dropped.
+  // On a busy machine a look-up may be dropped before a thread begins it, so it is repeated.
   while (names.asked() == 0) {
-    // Returns while the look-up still hangs.
+    // This returns while the look-up still hangs.
     message = RunTask([&](Loop& loop) -> Task<std::string> {
       Client client(loop, With(resolver, 50));
       ClientRequest request;
@@ -198,7 +198,7 @@ TEST(Resolver, WhenAllThreadsHangFurtherNamesWaitUntilOneIsFree) {
     Client brief(loop, With(resolver, 50));
     const int threads = static_cast<int>(Resolver::kMaxThreads);
     for (int i = 0; i < threads; ++i) {
-      // A look-up that no thread has begun in time on a busy machine is dropped.
+      // On a busy machine a look-up may be dropped before a thread begins it, so it is repeated.
       while (names.asked() == i) {
         EXPECT_LE(co_await StatusOf(brief, "hung" + std::to_string(i), 80), 0);
       }
@@ -213,7 +213,7 @@ TEST(Resolver, WhenAllThreadsHangFurtherNamesWaitUntilOneIsFree) {
 }
 
 TEST(Resolver, TheFirstAddressThatAcceptsIsUsed) {
-  TestServer server;  // on 127.0.0.1 only
+  TestServer server;  // listens on 127.0.0.1 only
   const auto with = [](std::vector<asio::ip::address> addresses) {
     return With(std::make_shared<Resolver>([addresses = std::move(addresses)](const std::string&) {
       return Resolver::Answer{{}, addresses};
@@ -252,7 +252,7 @@ TEST(Resolver, TheSystemKnowsThisHostAndReportsUnknownNames) {
     Client client(loop);
     EXPECT_EQ(co_await StatusOf(client, "localhost", server.port()), 200);
     ResolverCall unknown(loop, *Resolver::Shared());
-    // A label of 64 characters is invalid: no server is asked.
+    // A label of 64 characters is invalid, so no server is asked.
     const Resolver::Answer answer = co_await unknown.Run(std::string(64, 'a') + ".invalid");
     EXPECT_TRUE(answer.error);
     EXPECT_TRUE(answer.addresses.empty());

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMaxFields = 256;
 
-// Whether a Connection field had the token.
+// Tokens found in the Connection fields.
 struct Tokens {
   bool close = false;
   bool keep_alive = false;

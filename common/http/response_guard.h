@@ -13,14 +13,14 @@ struct ResponseFraming {
   enum class Body { kNone, kFixedLength, kChunked, kUntilClose };
   Body body = Body::kNone;
   bool has_length = false;
-  bool chunked = false;  // also where the status excludes a body
+  bool chunked = false;  // also set if the status excludes a body
   bool keep_alive = true;
   int status = 0;
   uint64_t content_length = 0;
 };
 
-// The size of the head at the start of the bytes, including its empty line; 0: incomplete.
-// searched: where to continue the search, kept by the caller between calls.
+// Returns the size of the head at the start of the bytes, including its empty line; 0: incomplete.
+// searched: position to continue at; the caller keeps it between calls.
 size_t FindHeadEnd(std::string_view bytes, size_t* searched);
 
 // head: a complete head from FindHeadEnd. Returns null, or what is wrong with it.

@@ -10,8 +10,8 @@ namespace beast = boost::beast;
 using boost::system::error_code;
 using BodyFraming = ResponseFraming::Body;
 
-// Engines may pad the sizes of chunks (some reserve a fixed width for them), one line as much as
-// this, in all lines without limit: a long answer has many.
+// Engines may pad chunk sizes (some reserve a fixed width). The padding of one line is limited, the
+// sum is not: a long answer has many lines.
 constexpr ChunkLimits kChunkLimits = {.max_extension_bytes = 64 * 1024, .max_padding_bytes = 256};
 
 constexpr char kNoAgreement[] = "the framing is ambiguous";
@@ -51,14 +51,14 @@ const char* ResponseReader::ReadHead(std::string_view head, bool to_head_request
                                      ResponseHead* response) {
   if (const char* wrong = JudgeResponseHead(head, to_head_request, &framing_)) return wrong;
   parser_.emplace();
-  // The guard and the size of the input buffer are the limits.
+  // Limits are enforced by the guard and the size of the input buffer.
   parser_->header_limit(UINT32_MAX);
   parser_->body_limit(boost::none);
   parser_->skip(to_head_request);
   constexpr size_t kStatus = std::string_view("HTTP/1.1 200").size();
   bool parsed = true;
   if (head[kStatus] == '\r') {
-    // Without a reason the space in front of it may be missing, which Beast insists on.
+    // Without a reason phrase the space before it may be missing, but Beast requires it.
     char line[kStatus + 3];
     std::memcpy(line, head.data(), kStatus);
     std::memcpy(line + kStatus, " \r\n", 3);
@@ -115,7 +115,7 @@ ResponseReader::Body ResponseReader::ReadChunks(char* bytes, size_t size) {
     switch (piece.kind) {
       case ChunkGuard::Kind::kPayload:
         if (!PutPayload(piece.feed)) return {Status::kBad};
-        // The payload of a single chunk stays in its place.
+        // The payload of the first chunk needs no move.
         if (produced == 0) {
           payload = at;
         } else if (payload + produced != at) {

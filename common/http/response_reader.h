@@ -1,6 +1,6 @@
-// Reads one response from bytes that arrive in pieces: Beast's parser, with the guards in front of
-// it (response_guard.h, chunk_guard.h). Where the guard and Beast do not agree, the response is
-// refused. No I/O. Internal to common/http.
+// Reads one response from bytes that arrive in pieces: Beast's parser, with guards in front of it
+// (response_guard.h, chunk_guard.h). If guard and Beast disagree, the response is refused. No I/O.
+// Internal to common/http.
 #pragma once
 
 #include <boost/beast/http/parser.hpp>
@@ -24,15 +24,15 @@ class ResponseReader {
     std::string_view payload;  // within the consumed bytes
   };
 
-  // head: a complete head from FindHeadEnd. Returns null, or what is wrong with it. Once for each
-  // interim response and once for the final one.
+  // head: a complete head from FindHeadEnd. Returns null, or what is wrong with it. Call it once
+  // for each interim response and once for the final one.
   const char* ReadHead(std::string_view head, bool to_head_request, ResponseHead* response);
   const ResponseFraming& framing() const { return framing_; }
 
-  // The next bytes of the body. Moves the payload of several chunks together. What is not consumed
-  // (at most one incomplete line) must be passed again with the bytes that follow.
+  // Reads the next bytes of the body. Makes the payload of several chunks contiguous. Unconsumed
+  // bytes (at most one incomplete line) must be passed again with the bytes that follow.
   Body ReadBody(char* bytes, size_t size);
-  // At the end of the connection: whether that completes the response.
+  // Call it at the end of the connection. Returns whether that completes the response.
   bool ReadEnd();
 
  private:
@@ -45,7 +45,7 @@ class ResponseReader {
   std::optional<Parser> parser_;
   ResponseFraming framing_;
   ChunkGuard chunks_;
-  uint64_t remaining_ = 0;  // of a body with Content-Length
+  uint64_t remaining_ = 0;  // for a body with Content-Length
 };
 
 }  // namespace tollgate::http

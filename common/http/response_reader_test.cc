@@ -13,16 +13,16 @@ using Framing = ResponseFraming::Body;
 using Status = ResponseReader::Status;
 
 struct ReaderOutcome {
-  const char* wrong = nullptr;  // with the head
+  const char* wrong = nullptr;  // error in the head
   ResponseHead head;
   ResponseFraming framing;
   Status status = Status::kNeedMore;
   std::string body;
-  size_t left = 0;  // bytes behind the response
+  size_t left = 0;  // bytes after the response
   bool ended_by_close = false;
 };
 
-// Reads the response with the body in steps, as a connection does.
+// Reads the response with its body in steps, as a connection does.
 ReaderOutcome Read(const std::string& response, size_t step = 1000, bool to_head_request = false) {
   ReaderOutcome out;
   ResponseReader reader;
@@ -137,7 +137,7 @@ TEST(ResponseReader, RefusesHeadsThatCouldBeReadInTwoWays) {
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n",
-      // Beast alone refuses these.
+      // Only Beast refuses these.
       "HTTP/1.1 200 OK\r\nConnection: clo se\r\nContent-Length: 0\r\n\r\n",
       "HTTP/1.1 200 OK\r\nConnection: \"close\"\r\nContent-Length: 0\r\n\r\n",
       "HTTP/1.1 200 OK\r\nA: " + std::string(65'000, 'a') + "\r\n\r\n",
@@ -178,7 +178,7 @@ TEST(ResponseReader, ThePayloadOfOneChunkIsNotMoved) {
   EXPECT_EQ(one.payload.data(), bytes.data() + 3);
   EXPECT_EQ(one.payload, "abc");
   EXPECT_EQ(one.consumed, bytes.size());
-  // That of several is one piece.
+  // The payload of several chunks is one piece.
   bytes = "3\r\nabc\r\n2\r\nde\r\n1\r\nf\r\n7";
   const ResponseReader::Body several = reader.ReadBody(bytes.data(), bytes.size());
   EXPECT_EQ(several.payload, "abcdef");

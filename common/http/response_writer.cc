@@ -25,7 +25,7 @@ std::string_view Date() {
     static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                               "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    // Not strftime: the names of days must not depend on the locale.
+    // strftime would use the locale's names of days.
     size = static_cast<size_t>(std::snprintf(
         text, sizeof text, "%s, %02u %s %04u %02u:%02u:%02u GMT", kDays[utc.tm_wday],
         static_cast<unsigned>(utc.tm_mday) % 100, kMonths[utc.tm_mon],
@@ -69,7 +69,7 @@ void ResponseWriter::AppendTo(std::string& out) {
 }
 
 std::string ChunkHeader(size_t payload_bytes) {
-  std::string header;  // short enough for no allocation
+  std::string header;  // short enough to need no allocation
   AppendBuffers(header, beast::http::chunk_header(payload_bytes));
   return header;
 }

@@ -20,13 +20,14 @@ class ResponseWriter {
   explicit ResponseWriter(int status);
 
   // Line ends in the value become spaces, so that a value cannot inject a header. Values above
-  // 65,000 bytes, which Beast cannot hold, are left out.
+  // 65,000 bytes, which Beast cannot hold, are omitted.
   void Add(std::string_view name, std::string_view value);
   void Add(const Headers& headers);
-  // At most one of these two. Neither: the body ends with the connection, or there is none.
+  // Call at most one of these two. With neither, the body ends with the connection, or there is
+  // none.
   void SetLength(uint64_t bytes);
   void SetChunked();
-  // Appends the head, with the empty line behind it.
+  // Appends the head, including the empty line at its end.
   void AppendTo(std::string& out);
 
  private:
@@ -34,7 +35,7 @@ class ResponseWriter {
   boost::beast::http::response_header<HeadFields> head_;
 };
 
-// What comes before and after the payload of a chunk. LastChunk ends the body.
+// The bytes before and after the payload of a chunk. LastChunk ends the body.
 std::string ChunkHeader(size_t payload_bytes);
 inline constexpr std::string_view kChunkEnd = "\r\n";
 // Line ends in the values become spaces.

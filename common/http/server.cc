@@ -19,7 +19,7 @@ namespace {
 
 using asio::ip::tcp;
 
-// Unsent bytes in the kernel from which on writes wait for the client (back-pressure).
+// Unsent bytes in the kernel above which writes wait for the client (back-pressure).
 constexpr int kUnsentBytes = 128 * 1024;
 constexpr int64_t kStopWaitUs = 10'000'000;
 constexpr int64_t kShedIdleEveryUs = 1'000'000;
@@ -56,7 +56,7 @@ RequestLimits LimitsOf(const ServerOptions& options) {
                      .max_trailer_bytes = options.max_trailer_bytes}};
 }
 
-// Inherited by every accepted socket.
+// Accepted sockets inherit these options.
 void SetListenOptions(int fd) {
   int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -169,7 +169,8 @@ void ServerCore::CloseAcceptor() {
     if (self->accept_pause_ != 0) self->shards_[0]->loop->CancelTimer(self->accept_pause_);
     boost::system::error_code error;
     if (self->acceptor_ && self->acceptor_->is_open()) {
-      // Connections in the accept queue are established for their clients: these are still served.
+      // Connections in the accept queue are established for their clients, so they are still
+      // served.
       self->acceptor_->non_blocking(true, error);
       while (!error && !self->stopped_) {
         Shard& shard = self->LeastLoaded();

@@ -25,12 +25,12 @@ struct ServerMetrics;
 struct RequestSummary {
   int status = 0;              // 0: nothing was sent
   int64_t duration_us = 0;     // since the last byte of the request
-  int64_t first_byte_us = -1;  // the same until the first byte of the response; -1: none
+  int64_t first_byte_us = -1;  // until the first byte of the response; -1: none
   uint64_t body_bytes_in = 0;  // received bytes of the request body, without framing
   uint64_t body_bytes_out = 0;
   bool client_disconnected = false;  // before the end of the response
   bool framing_error = false;        // refused without calling the handler
-  // Beast understood the request differently than the guard in front of it (head_guard.h).
+  // Beast read the request differently than the guard in front of it (head_guard.h).
   bool parsers_disagreed = false;
 };
 
@@ -42,49 +42,48 @@ struct ServerOptions {
   size_t max_body_bytes = 16 * 1024 * 1024;
   size_t max_chunk_extension_bytes = 4 * 1024;
   size_t max_trailer_bytes = 8 * 1024;
-  // For bytes that arrive while a request runs.
+  // Limit of bytes that arrive while a request runs.
   size_t max_pipelined_bytes = 32 * 1024;
-  int64_t handshake_timeout_ms = 10'000;  // of TLS
+  int64_t handshake_timeout_ms = 10'000;  // for TLS
   int64_t head_timeout_ms = 10'000;
-  // Bodies that arrive more slowly than min_body_bytes_per_second over this window are rejected.
+  // A body slower than min_body_bytes_per_second over this window is rejected.
   int64_t body_window_ms = 20'000;
   int64_t min_body_bytes_per_second = 1024;
-  // The longest that a body may take to arrive.
+  // Longest time for a body to arrive.
   int64_t max_body_ms = 300'000;
   int64_t write_stall_ms = 30'000;
   int64_t idle_timeout_ms = 75'000;
-  // How long a rejected client may continue to send, between two bytes and in all. Its bytes are
+  // How long a rejected client may continue to send, between two bytes and in total. The bytes are
   // discarded: many clients read the response only after they have sent everything.
   int64_t linger_idle_ms = 2'000;
   int64_t linger_ms = 30'000;
   int max_connections = 20'000;
-  // Per IPv4 address or IPv6 /64 network; 0: a quarter of max_connections. Trusted proxies are
-  // exempt.
+  // Limit per IPv4 address or IPv6 /64 network; 0: a quarter of max_connections. Trusted proxies
+  // are exempt.
   int max_connections_per_address = 0;
-  // A connection whose descriptor is not below this number needs the place of an idle one, so that
-  // the rest of the process keeps the others: descriptors are numbered from 0 without gaps. 0: not
-  // limited.
+  // A connection with this descriptor or a higher one needs the place of an idle one, so that the
+  // rest of the process keeps enough descriptors: they are numbered from 0 without gaps. 0: no
+  // limit.
   int max_descriptor = 0;
 
-  // The proxies whose X-Forwarded-For is used (HttpRequest::peer_address).
+  // The proxies whose X-Forwarded-For is trusted (HttpRequest::peer_address).
   TrustedProxies trusted_proxies;
   // Null: plain text.
   std::shared_ptr<TlsServerContext> tls;
-  // Of request bodies and unsent responses; may be shared by servers. Null: not limited.
+  // Budget for request bodies and unsent responses; servers may share it. Null: no limit.
   std::shared_ptr<MemoryBudget> memory;
-  // Null: nothing is counted.
+  // Null: no metrics.
   std::shared_ptr<ServerMetrics> metrics;
 
-  // Makes the response to a request that could not be parsed. The path is empty if it is unknown.
+  // Creates the response to a request that could not be parsed. The path is empty if unknown.
   // Default: plain text.
   std::function<HttpResponse(const Error&, const HttpRequest&)> render_error;
-  // Judges a complete head before more of its body is buffered than came with it (decision 46). Not
-  // called for requests that have arrived in full: their handler judges them. Default: no
-  // judgement.
+  // Checks a complete head before the rest of its body is buffered (decision 46). Not called for
+  // requests that arrived in full: their handler checks them. Default: no check.
   std::function<HeadVerdict(HttpRequest&, Loop&)> judge_head;
-  // Headers that are added to every response to this request.
+  // Headers added to every response to this request.
   std::function<Headers(const HttpRequest&)> extra_headers;
-  // Called after the last byte of every response, on its loop.
+  // Called on the loop of the request after the last byte of every response.
   std::function<void(const HttpRequest&, const RequestSummary&)> on_done;
 };
 
@@ -100,7 +99,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // "host:port"; port 0: a free port. Accepts connections at once.
+  // address: "host:port"; port 0: a free port. Accepts connections at once.
   Result<void> Listen(const std::string& address);
   // The bound address, for example "127.0.0.1:40123".
   std::string address() const;
@@ -109,10 +108,10 @@ class Server {
   int running_requests() const;
 
   // Stops accepting, closes idle connections and waits until the running requests have ended or the
-  // deadline (monotonic µs) has passed. Not from the thread of a loop.
+  // deadline (monotonic µs) has passed. Not on the thread of a loop.
   void Drain(int64_t deadline_us);
-  // Closes all connections and waits for the handlers. The loops must still run. Not from the
-  // thread of a loop.
+  // Closes all connections and waits for the handlers. The loops must still run. Not on the thread
+  // of a loop.
   void Stop();
 
  private:

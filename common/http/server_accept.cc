@@ -1,5 +1,5 @@
-// Which connections the server takes: shares per address, eviction of idle connections when it is
-// full, and survival when the process has no descriptors left.
+// Decides which connections the server accepts: limits per address, eviction of idle connections
+// when it is full, and handling of a lack of descriptors.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,14 +18,14 @@ namespace tollgate::http {
 namespace {
 
 constexpr int64_t kAcceptPauseMs = 100;
-// Evictions at the same time, and so new connections that wait for a place.
+// Limit of concurrent evictions, and so of new connections that wait for a place.
 constexpr int kMaxWaiting = 64;
-// The connections that have been idle longest, among which the one is evicted whose address has the
-// most connections.
+// The number of longest idle connections that are compared. The one whose address has most
+// connections is evicted.
 constexpr int kCandidates = 16;
-// Until a newcomer is refused.
+// Evictions tried before a new connection is refused.
 constexpr int kMaxTries = 16;
-// Connections that are closed at once when there are no descriptors.
+// Connections closed at once when descriptors run out.
 constexpr int kMaxTurnedAway = 64;
 constexpr int64_t kLogEveryUs = 10'000'000;
 
@@ -46,7 +46,8 @@ ServerCore::Shard& ServerCore::LeastLoaded() {
   return *best;
 }
 
-// One at a time. While many evictions are under way the rest waits in the kernel.
+// Accepts one connection at a time. While many evictions are in progress the rest waits in the
+// kernel.
 void ServerCore::Accept() {
   if (!acceptor_ || !acceptor_->is_open()) return;
   if (accepting_ || accept_pause_ != 0 || evictions_ >= kMaxWaiting) return;
@@ -64,7 +65,7 @@ void ServerCore::Accept() {
       });
 }
 
-// Most likely out of descriptors. A client in the queue would wait for ever, and retrying at once
+// Most likely out of descriptors. A client in the queue would wait forever, and retrying at once
 // would be a busy loop.
 void ServerCore::AcceptFailed(boost::system::error_code error) {
   LogRefusals("accept failed", error.message());
@@ -75,7 +76,7 @@ void ServerCore::AcceptFailed(boost::system::error_code error) {
   });
 }
 
-// Accepts with the spare descriptor, and closes.
+// Accepts with the spare descriptor, and closes the connection.
 void ServerCore::TurnAway() {
   const int listener = acceptor_->native_handle();
   for (int i = 0; i < kMaxTurnedAway && spare_descriptor_ >= 0; ++i) {
@@ -101,7 +102,7 @@ void ServerCore::LogRefusals(std::string_view what, const std::string& why) {
   log::Warn(what, {{"reason", why}, {"connections", connections()}});
 }
 
-// Over a limit: closed without a response, which is the cheapest.
+// A connection over a limit is closed without a response, which is cheapest.
 void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
   boost::system::error_code error;
   const auto peer = socket.remote_endpoint(error);
@@ -116,10 +117,10 @@ void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
   MakeRoom(shard, std::make_shared<Arrival>(std::move(arrival)), kMaxTries);
 }
 
-// Again if the idle connection got a request before it could be closed.
+// Retries if the idle connection got a request before it could be closed.
 void ServerCore::MakeRoom(Shard& shard, std::shared_ptr<Arrival> arrival, int tries) {
   EvictIdle([self = shared_from_this(), &shard, arrival, tries](Eviction eviction) {
-    // A newcomer with a reserved descriptor needs one that was closed for it.
+    // A new connection with a reserved descriptor needs one that was closed for it.
     const bool may_enter =
         eviction == Eviction::kClosed ||
         (eviction == Eviction::kBusy && arrival->refusal != ConnectionRefusal::kDescriptors);
@@ -157,7 +158,7 @@ ConnectionSlots::Outcome ServerCore::Admit(Shard& shard, Arrival& arrival, bool 
   return outcome;
 }
 
-// Closes a connection that is idle. `done` runs on loop 0 when its place is free.
+// Closes an idle connection. `done` runs on loop 0 when its place is free.
 void ServerCore::EvictIdle(std::function<void(Eviction)> done) {
   Shard* victim = shards_[0].get();
   for (auto& shard : shards_) {
@@ -172,7 +173,7 @@ void ServerCore::EvictIdle(std::function<void(Eviction)> done) {
     const bool evicted = self->EvictFrom(*victim);
     if (evicted && self->options_.metrics) self->options_.metrics->evicted.Increment();
     const Eviction outcome = evicted ? Eviction::kClosed : Eviction::kBusy;
-    // Behind the end of the read that was cancelled, which closes the connection.
+    // Runs after the cancelled read has ended, which closes the connection.
     victim->loop->Post([self, outcome, done] {
       self->shards_[0]->loop->Post([self, outcome, done] {
         --self->evictions_;
@@ -186,7 +187,7 @@ void ServerCore::EvictIdle(std::function<void(Eviction)> done) {
 bool ServerCore::EvictFrom(Shard& shard) {
   struct Candidate {
     Connection* connection;
-    int of_subject;  // read once: other loops change it while the candidates are sorted
+    int of_subject;  // read once: other loops change it during the sort
     int64_t idle_since_us;
   };
   std::vector<Candidate> candidates;
@@ -203,7 +204,7 @@ bool ServerCore::EvictFrom(Shard& shard) {
                      [](const Candidate& candidate) { return candidate.connection->Evict(); });
 }
 
-// The connection waits for a request, or discards the rest of a refused one.
+// An idle connection waits for a request, or discards the rest of a refused one.
 void ServerCore::SetIdle(Connection& connection, bool idle) {
   Shard& shard = *shards_[static_cast<size_t>(connection.shard())];
   if (connection.is_linked()) {

@@ -1,4 +1,5 @@
-// Which connections the server takes: shares per address, eviction, and no descriptors.
+// Tests which connections the server accepts: limits per address, eviction, and lack of
+// descriptors.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -27,7 +28,7 @@ class ServerAccept : public testing::TransportTest {
     options.max_connections = max_connections;
     options.max_connections_per_address = per_address;
     options.metrics = metrics_;
-    // No connection of a test ends because the machine is busy.
+    // Long timeouts, so that a busy machine does not end connections.
     options.handshake_timeout_ms = options.head_timeout_ms = options.body_window_ms =
         options.max_body_ms = options.idle_timeout_ms = options.linger_idle_ms = options.linger_ms =
             600'000;
@@ -92,7 +93,7 @@ TEST_P(ServerAccept, ManyNewcomersEachReplaceAnIdleConnection) {
   ASSERT_TRUE(Eventually([&] { return IdleConnections() == 100; }));
   const double evicted = metrics_->evicted.Value();
   const double refused = Refused(ConnectionRefusal::kFull);
-  // They reach the host while the loop is held, so that the server finds them all at once.
+  // The connections arrive while the loop is held, so that the server finds them all at once.
   std::atomic<bool> go{false};
   server_->pool().loop(0).Post([&] {
     while (!go) std::this_thread::yield();
@@ -119,8 +120,7 @@ TEST_P(ServerAccept, RunningRequestsAreNotEvicted) {
   EXPECT_EQ(server_->server().running_requests(), 2);
 }
 
-// H37. Whatever the two do short of sending requests with a valid key.
-// Otherwise one missing byte would hold a place for the whole body window.
+// H37. Otherwise one missing byte would hold a place for the whole body window.
 TEST_P(ServerAccept, ABodyWithoutACredentialDoesNotProtectItsConnection) {
   ServerOptions options;
   options.judge_head = [](HttpRequest& request, Loop&) {
@@ -131,7 +131,7 @@ TEST_P(ServerAccept, ABodyWithoutACredentialDoesNotProtectItsConnection) {
   open->Write("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\n");
   Client with_key = Connect();
   with_key->Write("POST /stream HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\n");
-  // The first is idle by its head, the second is not.
+  // The first connection counts as idle because of its head, the second does not.
   ASSERT_TRUE(
       Eventually([&] { return server_->server().connections() == 2 && IdleConnections() == 1; }));
   Client newcomer = Connect();
@@ -141,6 +141,7 @@ TEST_P(ServerAccept, ABodyWithoutACredentialDoesNotProtectItsConnection) {
   EXPECT_TRUE(with_key->ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200 "));
 }
 
+// H37. The two hosts may do anything except send requests with a valid key.
 TEST_P(ServerAccept, NoTwoHostsCanCloseTheServer) {
   Start(8, 4);
   const double before = Refused(ConnectionRefusal::kAddress);
@@ -151,7 +152,7 @@ TEST_P(ServerAccept, NoTwoHostsCanCloseTheServer) {
     clients.back()->Write("GET /echo HTTP/1.1\r\nHost");
     idle_ += 2;
     clients.push_back(Idle(host));
-    clients.push_back(Connect(host));  // refused, and does not stop sending
+    clients.push_back(Connect(host));  // refused, and continues to send
     clients.back()->Write("GET /echo HTTP/9.9\r\n\r\nmore");
     EXPECT_TRUE(clients.back()->ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 400 "));
     ++idle_;
@@ -182,7 +183,7 @@ TEST_P(ServerAccept, ARequestThatHasArrivedIsNotEvicted) {
   Start(2, 2, 1);
   const Client busy = Running();
   const Client idle = Idle();
-  // The loop is held until request and newcomer have both reached the host.
+  // The loop is held until request and new connection have both arrived.
   std::atomic<bool> go{false};
   server_->pool().loop(0).Post([&] {
     while (!go) std::this_thread::yield();
@@ -214,7 +215,7 @@ TEST_P(ServerAccept, AtTheLastFreeDescriptorANewcomerReplacesAnIdleConnection) {
   server_ = std::make_unique<TestServer>(GetParam(), options, 1);
   const double evicted = metrics_->evicted.Value();
   std::vector<Client> clients;
-  // Each takes two descriptors of this process.
+  // Each connection takes two descriptors of this process.
   for (int i = 0; i < 40; ++i) {
     clients.push_back(Connect());
     EXPECT_TRUE(IsServed(*clients.back())) << i;
@@ -223,7 +224,7 @@ TEST_P(ServerAccept, AtTheLastFreeDescriptorANewcomerReplacesAnIdleConnection) {
   EXPECT_TRUE(IsClosed(*clients.front()));
 }
 
-// The lowest soft limit at which the process can open nothing more; restored by the destructor.
+// Sets the soft limit so low that the process cannot open anything; the destructor restores it.
 class NoDescriptors {
  public:
   NoDescriptors() {

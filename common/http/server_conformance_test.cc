@@ -1,4 +1,4 @@
-// HTTP/1.1 behavior that clients rely on: the order of responses, interim responses, half-closed
+// HTTP/1.1 behavior that clients rely on: order of responses, interim responses, half-closed
 // connections, delivery of error responses. In plain text and over TLS.
 #include <gtest/gtest.h>
 
@@ -60,8 +60,8 @@ TEST_P(ServerConformance, SendsContinueOnlyWhenTheClientWaitsForIt) {
     return client.ReadUntil(end);
   };
   const std::string expect = "Expect: 100-continue\r\n";
-  // The body has already arrived, there is none, or the client has HTTP/1.0, without interim
-  // responses.
+  // No interim response: the body has already arrived, there is none, or the client speaks
+  // HTTP/1.0.
   EXPECT_TRUE(response(Post(expect + "Content-Length: 2\r\n", "ab"), "\r\n\r\nab")
                   .starts_with("HTTP/1.1 200 "));
   EXPECT_TRUE(response(Post(expect), "\r\n\r\n").starts_with("HTTP/1.1 200 "));
@@ -130,7 +130,7 @@ TEST_P(ServerConformance, LingersWhileARejectedClientSendsButNotWithoutLimit) {
   options.linger_ms = 2'500;
   TestServer server(GetParam(), options);
   const auto now_ms = [] { return SystemClock::Get().MonotonicUs() / 1000; };
-  // On a busy machine the client may be silent for too long now and then.
+  // On a busy machine the client may be silent for too long, so it is repeated.
   int64_t lingered_ms = 0;
   for (int tries = 0; tries < 10 && lingered_ms < 2'490; ++tries) {
     TestClient sending(server);

@@ -1,4 +1,4 @@
-// The state that the connections of a server share. Internal to common/http.
+// State shared by the connections of a server. Internal to common/http.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace tollgate::http {
 class Connection;
 enum class ConnectionRefusal : uint8_t;
 
-// The place of a connection among the idle ones of its shard.
+// Links an idle connection into the list of its shard.
 struct IdleHook
     : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
   int64_t idle_since_us = 0;  // monotonic
@@ -50,9 +50,9 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   // Called by connections, on their loops.
   void RequestStarted() { running_.fetch_add(1, std::memory_order_relaxed); }
   void RequestEnded();
-  // Idle connections may be evicted: they wait for a request, or discard the rest of a refused one.
+  // Idle connections may be evicted. They wait for a request, or discard the rest of a refused one.
   void SetIdle(Connection& connection, bool idle);
-  // Memory is almost used up: closes the idle connections, at most once a second.
+  // Closes the idle connections, at most once a second. Called when memory is almost used up.
   void ShedIdle();
   // The last call of a connection; may destroy it.
   void Closed(Connection& connection);
@@ -62,10 +62,10 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   struct Shard {
     Loop* loop = nullptr;
     std::unordered_set<std::shared_ptr<Connection>> connections;  // only on the thread of its loop
-    // Those that have been idle longest are first.
+    // The longest idle connection is first.
     boost::intrusive::list<IdleHook, boost::intrusive::constant_time_size<false>>
         idle;  // only on the thread of its loop
-    // Since when the first one is idle; monotonic. INT64_MAX: none.
+    // Since when the first connection of `idle` is idle; monotonic. INT64_MAX: none.
     std::atomic<int64_t> idle_since_us{INT64_MAX};
     std::atomic<int> idle_count{0};
     std::atomic<int> open{0};
@@ -74,11 +74,11 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
     TcpSocket socket;
     std::string address;
     AddressSubject subject;
-    ConnectionRefusal refusal;  // when no place can be made for it
+    ConnectionRefusal refusal;  // used if no place can be made for it
   };
 
   void UpdateGauges() const;
-  // A head may be judged after its connection has closed.
+  // Also waits for requests: a head may be checked after its connection has closed.
   bool AllEnded() const { return !listening_ && connections() == 0 && running_.load() == 0; }
   void CloseAcceptor();
 
@@ -89,7 +89,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   void Accepted(Shard& shard, TcpSocket socket);
   ConnectionSlots::Outcome Admit(Shard& shard, Arrival& arrival, bool queue);
   void MakeRoom(Shard& shard, std::shared_ptr<Arrival> arrival, int tries);
-  enum class Eviction { kNoneIdle, kBusy, kClosed };  // kBusy: it got a request meanwhile
+  enum class Eviction { kNoneIdle, kBusy, kClosed };  // kBusy: it has a new request
   void EvictIdle(std::function<void(Eviction)> done);
   bool EvictFrom(Shard& shard);  // on the loop of the shard
   void Refused(ConnectionRefusal reason);
@@ -109,11 +109,11 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<Acceptor> acceptor_;  // loop 0 only, once listening
   Loop::TimerId accept_pause_ = 0;
-  // For a client that cannot be accepted because the process has no descriptors.
+  // Spare for accepting, and closing, a connection when the process has no descriptors left.
   int spare_descriptor_ = -1;
   bool accepting_ = false;
-  int waiting_ = 0;    // new connections for a place; loop 0 only
-  int evictions_ = 0;  // that are under way; loop 0 only
+  int waiting_ = 0;    // new connections that wait for a place; loop 0 only
+  int evictions_ = 0;  // evictions in progress; loop 0 only
   int64_t refusals_logged_us_ = INT64_MIN / 2;
   std::string host_;
   uint16_t port_ = 0;

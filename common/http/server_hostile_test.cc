@@ -193,7 +193,7 @@ TEST_P(HostileFraming, RejectedInOneWrite) {
 TEST_P(HostileFraming, RejectedByteByByte) {
   TestServer server(GetParam());
   for (const Row& row : RejectedRows()) {
-    // Byte by byte, longer rows would take too long.
+    // Longer rows would take too long byte by byte.
     if (row.bytes.size() < 20'000) ExpectRejected(row, true, server);
   }
 }
@@ -201,7 +201,7 @@ TEST_P(HostileFraming, RejectedByteByByte) {
 struct Accepted {
   const char* name;
   std::string bytes;
-  std::string body;  // of the echo
+  std::string body;  // the body that the handler echoed
 };
 
 TEST_P(HostileFraming, AcceptedForms) {
@@ -269,7 +269,7 @@ TEST_P(HostileFraming, TrailersNeverAuthenticateH15) {
   EXPECT_NE(client.ReadUntil("]").find("\r\n\r\n[]"), std::string::npos);
 }
 
-// Each form is acceptable to one of the two parsers, but they do not understand it alike.
+// One of the two parsers accepts each form, but they read it differently.
 TEST_P(HostileFraming, RefusesWhatTheGuardAndBeastUnderstandDifferently) {
   std::atomic<int> disagreements = 0;
   ServerOptions options;
@@ -287,7 +287,7 @@ TEST_P(HostileFraming, RefusesWhatTheGuardAndBeastUnderstandDifferently) {
   EXPECT_EQ(disagreements, static_cast<int>(rows.size()));
 }
 
-// Beast cannot hold such a field, whatever is configured for heads.
+// Beast cannot hold such a field, whatever limit is configured for heads.
 TEST_P(HostileFraming, RefusesAFieldOf64KiBAlsoWithALargerHeadH23) {
   ServerOptions options;
   options.max_head_bytes = 256 * 1024;
@@ -314,7 +314,7 @@ TEST_P(HostileFraming, RespondsToManyPipelinedRequestsInOrderH31) {
     std::string body = "<" + std::to_string(i) + ">";
     all += Head("Content-Length: " + std::to_string(body.size()) + "\r\n") + body;
   }
-  // Written from another thread: the server reads only a part of it while it responds.
+  // Written from another thread: the server reads only a part of it before it responds.
   std::thread writer([&] { client.Write(all); });
   const std::string& responses = client.ReadUntil("<999>");
   writer.join();

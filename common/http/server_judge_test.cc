@@ -1,4 +1,4 @@
-// Heads are judged before their bodies are buffered (decision 46).
+// Heads are checked before their bodies are buffered (decision 46).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::Eventually;
 using testing::TestClient;
 using testing::TestServer;
 
-// /refused is refused, other paths are accepted; with X-Ask once the gate is open.
+// /refused is refused and other paths are accepted; with X-Ask, once the gate is open.
 class ServerJudge : public testing::TransportTest {
  protected:
   ServerOptions Options() {
@@ -118,7 +118,7 @@ TEST_P(ServerJudge, ARequestThatArrivesInFullGoesToItsHandler) {
   EXPECT_EQ(judged_, 0);
 }
 
-// What the kernel holds is bounded by the buffers of the sockets; the process holds the head.
+// Socket buffers bound what the kernel holds; the process holds only the head.
 TEST_P(ServerJudge, NothingIsReadUntilTheVerdict) {
   TestServer server(GetParam(), Options());
   TestClient client(server);
@@ -129,7 +129,7 @@ TEST_P(ServerJudge, NothingIsReadUntilTheVerdict) {
     ::fcntl(client.fd(), F_SETFL, O_NONBLOCK);
     const std::string piece(64 * 1024, 'x');
     size_t sent = 0;
-    // Until the buffers have been full for 100 ms.
+    // Sends until the buffers have been full for 100 ms.
     for (int full = 0; full < 10 && sent < 16'000'000;) {
       const ssize_t count = ::send(client.fd(), piece.data(), piece.size(), MSG_NOSIGNAL);
       if (count > 0) sent += static_cast<size_t>(count);

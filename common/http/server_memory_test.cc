@@ -1,4 +1,4 @@
-// The memory budget of the server: what is counted, and what is refused while it is short.
+// The memory budget of the server: what it counts, and what is refused when memory is short.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -191,7 +191,7 @@ TEST_P(ServerMemory, ABodyMayNotTakeForever) {
   const double before = metrics_->slow(SlowPart::kBody).Value();
   std::string response;
   int tries = 0;
-  // On a busy machine the client may be too slow for a window.
+  // On a busy machine the client may be too slow for a window, so it is repeated.
   while (!response.ends_with("took too long\n") && tries < 10) {
     ++tries;
     TestClient client(server);

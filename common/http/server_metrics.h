@@ -1,5 +1,4 @@
-// What a public server counts for operators. Everything here is rare, or read only when the metrics
-// are.
+// Metrics of a public server. All events here are rare, or are read only when metrics are scraped.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -11,13 +10,13 @@
 
 namespace tollgate::http {
 
-// What is refused or closed while memory is short (MemoryBudget::Level).
+// Step at which something is refused or closed because memory is short (MemoryBudget::Level).
 enum class ShedStep : uint8_t { kLargeBody, kRequest, kIdle, kBody };
 
-// Why a connection was closed as soon as it was accepted.
+// Why a connection was closed right after it was accepted.
 enum class ConnectionRefusal : uint8_t { kFull, kAddress, kDescriptors };
 
-// In which part of a request a client was given up because it was too slow.
+// The part of a request in which a client was too slow.
 enum class SlowPart : uint8_t { kHandshake, kHead, kBody, kReader };
 
 struct ServerMetrics {

@@ -33,7 +33,7 @@ std::string Get(const std::string& path, const std::string& fields = "",
 }
 
 int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
-// A client that has gone is noticed within about 300 ms; the rest is for a busy machine.
+// A disconnect is detected within about 300 ms; the rest is for a busy machine.
 constexpr int64_t kNoticedMs = 30'000;
 
 TEST_P(ServerTest, ResponsesHaveDateLengthAndRequestIds) {
@@ -76,7 +76,7 @@ TEST_P(ServerTest, StreamsInChunks) {
   EXPECT_EQ(response.find("content-length"), std::string::npos);
 }
 
-// A line end in a value must not make a field of its own.
+// A line end in a value must not start a new field.
 TEST_P(ServerTest, TrailersFollowTheLastChunk) {
   TestServer server(GetParam());
   TestClient client(server);
@@ -384,7 +384,7 @@ TEST_P(ServerDrain, CompletesRunningRequestsAndClosesIdleConnections) {
   idle.ReadUntil("\r\n\r\n");
   TestClient busy(server);
   busy.Write(Get("/slow"));
-  // A request that has reached the host is served, even if the server has not read it yet.
+  // A request that has reached the host is served even if the server has not read it yet.
   int64_t start_ms = NowMs();
   server.server().Drain(SystemClock::Get().MonotonicUs() + 60'000'000);
   EXPECT_LT(NowMs() - start_ms, 50'000) << "before the deadline";

@@ -27,15 +27,15 @@ class SseReader {
     kTooLarge,  // an event exceeds the limit; the reader must not be used further
   };
 
-  // max_event_bytes: of one event, including comments before it.
+  // max_event_bytes: limit of one event, including comments before it.
   explicit SseReader(size_t max_event_bytes = 1 << 20) : max_event_bytes_(max_event_bytes) {}
   SseReader(const SseReader&) = delete;
   SseReader& operator=(const SseReader&) = delete;
 
-  // Adds bytes. They are parsed in place if there is no incomplete event before them, so they must
+  // Adds bytes. They are parsed in place unless an incomplete event precedes them, so they must
   // stay valid until Next has returned kNeedMore.
   void Feed(std::string_view bytes);
-  // The next event; its views are valid until the next call of Next or Feed.
+  // Returns the next event; its views are valid until the next call of Next or Feed.
   Status Next(Event* event);
   // Whether there is an incomplete event.
   bool has_partial() const { return in_event_ || position_ < view_.size(); }
@@ -55,18 +55,18 @@ class SseReader {
   std::string_view At(const Piece& piece) const { return view_.substr(piece.begin, piece.size); }
 
   size_t max_event_bytes_;
-  std::string_view view_;   // what is being parsed: the bytes of Feed, or buffer_
+  std::string_view view_;   // the bytes being parsed: those of Feed, or buffer_
   std::string buffer_;      // the incomplete event, and the bytes fed after it
-  size_t position_ = 0;     // the start of the next line
-  size_t scanned_ = 0;      // there is no line end between position_ and here
-  size_t event_start_ = 0;  // of the current event
+  size_t position_ = 0;     // start of the next line
+  size_t scanned_ = 0;      // no line end between position_ and here
+  size_t event_start_ = 0;  // start of the current event
   // The fields of the current event, as positions in view_.
   Piece name_, id_, data_;
   size_t data_lines_ = 0;
-  std::string joined_;     // the data, if it has several lines
+  std::string joined_;     // the data if it has several lines
   bool in_event_ = false;  // between the first line of an event and its empty line
   bool at_start_ = true;
-  bool skip_lf_ = false;  // the last line ended with a CR that was the last byte so far
+  bool skip_lf_ = false;  // the last byte so far is a CR that ended a line
 };
 
 // "data: <line>\n\n". data must be one line, such as compact JSON.

@@ -42,21 +42,21 @@ class TlsSession {
 
   // Selects the side; call one of them first. Reads and writes perform the handshake as needed.
   void SetServerSide();
-  // host: the name or address that the certificate of the peer must have. False: invalid, or out of
-  // memory.
+  // host: the name or address that the peer's certificate must have. Returns false if it is invalid
+  // or memory is exhausted.
   bool SetClientSide(const std::string& host);
-  // kOk once it is complete.
+  // Returns kOk once the handshake is complete.
   Status Handshake();
   bool established() const { return established_; }
 
   // Reads at most one record.
   Step Read(char* to, size_t room);
-  // Sends the concatenated parts in as few records as possible. Step::bytes were accepted; if that
-  // is not all, the next Write must start with the first byte after them.
+  // Sends the concatenated parts in as few records as possible. Step::bytes is the number of
+  // accepted bytes. If that is not all, the next Write must start with the first byte after them.
   Step Write(std::initializer_list<std::string_view> parts);
   // Sends the close_notify alert.
   void SendClose();
-  // Whether there is neither unread data of the peer nor an end of the connection.
+  // Whether there is neither unread data from the peer nor an end of the connection.
   bool HasNothingToRead();
 
   const std::string& failure() const { return failure_; }
@@ -83,12 +83,12 @@ struct CertificateFiles {
   std::string private_key_file;
 };
 
-// The certificates of a server. Changed files (a renewed certificate) are used for new connections;
-// existing ones are not affected. Thread-safe. Must outlive its sessions.
+// The certificates of a server. Changed files (a renewed certificate) apply to new connections
+// only. Thread-safe. Must outlive its sessions.
 class TlsServerContext {
  public:
-  // A client that names a host gets the first certificate that is valid for it, else the first one.
-  // The error names the setting and the file.
+  // A client that names a host gets the first certificate that is valid for it, otherwise the first
+  // one. The error names the setting and the file.
   static Result<std::shared_ptr<TlsServerContext>> Load(std::vector<CertificateFiles> files);
 
   std::unique_ptr<TlsSession> Accept(int socket);
@@ -119,10 +119,10 @@ class TlsServerContext {
   int64_t checked_us_ = 0;
 };
 
-// The trusted authorities of a client. Thread-safe once made.
+// The trusted authorities of a client. Thread-safe after construction.
 class TlsClientContext {
  public:
-  // The authorities of the system, and those of a PEM file unless its name is empty.
+  // Trusts the authorities of the system, and those of a PEM file unless its name is empty.
   static Result<std::shared_ptr<const TlsClientContext>> Make(const std::string& authority_file);
 
   // Null if the host is invalid or OpenSSL is out of memory.

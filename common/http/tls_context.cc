@@ -19,8 +19,8 @@ namespace {
 // How often Accept checks whether the files have changed.
 constexpr int64_t kCheckIntervalUs = 1'000'000;
 
-// The supported protocols in the wire format of ALPN, in order of preference. The client offers
-// only the first one.
+// Supported protocols in ALPN's wire format, in order of preference. The client offers only the
+// first one.
 constexpr unsigned char kProtocols[] =
     "\x08http/1.1"
     "\x08http/1.0";
@@ -49,13 +49,13 @@ TlsContextPointer NewContext(const SSL_METHOD* method) {
   TlsContextPointer context(SSL_CTX_new(method), SSL_CTX_free);
   if (context == nullptr) std::abort();  // out of memory
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  // For TLS 1.2 only forward-secret AEAD ciphers, as all ciphers of TLS 1.3 are.
+  // TLS 1.2 is limited to forward-secret AEAD ciphers; all ciphers of TLS 1.3 are such.
   SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(context.get(), 1);  // one system call per record, not two
-  // A key with a passphrase is an error: no prompt on the terminal.
+  // A key with a passphrase is an error: OpenSSL must not prompt on the terminal.
   SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return -1; });
   return context;
 }
@@ -143,7 +143,7 @@ Result<void> TlsServerContext::LoadFiles(Certificate& certificate) {
     }
     return problem("private_key_file", private_key_file);
   }
-  // A client may close without close_notify: the framing shows whether a request is complete.
+  // A client may close without close_notify: the framing tells whether a request is complete.
   SSL_CTX_set_options(raw, SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);  // only tickets: no memory per session
   SSL_CTX_set_alpn_select_cb(raw, ChooseProtocol, nullptr);
@@ -174,7 +174,7 @@ void TlsServerContext::ReloadIfChanged() {
     const Stamp stamp = StatFiles(certificate.files);
     if (stamp == certificate.stamp) continue;
     certificate.stamp = stamp;
-    // The certificate may be replaced before its key: the old pair stays in use until the new one
+    // A certificate may be replaced before its key. The old pair stays in use until the new one
     // matches.
     if (auto loaded = LoadFiles(certificate); !loaded) {
       log::Warn("cannot load the changed TLS certificate; the previous one stays in use",

@@ -13,7 +13,7 @@
 namespace tollgate::http {
 namespace {
 
-// The largest payload of a record.
+// Maximum payload of a record.
 constexpr size_t kRecordBytes = 16 * 1024;
 
 bool IsAddress(const std::string& host) {
@@ -24,7 +24,7 @@ bool IsAddress(const std::string& host) {
 
 }  // namespace
 
-// Connects OpenSSL to the socket. The BIO of OpenSSL would raise SIGPIPE.
+// Connects OpenSSL to the socket. OpenSSL's own BIO would raise SIGPIPE.
 struct SocketBio {
   static int Write(BIO* bio, const char* data, int size) {
     BIO_clear_retry_flags(bio);
@@ -140,7 +140,7 @@ TlsSession::Step TlsSession::Write(std::initializer_list<std::string_view> parts
   Step step;
   char record[kRecordBytes];
   auto part = parts.begin();
-  size_t at = 0;  // in *part
+  size_t at = 0;  // position in *part
   while (true) {
     while (part != parts.end() && at == part->size()) {
       ++part;

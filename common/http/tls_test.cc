@@ -1,5 +1,5 @@
-// TLS versions and handshakes, renewed certificates, and the trust of clients. The server tests
-// check that everything else is as in plain text.
+// TLS versions and handshakes, renewed certificates, and trust of clients. The server tests check
+// that everything else works as in plain text.
 #include "common/http/tls.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using testing::Transport;
 using tollgate::testing::RunTask;
 using tollgate::testing::TestCertificate;
 
-// A plain OpenSSL client, for what RawClient hides.
+// A plain OpenSSL client, for details that RawClient hides.
 class OpenSslClient {
  public:
   explicit OpenSslClient(uint16_t port)
@@ -66,7 +66,7 @@ std::string TlsGet(const std::string& path, const std::string& fields = "") {
 
 int64_t TlsNowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
 
-// The serial number of the certificate that a new connection gets.
+// Serial number of the certificate that a new connection receives.
 long SerialOf(uint16_t port, const char* server_name = nullptr) {
   OpenSslClient client(port);
   if (!client.Connect(server_name)) return -1;
@@ -137,7 +137,7 @@ TEST(TlsServer, ClosesOnMalformedHandshakes) {
 
 TEST(TlsServer, StalledHandshakesTimeOutAndDoNotBlockOthersH40) {
   ServerOptions options;
-  const std::string start("\x16\x03\x01\x02\x00\x01", 6);  // of a ClientHello
+  const std::string start("\x16\x03\x01\x02\x00\x01", 6);  // start of a ClientHello
   {
     options.handshake_timeout_ms = 600'000;
     TestServer server(Transport::kTls, options, 1);

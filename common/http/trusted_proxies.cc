@@ -7,7 +7,7 @@
 namespace tollgate::http {
 namespace {
 
-// The text without a port, and without the brackets of an IPv6 address.
+// The text without its port and without the brackets of an IPv6 address.
 std::string_view WithoutPort(std::string_view text) {
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
@@ -59,7 +59,7 @@ std::string TrustedProxies::ClientAddress(const std::string& peer_address,
       const std::string_view hop = WithoutPort(TrimSpace(list.substr(begin)));
       list = list.substr(0, begin == 0 ? 0 : comma);
       const auto address = ParseIpAddress(hop);
-      // The proxy did not forward an address: its own is the best known.
+      // The proxy forwarded no address, so the proxy's own address is used.
       if (!address) return client;
       client = hop;
       if (!Matches(*address)) return client;

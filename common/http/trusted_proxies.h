@@ -21,7 +21,7 @@ class TrustedProxies {
   bool empty() const { return networks_.empty(); }
   bool Contains(std::string_view address) const;
   // The client address of a request. Behind a trusted proxy it is the last address in
-  // X-Forwarded-For that is not a trusted proxy: the entries before it can be forged.
+  // X-Forwarded-For that does not belong to a trusted proxy: earlier entries can be forged.
   std::string ClientAddress(const std::string& peer_address, const Headers& headers) const;
 
  private:

@@ -1,4 +1,4 @@
-// Internal to common/http.
+// A body type that does not copy the payload. Internal to common/http.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -9,8 +9,8 @@
 
 namespace tollgate::http {
 
-// As http::buffer_body, but the payload stays where it was read: the value is the part of the bytes
-// of the last put that is payload.
+// As http::buffer_body, but the payload stays where it was read: the value is the payload part of
+// the bytes passed to the last put.
 struct ViewBody {
   using value_type = std::string_view;
 

@@ -1,4 +1,4 @@
-// For tests: a blocking socket, with or without TLS, for control over every byte on the wire.
+// For tests: a blocking socket, with or without TLS, that controls every byte on the wire.
 #pragma once
 
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ class RawClient {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_; }
-  // Closes without close_notify, like a process that is killed.
+  // Closes without close_notify, like a killed process.
   void Close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
@@ -68,7 +68,7 @@ class RawClient {
   // Whether the peer sent close_notify before it closed.
   bool closed_by_tls() const { return closed_by_tls_; }
 
-  // False if the connection is closed.
+  // Returns false if the connection is closed.
   bool Write(std::string_view bytes) {
     if (ssl_ != nullptr) return WriteTls(bytes);
     while (!bytes.empty()) {
@@ -84,7 +84,7 @@ class RawClient {
     }
   }
 
-  // Reads until the text is received, the peer has closed, or the timeout. Returns all received
+  // Reads until the text has arrived, the peer has closed, or the timeout. Returns all received
   // bytes.
   const std::string& ReadUntil(std::string_view text, int timeout_ms = 60'000) {
     auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -159,7 +159,7 @@ class RawClient {
 
   int fd_ = -1;
   SSL* ssl_ = nullptr;
-  std::mutex mutex_;  // of ssl_
+  std::mutex mutex_;  // guards ssl_
   bool closed_by_tls_ = false;
   bool connected_ = false;
   bool closed_ = false;
@@ -167,7 +167,7 @@ class RawClient {
   std::string received_;
 };
 
-// The number of occurrences of `text`.
+// Counts the occurrences of `text`.
 inline int Count(std::string_view where, std::string_view text) {
   int count = 0;
   for (size_t at = where.find(text); at != std::string_view::npos; at = where.find(text, at + 1)) {

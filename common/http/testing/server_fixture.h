@@ -73,7 +73,7 @@ class TestServer {
     server_->Stop();
   }
 
-  // What /gate waits for: requests to it are answered, and its streams go on.
+  // Opens the gate: requests to /gate are answered, and its streams continue.
   void OpenGate() { gate_open_ = true; }
   uint16_t port() const { return server_->port(); }
   Transport transport() const { return transport_; }
@@ -81,7 +81,7 @@ class TestServer {
   LoopPool& pool() { return pool_; }
   int handled() const { return handled_; }
   int disconnects() const { return disconnects_; }
-  // The chunks of /endless that the socket has accepted.
+  // The chunks of /endless accepted by the socket.
   int chunks_taken() const { return chunks_taken_; }
 
  private:
@@ -138,7 +138,7 @@ class TestServer {
     }
   }
 
-  // Waits for the client to disconnect, without sending anything.
+  // Sends nothing and waits for the client to disconnect.
   Task<void> Wait(Exchange& exchange, bool streaming) {
     Event disconnected(exchange.loop());
     exchange.OnDisconnect([this, &disconnected] {
@@ -161,7 +161,7 @@ class TestServer {
   std::atomic<int> chunks_taken_{0};
 };
 
-// A connection to a TestServer, with its transport.
+// A connection to a TestServer over its transport.
 class TestClient : public RawClient {
  public:
   explicit TestClient(const TestServer& server, int receive_buffer = 0,
