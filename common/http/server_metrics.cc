@@ -17,16 +17,16 @@ prometheus::Counter* Shed(const std::string& step) {
 
 prometheus::Counter* Slow(const std::string& part) {
   return &metrics::Counter("tollgate_http_slow_clients_total",
-                           "Clients given up because they were too slow in a part of the request: "
-                           "handshake of TLS, head, body (too slow, or too long in all), reader of "
-                           "the response",
+                           "Clients disconnected because they were too slow in a part of the "
+                           "request: TLS handshake, head, body (too slow, or too long in total), "
+                           "reader of the response",
                            {{"part", part}});
 }
 
 prometheus::Counter* Refused(const std::string& reason) {
   return &metrics::Counter("tollgate_http_connections_refused_total",
                            "Connections closed as soon as they were accepted: the server is full "
-                           "and none is idle, the address has its share, or the other file "
+                           "and none is idle, the address is at its limit, or the other file "
                            "descriptors are reserved",
                            {{"reason", reason}});
 }

@@ -17,8 +17,7 @@
 
 namespace tollgate::rpc {
 
-// The state of a call, shared by the calling coroutine and the callback of gRPC, since either may
-// end first.
+// State of a call. The calling coroutine and gRPC's callback share it, since either may end first.
 template <typename Request, typename Response>
 struct PendingCall {
   explicit PendingCall(Loop& loop) : outside(std::make_unique<OutsideWork>(loop)) {}
@@ -30,8 +29,8 @@ struct PendingCall {
   std::unique_ptr<OutsideWork> outside;  // until gRPC has posted the response
 };
 
-// Cancels a call that runs: it then ends with kServiceUnavailable, later, never within Cancel. On
-// the loop's thread.
+// Cancels a running call, which then ends with kServiceUnavailable, but never within Cancel. Used
+// on the loop's thread.
 class CancelSlot {
  public:
   void Cancel() {
@@ -40,13 +39,13 @@ class CancelSlot {
   void Set(std::function<void()> cancel) { cancel_ = std::move(cancel); }
 
  private:
-  std::function<void()> cancel_;  // empty: no call runs
+  std::function<void()> cancel_;  // empty: no call is running
 };
 
 // Calls the method on the loop's thread and returns its response or error. Example:
 //   co_await Unary(loop, stub->async(), &AuthService::StubInterface::async_interface::VerifyKey,
 //                  request, 2000)
-// Destroying the coroutine cancels the call. cancel: to cancel it otherwise; may be null.
+// Destroying the coroutine cancels the call. cancel: another way to cancel it; may be null.
 template <typename Async, typename Request, typename Response>
 Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
                              void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
@@ -74,7 +73,7 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
   (async->*method)(&call->context, &call->request, &call->response,
                    [call](grpc::Status status) mutable {
                      call->status = std::move(status);
-                     // Moves all of the call to the loop: its context holds the channel, and
+                     // Moves the whole call to the loop: its context holds the channel, and
                      // destroying a channel on a thread of gRPC crashes the process
                      // (docs/design/toolchain.md 2).
                      std::unique_ptr<OutsideWork> outside = std::move(call->outside);

@@ -1,6 +1,6 @@
-// Client side of a stream of calls: the calls of one method of one loop to one replica share a
-// stream, which costs a fraction of a call each (docs/adr/0027). CallAny (replica_call.h) with a
-// StreamedMethod uses it; the server's side is call_stream_server.h.
+// Client side of a stream of calls: all calls of one method from one loop to one replica share a
+// stream, which costs a fraction of separate calls (docs/adr/0027). Used by CallAny
+// (replica_call.h) with a StreamedMethod; the server side is call_stream_server.h.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -33,15 +33,15 @@
 
 namespace tollgate::rpc {
 
-// Calls that may wait to be written; one more fails.
+// Limit of calls that wait to be written; one more fails.
 inline constexpr size_t kMaxUnwrittenCalls = 256;
-// How late a call without an answer may be found, in milliseconds.
+// Resolution of call timeouts in milliseconds.
 inline constexpr int64_t kCallSweepMs = 50;
-// After a server has said that it does not know the method, the stream is tried again after this
-// long: its address may have got another version.
+// If a server does not know the method, the stream is tried again after this time: another version
+// may be running at its address by then.
 inline constexpr int64_t kUnknownMethodUs = 60'000'000;
 
-// One stream. Its callbacks put signals into the inbox.
+// One stream. Its callbacks only put signals into the inbox.
 template <typename Call, typename Reply>
 class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
  public:
@@ -49,33 +49,33 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
   struct Signal {
     CallStreamConnection* from = nullptr;
     std::unique_ptr<Reply> reply;               // null: the stream is over
-    std::optional<grpc::StatusCode> code = {};  // of the stream
+    std::optional<grpc::StatusCode> code = {};  // status of the stream
     std::string text = {};
   };
 
   CallStreamConnection(const Open& open, std::shared_ptr<Inbox<Signal>> inbox)
       : inbox_(std::move(inbox)) {
     open(&context_, this);
-    this->AddHold();  // the loop starts writes outside of gRPC's callbacks
+    this->AddHold();  // the loop starts writes outside gRPC's callbacks
     reply_ = std::make_unique<Reply>();
     this->StartRead(reply_.get());
     this->StartCall();
   }
 
-  // On the loop. Takes the call unless it returns an error: kClosing is the fault of the stream.
+  // Call it on the loop. Takes the call unless it returns an error. kClosing: the stream is ending.
   enum class Sent : uint8_t { kYes, kTooMany, kClosing };
   Sent Send(Call& call) {
     std::unique_lock lock(mutex_);
     if (closing_) return Sent::kClosing;
     if (calls_.size() >= kMaxUnwrittenCalls) return Sent::kTooMany;
     calls_.push_back(std::move(call));
-    if (calls_.size() > 1) return Sent::kYes;  // one is being written
+    if (calls_.size() > 1) return Sent::kYes;  // another one is being written
     const Call* next = &calls_.front();
     lock.unlock();
     this->StartWrite(next);
     return Sent::kYes;
   }
-  // No Send from now on; the server ends the stream when it has answered.
+  // No Send after this. The server ends the stream when it has answered all calls.
   void Close() {
     std::unique_lock lock(mutex_);
     if (std::exchange(closing_, true)) return;
@@ -83,7 +83,7 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
     lock.unlock();
     if (!writing) EndWrites();
   }
-  // Puts no signals any more: the loop may be gone.
+  // Stops putting signals: the loop may have ended.
   void Detach() { detached_ = true; }
   void Cancel() {
     context_.TryCancel();
@@ -134,7 +134,7 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
 };
 
 // The calls of one method to one replica. Lives on one loop, held by shared_ptr; destroyed there or
-// after it has stopped.
+// after the loop has stopped.
 template <typename Call, typename Reply>
 class CallStream {
  public:
@@ -144,7 +144,7 @@ class CallStream {
   using Response = std::decay_t<decltype(std::declval<const Reply&>().response())>;
   struct Answer {
     Result<Response> result;
-    // The server does not know the method: nothing was applied.
+    // The server does not know the method, so the call had no effect.
     bool unknown_method = false;
   };
 
@@ -165,13 +165,13 @@ class CallStream {
   CallStream(const CallStream&) = delete;
   CallStream& operator=(const CallStream&) = delete;
 
-  // Whether the server may know the method.
+  // False for a while after a server did not know the method.
   bool Usable() const { return SystemClock::Get().MonotonicUs() >= unusable_until_us_; }
-  // Whether it has answered on a stream.
+  // Whether the server has answered on a stream.
   bool proven() const { return proven_; }
 
-  // kServiceUnavailable: no answer within the time; it says nothing about whether the call was
-  // applied. cancel: as for Unary.
+  // kServiceUnavailable: no answer in time; the call may or may not have been applied. cancel: as
+  // for Unary.
   static Task<Answer> Ask(std::shared_ptr<CallStream> self, Request request, int64_t timeout_ms,
                           CancelSlot* cancel) {
     Waiter waiter(self->loop_);
@@ -190,7 +190,7 @@ class CallStream {
     if (self->Send(number, std::move(request), pending)) {
       if (cancel != nullptr) {
         cancel->Set([stream = self.get(), number] {
-          stream->End(number, Unavailable("the call was given up"));
+          stream->End(number, Unavailable("the call was abandoned"));
         });
       }
       co_await waiter.Suspend();
@@ -226,17 +226,17 @@ class CallStream {
       pending.answer.emplace(Answer{Unavailable("too many calls wait for one replica")});
       return false;
     }
-    // kClosing: a new stream that ended at once, as at a server that does not know the method. Its
-    // end is in the inbox by now or soon, and answers this call.
+    // kClosing: a new stream ended at once, for example because the server does not know the
+    // method. The end is in the inbox, or will be soon, and answers this call.
     pending_.emplace(number, &pending);
     PlanSweep();
     return true;
   }
 
-  // The call is answered; its coroutine goes on later.
+  // Sets the answer of the call; its coroutine resumes later.
   void End(uint64_t number, Result<Response> result, bool unknown_method = false) {
     const auto found = pending_.find(number);
-    if (found == pending_.end()) return;  // its time was over
+    if (found == pending_.end()) return;  // it timed out
     Pending& pending = *found->second;
     pending_.erase(found);
     pending.answer.emplace(Answer{std::move(result), unknown_method});
@@ -254,7 +254,7 @@ class CallStream {
   }
   void TakeReply(Connection& from, Reply& reply) {
     proven_ = true;
-    if (reply.call() == 0) {  // asks for another stream
+    if (reply.call() == 0) {  // the server asks for another stream
       if (current_ == &from) current_ = nullptr;
     } else if (reply.has_error()) {
       End(reply.call(), Fail{FromDetail(reply.error())});
@@ -311,7 +311,7 @@ class CallStream {
   const std::shared_ptr<Inbox<Signal>> inbox_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::list<std::unique_ptr<Connection>> connections_;
-  Connection* current_ = nullptr;  // takes new calls; one of them
+  Connection* current_ = nullptr;  // element of connections_ that takes new calls
   std::unordered_map<uint64_t, Pending*> pending_;
   uint64_t last_number_ = 0;
   int64_t unusable_until_us_ = 0;

@@ -1,5 +1,5 @@
-// Server side of a stream of calls (call_stream.h): many calls of one method on one stream, each
-// answered when it is done, in any order.
+// Server side of a stream of calls (call_stream.h): many calls of one method share a stream. Each
+// is answered when it is done, in any order.
 //
 //   rpc::CallStreams<AcquireCallsRequest, AcquireCallsResponse> streams_(
 //       [this](const AcquireRequest& request, AcquireResponse& response, auto done) { … });
@@ -26,22 +26,22 @@
 
 namespace tollgate::rpc {
 
-// Calls of one stream that may run or wait to be written; further ones are not read.
+// Limit of calls per stream that run or wait to be written. Further calls are not read.
 inline constexpr int kMaxCallsOfAStream = 256;
 
-// Call: a message with `call` and `request`; Reply: one with `call` and `response` or `error`.
-// Thread-safe. Its destructor ends the streams and does not wait for them.
+// Call: a message with `call` and `request`. Reply: a message with `call` and `response` or
+// `error`. Thread-safe. The destructor ends the streams and does not wait for them.
 template <typename Call, typename Reply>
 class CallStreams {
  public:
   using Request = std::decay_t<decltype(std::declval<const Call&>().request())>;
   using Response = std::decay_t<decltype(std::declval<const Reply&>().response())>;
-  // Serves one call without blocking; done is called once, on any thread, possibly before Serve
+  // Serves one call without blocking. done is called once, on any thread, possibly before Serve
   // returns. Both messages live until then.
   using Serve = std::function<void(const Request&, Response&, std::function<void(grpc::Status)>)>;
 
-  // After max_age_ms, give or take a tenth, a stream asks its client for another one, which opens
-  // on a connection with the certificates of then.
+  // After max_age_ms, give or take a tenth, a stream asks its client for a new one, which opens on
+  // a connection with current certificates.
   explicit CallStreams(Serve serve, int64_t max_age_ms = kMaxConnectionAgeMs)
       : state_(std::make_shared<State>(std::move(serve), max_age_ms)) {}
   ~CallStreams() { Close(); }
@@ -54,7 +54,8 @@ class CallStreams {
     return stream.get();
   }
 
-  // Answers what runs and asks for no more; clients go on elsewhere. New streams are refused.
+  // Answers running calls and asks for no more; clients move to other replicas. New streams are
+  // refused.
   void Close() {
     std::unordered_set<std::shared_ptr<Stream>> streams;
     {
@@ -72,18 +73,18 @@ class CallStreams {
     State(Serve serve, int64_t max_age_ms) : serve(std::move(serve)), max_age_ms(max_age_ms) {}
     const Serve serve;
     const int64_t max_age_ms;
-    std::mutex mutex;  // not taken with that of a stream
+    std::mutex mutex;  // never held together with a stream's mutex
     std::unordered_set<std::shared_ptr<Stream>> streams;
     bool closed = false;
   };
 
-  // gRPC allows one outstanding read and one outstanding write, and one Finish, not while a write
-  // is outstanding.
+  // gRPC allows one outstanding read, one outstanding write, and one Finish, which must not overlap
+  // a write.
   class Stream : public grpc::ServerBidiReactor<Call, Reply> {
    public:
     explicit Stream(std::shared_ptr<State> state)
         : state_(std::move(state)),
-          // Not all at the same time.
+          // Randomised, so that streams do not all end at once.
           old_us_(SystemClock::Get().MonotonicUs() +
                   state_->max_age_ms * (900 + std::rand() % 200)) {}
 
@@ -114,7 +115,7 @@ class CallStreams {
 
     void OnReadDone(bool ok) override {
       std::unique_lock lock(mutex_);
-      if (!ok || ending_ || broken_) {  // the client asks for no more, or is gone
+      if (!ok || ending_ || broken_) {  // the client sends no more calls, or is lost
         ending_ = true;
         return FinishIfDone(lock);
       }
@@ -127,8 +128,8 @@ class CallStreams {
         Queue(lock, std::make_shared<Running>());  // call 0
         lock.lock();
       }
-      // Under the lock, so that nobody finishes meanwhile. Within a reaction of gRPC's no callback
-      // runs before it returns.
+      // Holds the lock, so that no other thread finishes the stream. Within a reaction gRPC runs no
+      // other callback until it returns.
       if (read_on && !finished_) this->StartRead(&reading_->call);
       lock.unlock();
       state_->serve(running->call.request(), *running->reply.mutable_response(),
@@ -149,7 +150,7 @@ class CallStreams {
         return FinishIfDone(lock);
       }
       replies_.push_back(std::move(done));
-      if (replies_.size() > 1) return lock.unlock();  // one is being written
+      if (replies_.size() > 1) return lock.unlock();  // another one is being written
       const Reply* next = &replies_.front()->reply;
       lock.unlock();
       this->StartWrite(next);
@@ -201,11 +202,11 @@ class CallStreams {
     std::mutex mutex_;
     std::shared_ptr<Running> reading_;              // the next call is read into it
     std::deque<std::shared_ptr<Running>> replies_;  // the first one is being written
-    int running_ = 0;  // calls that are served or whose replies wait, and the announcement
+    int running_ = 0;  // calls being served or waiting to be written, including the announcement
     bool paused_ = false;
     bool announced_ = false;
     bool ending_ = false;
-    bool broken_ = false;  // nothing can be written any more
+    bool broken_ = false;  // writes fail from now on
     bool finished_ = false;
   };
 

@@ -32,11 +32,11 @@ using Method = StreamedMethod<RateLimitService, Async, AcquireRequest, AcquireRe
                               AcquireCallsRequest, AcquireCallsResponse>;
 using Status = grpc::Status;
 
-// Answers a call with its gateway id as the store's; "later…" when it is told to, "error" with a
-// refusal.
+// Answers a call with its gateway id as the store id; "later…" when AnswerAll is called; "error"
+// with a refusal.
 class FakeLimiter : public RateLimitService::CallbackService {
  public:
-  // knows_streams: false is a server of an earlier version.
+  // knows_streams: false simulates a server of an earlier version.
   explicit FakeLimiter(bool knows_streams = true, int64_t max_age_ms = kMaxConnectionAgeMs)
       : knows_streams_(knows_streams),
         streams_([this](const auto& request, auto& response,
@@ -75,7 +75,7 @@ class FakeLimiter : public RateLimitService::CallbackService {
   }
   void CloseStreams() { streams_.Close(); }
 
-  // Waits until that many calls wait for AnswerAll.
+  // Waits until this many calls wait for AnswerAll.
   void AwaitWaiting(size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_.size() >= count; });
@@ -84,7 +84,7 @@ class FakeLimiter : public RateLimitService::CallbackService {
     std::lock_guard lock(mutex_);
     return waiting_.size();
   }
-  // Answers what waits, and what comes later at once.
+  // Answers waiting calls, and from now on all others at once.
   void AnswerAll() {
     std::vector<std::function<void()>> waiting;
     {
@@ -149,12 +149,12 @@ class CallStreamTest : public ::testing::Test {
     co_return co_await CallAny(loop, std::move(replicas), method, std::move(request), timeout_ms,
                                Moves::kYes);
   }
-  // The store's id of the answer, or the error's name.
+  // Returns the store id of the answer, or the error's name.
   std::string Call(const std::string& what, int64_t timeout_ms = 60'000) {
     auto result = RunOn(loop(), [&](Loop& loop) { return Ask(loop, replicas_, what, timeout_ms); });
     return result.ok() ? result->store_id() : std::string(result.error().row().name);
   }
-  // Starts a call that Await returns the answer to.
+  // Starts a call; Await returns its answer.
   void Begin(const std::string& what) {
     ++begun_;
     loop().Post([this, what] { loop().Spawn(Run(*this, what)); });
@@ -217,11 +217,11 @@ TEST_F(CallStreamTest, ACallWithoutAnAnswerEndsInItsTimeAndLaterOnesAreAnswered)
   const std::string unavailable(Error{.id = ErrorId::kServiceUnavailable}.row().name);
   EXPECT_EQ(Call("later", 200), unavailable);
   EXPECT_EQ(Call("a"), "a");
-  server.AnswerAll();  // nobody waits for it any more
+  server.AnswerAll();  // its calls have timed out
   EXPECT_EQ(Call("b"), "b");
 }
 
-// A certificate that has expired does not live on with its stream.
+// A stream must not outlive an expired certificate.
 TEST_F(CallStreamTest, AnOldStreamIsReplacedWithoutAFailedCall) {
   FakeLimiter server(true, /*max_age_ms=*/1);
   Use(server.target());
@@ -242,7 +242,7 @@ TEST_F(CallStreamTest, AServiceThatStopsAnswersWhatRunsAndLaterCallsGoElsewhere)
   Begin("later");
   first.AwaitWaiting(1);
   loop().RunAndWait([&] { Use(first.target() + "," + second.target()); });
-  // Both have a stream.
+  // Continues until both servers have a stream.
   while (first.streams < 2 || second.streams < 1) ASSERT_EQ(Call("a"), "a");
   first.CloseStreams();
   for (int i = 0; i < 50; ++i) ASSERT_EQ(Call(std::to_string(i)), std::to_string(i));
@@ -308,7 +308,7 @@ TEST_F(CallStreamTest, AnswersFromManyThreadsReachTheirCalls) {
   Use(server.target());
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 50; ++i) Begin(std::to_string(round * 50 + i));
-    Await();  // no more than a client keeps unwritten
+    Await();  // at most as many as a client keeps unwritten
   }
   auto answers = Await();
   std::vector<int> numbers;

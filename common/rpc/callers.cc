@@ -34,7 +34,7 @@ CallerSet BitOf(const CertificateName& name) {
   return 0;
 }
 
-// The row of a method; null without one.
+// Returns the row of a method, or null.
 const MethodCallers* RowOf(std::span<const MethodCallers> rows, std::string_view method) {
   const MethodCallers* best = nullptr;
   for (const MethodCallers& row : rows) {
@@ -49,12 +49,12 @@ const MethodCallers* RowOf(std::span<const MethodCallers> rows, std::string_view
 class CallerCheck : public grpc::AuthMetadataProcessor {
  public:
   explicit CallerCheck(CallerRules rules) : rules_(std::move(rules)) {
-    // All exist from the start, so that alerts see them grow from zero.
+    // All series exist from the start, so that alerts see them rise from zero.
     for (const char* other : {"unknown", "operator"}) Refused(other);
     for (const auto& [service, bit] : kServices) Refused(std::string(service));
   }
 
-  // Nothing here waits: gRPC runs it on the thread that received the call.
+  // The check never waits, so gRPC runs it on the thread that received the call.
   bool IsBlocking() const override { return false; }
 
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* connection,
@@ -91,7 +91,7 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
                             {{"caller", caller}});
   }
 
-  // "package.Service/Method"; empty without a path.
+  // Returns "package.Service/Method"; empty without a path.
   static std::string_view MethodOf(const InputMetadata& metadata) {
     const auto path = metadata.find(":path");
     if (path == metadata.end()) return {};
@@ -100,8 +100,8 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
     return method;
   }
 
-  // As the audit log names callers (common/admin/caller.h); one without a name of this deployment
-  // by what its certificate says.
+  // Names callers as the audit log does (common/admin/caller.h). A certificate without a name of
+  // this deployment is named by its content.
   std::string ActorOf(std::string_view uri) const {
     const auto name = ParseCertificateName(uri);
     if (!name || name->domain != rules_.trust_domain) {
@@ -122,7 +122,7 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
   grpc::Status Refuse(std::string_view method, std::string_view uri, const std::string& label,
                       const std::string& why) {
     Refused(label).Increment();
-    // A caller that tries again and again must not fill the log.
+    // A caller that retries continuously must not fill the log.
     const int64_t now_us = SystemClock::Get().MonotonicUs();
     int64_t next_us = next_log_us_.load(std::memory_order_relaxed);
     if (now_us >= next_us && next_log_us_.compare_exchange_strong(next_us, now_us + kLogEveryUs)) {

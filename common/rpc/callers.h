@@ -1,12 +1,12 @@
-// Which process may call which method over TLS. Each service has a table of its methods and their
-// callers beside it (services/*/rpc/callers.h); a method without a row is refused.
+// Decides which process may call which method over TLS. Each service has a table of its methods and
+// their callers (services/*/rpc/callers.h). A method without a row is refused.
 //
 //   inline constexpr rpc::MethodCallers kCallers[] = {
 //       {"tollgate.billing.v1.BillingService/Authorize", rpc::kGateway},
 //   };
 //
-// Calls within the process, over unix sockets and in plain text (host.insecure_plaintext) carry no
-// certificate and are not judged here.
+// Calls within the process, over unix sockets and in plain text (host.insecure_plaintext) have no
+// certificate and are not checked here.
 #pragma once
 
 #include <grpcpp/security/auth_metadata_processor.h>
@@ -25,7 +25,7 @@ class Service;
 
 namespace tollgate::rpc {
 
-// A set of callers: kGateway | kDashboard.
+// A set of callers, for example kGateway | kDashboard.
 using CallerSet = uint32_t;
 inline constexpr CallerSet kAuth = 1 << 0;
 inline constexpr CallerSet kBilling = 1 << 1;
@@ -34,42 +34,43 @@ inline constexpr CallerSet kDashboard = 1 << 3;
 inline constexpr CallerSet kGateway = 1 << 4;
 inline constexpr CallerSet kInferenceRouter = 1 << 5;
 inline constexpr CallerSet kRatelimit = 1 << 6;
-// Every certificate of an operator.
+// All operator certificates.
 inline constexpr CallerSet kOperator = 1 << 7;
 
-// The callers of admin services. What each person may do there is a matter of those services.
+// Callers of admin services, which decide themselves what each person may do.
 inline constexpr CallerSet kAdmins = kDashboard | kOperator;
 
-// Every process of the deployment, and operators.
+// All processes of the deployment, and operators.
 inline constexpr CallerSet kAll = (kOperator << 1) - 1;
 
 struct MethodCallers {
-  // "package.Service/Method", or what its name starts with and '*': "package.Service/*". A row for
-  // one method comes before a row for many, and of these the longest.
+  // "package.Service/Method", or a prefix and '*': "package.Service/*". A row for one method takes
+  // precedence over prefixes, and a longer prefix over a shorter one.
   std::string_view method;
   CallerSet callers = 0;
 };
 
-// Whether a server serves is no secret: clients ask it of their replicas (health_probe.h).
+// Health is not secret: clients ask their replicas for it (health_probe.h).
 inline constexpr MethodCallers kHealthApi = {"grpc.health.v1.Health/*", kAll};
 // The row of the public admin API.
 inline constexpr MethodCallers kAdminApi = {"tollgate.admin.v1.*", kAdmins};
 
-// Who may call a server.
+// The callers that a server admits.
 struct CallerRules {
   std::vector<MethodCallers> rows;
   std::string trust_domain;
-  // If not empty: the only names, SPIFFE URIs or DNS names, that are let in at all
+  // If not empty, only these names (SPIFFE URIs or DNS names) are admitted at all
   // (TlsConfig.allowed_callers).
   std::set<std::string> allowed_names;
 };
 
-// Applies the rules to each call of a server: PERMISSION_DENIED, a counter and a line in the log.
+// Applies the rules to each call of a server. A refusal is PERMISSION_DENIED, a counter and a log
+// line.
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeCallerCheck(CallerRules rules);
 
-// The methods of these services ("package.Service") without a row, for a check at start. Services
-// that this program has no description of need a row for all of their methods; without it they are
-// listed by their name.
+// Lists the methods of these services ("package.Service") without a row, for a check at start. A
+// service whose descriptor is not linked needs a row for all of its methods; otherwise its name is
+// listed.
 std::vector<std::string> MethodsWithoutRow(std::span<const std::string> services,
                                            std::span<const MethodCallers> rows);
 

@@ -1,4 +1,4 @@
-// The table of callers as such; over real connections: tls_test.cc and tests/callers.
+// Tests only the table of callers. tls_test.cc and tests/callers use real connections.
 #include "common/rpc/callers.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 constexpr char kService[] = "tollgate.auth.v1.AuthService";
 
 TEST(MethodsWithoutRow, EveryMethodOfAServiceNeedsARow) {
-  ASSERT_NE(auth::v1::WatchKeysRequest::descriptor(), nullptr);  // links the description
+  ASSERT_NE(auth::v1::WatchKeysRequest::descriptor(), nullptr);  // links the descriptor
   const std::vector<std::string> services = {kService};
   const std::vector<MethodCallers> some = {{"tollgate.auth.v1.AuthService/VerifyKey", kGateway}};
   const auto missing = MethodsWithoutRow(services, some);

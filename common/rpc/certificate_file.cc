@@ -24,7 +24,7 @@ X509Ptr ReadCertificate(const std::string& path) {
 
 KeyPtr ReadKey(const std::string& path) {
   const FilePtr file(std::fopen(path.c_str(), "re"), [](FILE* f) { return f ? fclose(f) : 0; });
-  // A key with a passphrase is an error: no prompt on the terminal.
+  // A key with a passphrase is an error: OpenSSL must not prompt on the terminal.
   const auto no_passphrase = [](char*, int, int, void*) { return -1; };
   EVP_PKEY* read =
       file ? PEM_read_PrivateKey(file.get(), nullptr, no_passphrase, nullptr) : nullptr;

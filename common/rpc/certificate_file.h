@@ -1,4 +1,4 @@
-// Reads a certificate for checks at start and for metrics. gRPC reads the same files on its own.
+// Reads certificates for checks at start and for metrics. gRPC reads the same files itself.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace tollgate::rpc {
 
-// When the first certificate of a PEM file expires, in seconds since 1970.
+// Returns when the first certificate of a PEM file expires, in seconds since 1970.
 BasicResult<int64_t, std::string> CertificateExpiry(const std::string& certificate_file);
-// The URIs among the alternative names of the first certificate of a PEM file; empty as well when
-// it cannot be read.
+// Returns the URIs among the alternative names of the first certificate of a PEM file; empty if the
+// file cannot be read.
 std::vector<std::string> CertificateUris(const std::string& certificate_file);
-// Whether the key of a PEM file belongs to the first certificate of the other.
+// Checks that the key in one PEM file belongs to the first certificate of the other.
 BasicResult<void, std::string> CheckKeyPair(const std::string& certificate_file,
                                             const std::string& private_key_file);
 

@@ -17,11 +17,11 @@
 namespace tollgate::rpc {
 namespace {
 
-// How long a DNS look-up may take; as long as a connection to an engine by default.
+// Timeout of a DNS look-up. Equals the default connect timeout for engines.
 constexpr int kLookupMs = 3'000;
 
-// Despite its name, gRPC's "minimum back-off" is how long one attempt to connect may take, not how
-// far apart attempts are. The handshake of TLS needs several round trips, and the processor.
+// gRPC's "minimum back-off" is in fact the duration of one connection attempt, not the pause
+// between attempts. A TLS handshake needs several round trips, and processor time.
 constexpr int kConnectMs = 100;
 constexpr int kTlsConnectMs = 2'000;
 
@@ -37,19 +37,19 @@ grpc::ChannelArguments Arguments(int connect_ms = kConnectMs) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Each channel has its own connections: one per loop, and no sharing between loops.
+  // Each channel has its own connections, so that loops do not share them.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Internal calls must not use the proxy that the environment may name.
+  // Internal calls must not use a proxy from the environment.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // common/clients retries where it is safe
-  // No lookups of SRV and TXT records: a DNS server that does not respond to them delays calls by
-  // seconds.
+  // Disables look-ups of SRV and TXT records: a DNS server that does not answer them delays calls
+  // by seconds.
   arguments.SetInt(GRPC_ARG_DNS_ENABLE_SRV_QUERIES, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  // A call waits for a look-up no longer than its own deadline. A stream without one would wait for
-  // two minutes, gRPC's default.
+  // Calls wait for a look-up at most until their own deadline. A stream without a deadline would
+  // wait two minutes, gRPC's default.
   arguments.SetInt(GRPC_ARG_DNS_ARES_QUERY_TIMEOUT_MS, kLookupMs);
-  // Nobody reads its statistics, and no message is compressed.
+  // Its statistics are not used, and messages are not compressed.
   arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -57,8 +57,8 @@ grpc::ChannelArguments Arguments(int connect_ms = kConnectMs) {
   return arguments;
 }
 
-// The addresses of all targets that are found within kLookupMs. getaddrinfo has no timeout: a
-// look-up that takes longer goes on in its thread, and nobody waits for it.
+// Returns the addresses of all targets that are resolved within kLookupMs. getaddrinfo has no
+// timeout: a longer look-up continues in its thread and is ignored.
 std::vector<std::string> ResolveAll(const std::vector<std::string>& targets) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLookupMs);
   std::vector<std::future<std::vector<std::string>>> lookups;
@@ -76,8 +76,8 @@ std::vector<std::string> ResolveAll(const std::vector<std::string>& targets) {
   return addresses;
 }
 
-// Joins several replicas into one target for gRPC's load balancing. A single name is left to gRPC's
-// resolver, which follows changes of its addresses.
+// Joins several replicas into one target for gRPC's load balancing. gRPC's own resolver handles a
+// single name, since it follows changes of its addresses.
 std::string GrpcTarget(const std::vector<std::string>& parts) {
   if (parts.size() == 1) return parts[0];
   std::string target;
@@ -130,18 +130,18 @@ void ConfigureServer(grpc::ServerBuilder& builder, int max_connection_age_ms) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  // The server pings only connections with running calls: a client without one reads from its
-  // connection only every 5 s, too late for the timeout, and its next call would fail. Such clients
+  // The server pings only connections with running calls. A client without a call reads from its
+  // connection only every 5 s, too late for the timeout, so its next call would fail. Such clients
   // ping themselves.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   // Clients ping every 10 s; by default the server closes connections that ping this often.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  // So that a certificate that has expired, or is of an authority that was replaced, does not live
-  // on with its connection.
+  // Ends old connections, so that a connection does not outlive an expired certificate or a
+  // replaced authority for long.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, max_connection_age_ms);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, std::numeric_limits<int>::max());
-  // Two processes on one port are a configuration error.
+  // Two processes on one port would be a configuration error.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }
 

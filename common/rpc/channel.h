@@ -1,4 +1,4 @@
-// gRPC channels for target strings, with the common settings: fast reconnects, keepalive, message
+// gRPC channels for target strings, with common settings: fast reconnects, keepalive, message
 // limits, optional mutual TLS.
 #pragma once
 
@@ -16,28 +16,28 @@ namespace tollgate::rpc {
 
 class TlsFiles;
 
-// The largest message in bytes that a server or a client of ours receives. What may be larger
-// travels in pieces (link_protocol.h). A sender needs no limit: the receiver's fails the call.
+// The largest message that our servers and clients receive, in bytes. Larger content travels in
+// pieces (link_protocol.h). Senders need no limit: the receiver's limit fails the call.
 inline constexpr int kMaxMessageBytes = 4 << 20;
 
-// The server of this process for admin services.
+// Target of this process's server for admin services.
 inline constexpr char kInprocAdmin[] = "inproc-admin:";
 
 class ChannelSource {
  public:
-  // With tls, "host:port" targets use it; null: plain text. In-process and unix targets never use
-  // TLS. tls must outlive this.
+  // tls applies to "host:port" targets and must outlive this object; null: plain text. In-process
+  // and unix targets never use TLS.
   explicit ChannelSource(const TlsFiles* tls = nullptr);
   ~ChannelSource();
 
-  // The servers of "inproc:" and kInprocAdmin. Null before they are destroyed: calls on channels
-  // made later fail as unavailable.
+  // Sets the servers of "inproc:" and kInprocAdmin. Set null before they are destroyed: calls on
+  // channels created later fail as unavailable.
   void SetServers(grpc::Server* server, grpc::Server* admin_server = nullptr);
 
-  // A new channel with connections of its own. Targets: "inproc:" or "" (the server of this
+  // Creates a channel with its own connections. Targets: "inproc:" or "" (the server of this
   // process), kInprocAdmin, "unix:/path", "host:port", or a comma-separated list of host:port
-  // (round-robin). Over TLS only a server whose certificate names the service, for example
-  // "billing", is accepted. Thread-safe.
+  // (round-robin). Over TLS the server's certificate must name the service, for example "billing".
+  // Thread-safe.
   std::shared_ptr<grpc::Channel> Channel(const std::string& target, std::string_view service);
 
  private:
@@ -46,8 +46,8 @@ class ChannelSource {
   std::unique_ptr<State> state_;
 };
 
-// How old a connection gets, in milliseconds, give or take a tenth. The client opens another one;
-// calls and streams that run on the old one go on to their end.
+// Maximum age of a connection in milliseconds, give or take a tenth. The client then opens another
+// one; running calls and streams continue on the old one.
 inline constexpr int kMaxConnectionAgeMs = 3'600'000;
 
 // Sets the limits and keepalive of a server.

@@ -17,8 +17,8 @@ using testing::AuthService;
 using testing::Verify;
 using tollgate::testing::RunOn;
 
-// With gRPC's default back-off this takes more than a second after the start of the server, each
-// time. A busy machine delays some tries, so one of ten must do.
+// With gRPC's default back-off this would take more than a second after every server start. A busy
+// machine delays some attempts, so one fast connection of ten is enough.
 TEST(ChannelSource, ConnectsSoonToAServerThatStartsLate) {
   LoopPool loops(1);
   loops.Start();

@@ -5,7 +5,7 @@
 namespace tollgate::rpc {
 
 void KeepErrnoOfConnect() {
-  // There is no public function that does it for sure.
+  // No public function is certain to do it.
   absl::base_internal::NominalCPUFrequency();
 }
 

@@ -15,12 +15,12 @@ namespace {
 std::atomic<int> frequency_reads = 0;
 }  // namespace
 
-// Abseil opens the file of the processor's frequency with this.
+// Abseil opens the file with the processor's frequency by this function.
 extern "C" int open(const char* path, int flags, ...) {
   if (std::strstr(path, "tsc_freq_khz") != nullptr) frequency_reads.fetch_add(1);
   va_list arguments;
   va_start(arguments, flags);
-  const auto mode = va_arg(arguments, mode_t);  // read only with O_CREAT
+  const auto mode = va_arg(arguments, mode_t);  // present only with O_CREAT
   va_end(arguments);
   return ::openat(AT_FDCWD, path, flags, mode);
 }
@@ -28,7 +28,7 @@ extern "C" int open(const char* path, int flags, ...) {
 namespace tollgate::rpc {
 namespace {
 
-// In a process of its own, so that no mutex of another test has waited before.
+// Runs in a process of its own, so that no other test has contended on a mutex before.
 TEST(KeepErrnoOfConnectTest, TheProcessorsFrequencyIsReadBeforeTheFirstChannelAndNeverAgain) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto reads = [] {

@@ -7,8 +7,8 @@
 namespace tollgate::rpc {
 namespace {
 
-// Bytes. The sum stays below the limit of 2 KiB for status details (error_status.cc). Proto strings
-// must be valid UTF-8: the receiver cannot parse the message otherwise.
+// In bytes. Keeps the sum below the limit of 2 KiB for status details (error_status.cc). Proto
+// strings must be valid UTF-8, otherwise the receiver cannot parse the message.
 constexpr size_t kMaxMessage = 1000;
 constexpr size_t kMaxParam = 200;
 constexpr size_t kMaxInternal = 500;

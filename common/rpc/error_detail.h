@@ -8,7 +8,7 @@ namespace tollgate::rpc {
 
 // Texts are truncated to fit into a gRPC status (error_status.h) and made valid UTF-8.
 void ToDetail(const Error& error, common::v1::ErrorDetail& detail);
-// A row that this version does not know becomes kServerError.
+// An unknown row becomes kServerError.
 Error FromDetail(const common::v1::ErrorDetail& detail);
 
 }  // namespace tollgate::rpc

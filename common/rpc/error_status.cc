@@ -32,7 +32,7 @@ grpc::StatusCode CodeOf(const Error& error) {
 grpc::Status ToStatus(const Error& error) {
   common::v1::ErrorDetail detail;
   ToDetail(error, detail);
-  // ToDetail stays below the limit unless the name of the row is very long.
+  // ToDetail stays below the limit unless the row's name is very long.
   if (detail.ByteSizeLong() > kMaxDetails) detail.clear_internal();
   return {CodeOf(error), std::string(error.row().name), detail.SerializeAsString()};
 }

@@ -14,8 +14,8 @@
 namespace tollgate::rpc {
 namespace {
 
-// HealthCheckResponse{status: NOT_SERVING}. No package has the protocol's messages, and this one is
-// all that matters of them.
+// HealthCheckResponse{status: NOT_SERVING}. No package provides the protocol's messages, and no
+// other value matters here.
 constexpr char kNotServing[] = "\x08\x02";
 
 class HealthStub {
@@ -53,7 +53,7 @@ Task<Liveness> ProbeHealth(Loop& loop, std::shared_ptr<grpc::Channel> channel, i
     co_return TextOf(*answer) == kNotServing ? Liveness::kNotServing : Liveness::kServing;
   }
   if (answer.error().id != ErrorId::kServiceUnavailable) co_return Liveness::kServing;
-  // The timer of the call may fire a little early.
+  // The call's timer may fire slightly early.
   const bool in_time = SystemClock::Get().MonotonicUs() < end_us - 20'000;
   co_return in_time ? Liveness::kUnreachable : Liveness::kNoAnswer;
 }

@@ -1,4 +1,4 @@
-// Asks a server whether it serves, by the gRPC health checking protocol (grpc.health.v1).
+// Probes a server by the gRPC health checking protocol (grpc.health.v1).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ class Channel;
 
 namespace tollgate::rpc {
 
-// A server without the protocol serves: it has answered. Never longer than the time-out.
+// A server without the protocol counts as serving, since it has answered. Never takes longer than
+// the timeout.
 Task<Liveness> ProbeHealth(Loop& loop, std::shared_ptr<grpc::Channel> channel, int64_t timeout_ms);
 
 }  // namespace tollgate::rpc

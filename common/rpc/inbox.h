@@ -20,17 +20,17 @@ class Inbox : public std::enable_shared_from_this<Inbox<Item>> {
 
   Inbox(Loop& loop, Take take) : loop_(loop), take_(std::move(take)) {}
 
-  // Any thread.
+  // Callable from any thread.
   void Put(Item item) {
     {
       std::lock_guard lock(mutex_);
       items_.push_back(std::move(item));
-      if (items_.size() > 1) return;  // the first one has been posted
+      if (items_.size() > 1) return;  // a Post is already pending
     }
     loop_.Post([self = this->shared_from_this()] { self->Deliver(); });
   }
 
-  // On the loop, or after it has stopped.
+  // Call it on the loop, or after the loop has stopped.
   void Close() { take_ = nullptr; }
 
  private:

@@ -1,5 +1,5 @@
-// The write queue of a router's side of a link: batches the frames of all its requests into
-// messages of bounded size. gRPC writes one message at a time.
+// Write queue of the router's side of a link: batches the frames of all its requests into messages
+// of bounded size. gRPC writes one message at a time.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class LinkQueue {
  public:
   explicit LinkQueue(prometheus::Gauge& gauge) : queued_(gauge) {}
 
-  // bytes: the size of what the caller puts into the frame.
+  // bytes: size of the content that the caller puts into the frame.
   Frame& Add(uint64_t stream_id, int64_t bytes) {
     Entry& entry = frames_.emplace_back();
     entry.bytes = bytes;
@@ -27,8 +27,8 @@ class LinkQueue {
     return entry.frame;
   }
 
-  // The next message to write; null while one is being written or if no frame waits. Not changed
-  // before Written is called.
+  // The next message to write; null while one is being written or if no frame waits. The message
+  // does not change until Written is called.
   const Message* Next() {
     if (writing_ || frames_.empty()) return nullptr;
     message_.Clear();

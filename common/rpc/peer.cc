@@ -56,7 +56,8 @@ Peer PeerOf(const grpc::ServerContextBase& context) {
   }
   const std::string address = context.peer();
   if (address.starts_with("unix:")) return {PeerKind::kLocalSocket, ""};
-  // A call within the process has no peer; gRPC 1.51 then says "unknown". TCP always has one.
+  // A call within the process has no peer, which gRPC 1.51 reports as "unknown". TCP calls always
+  // have a peer.
   if (address.starts_with("inproc") || address == "unknown") return {PeerKind::kInProcess, ""};
   return {PeerKind::kPlainText, ""};
 }

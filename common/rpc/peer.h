@@ -1,4 +1,4 @@
-// Who is at the other end of a call between processes.
+// The identity of the other end of a call between processes.
 //
 // A certificate carries one name, as a URI in its subject alternative names:
 // spiffe://DOMAIN/svc/NAME for a process and spiffe://DOMAIN/operator/NAME for an operator.
@@ -17,36 +17,36 @@ namespace tollgate::rpc {
 
 enum class PeerKind {
   kInProcess,    // a call within this process
-  kLocalSocket,  // a unix socket, whose access the operating system controls
+  kLocalSocket,  // a unix socket; the operating system controls access
   kService,      // a certificate of a process
   kOperator,     // a certificate of an operator
-  kPlainText,    // TCP without TLS, from whoever can reach it (host.insecure_plaintext)
-  kUnknown,      // a certificate with another name; no server of ours lets it in
+  kPlainText,    // TCP without TLS, from anyone who can reach the address (host.insecure_plaintext)
+  kUnknown,      // a certificate with another name; our servers refuse it
 };
 
 struct Peer {
   PeerKind kind = PeerKind::kUnknown;
-  // Of a service, for example "gateway", or of an operator; else empty.
+  // Name of a service, for example "gateway", or of an operator; empty for other kinds.
   std::string name;
 };
 
-// Calls over TLS reach a service only if the name's domain is this deployment's (callers.h): a name
-// that is returned here needs no further check.
+// A call over TLS reaches a service only if the name's domain is this deployment's (callers.h), so
+// the returned name needs no further check.
 Peer PeerOf(const grpc::ServerContextBase& context);
 
-// The domain of a configuration without one (TlsConfig.trust_domain).
+// Domain of a configuration without a trust domain (TlsConfig.trust_domain).
 inline constexpr char kDefaultTrustDomain[] = "tollgate";
 
-// A name of a certificate in its parts. NAME is of letters, digits, '.', '_' and '-'.
+// The parts of a certificate's name. NAME consists of letters, digits, '.', '_' and '-'.
 struct CertificateName {
   std::string_view domain;
   PeerKind kind = PeerKind::kUnknown;  // kService or kOperator
   std::string_view name;
 };
-// Empty for a URI that has not that form. The parts refer to the URI.
+// nullopt for a URI of another form. The parts refer to the URI.
 std::optional<CertificateName> ParseCertificateName(std::string_view uri);
-// The name in the certificate that a connection was made with; the text lives as long as the
-// connection. Empty without a certificate, and for one with several URIs.
+// The name in the peer's certificate; the text lives as long as the connection. Empty without a
+// certificate, and for a certificate with several URIs.
 std::string_view CertificateUri(const grpc::AuthContext& connection);
 
 // spiffe://DOMAIN/svc/SERVICE.

@@ -1,4 +1,4 @@
-// Server streams that push changes: each subscriber receives first messages with the current state,
+// Server streams that push changes. Each subscriber first receives messages with the current state,
 // then every published message in order, and a ping after a while without messages.
 //
 //   rpc::PushHub<WatchKeysResponse> hub_(loop, {.ping_ms = 1000, .make_ping = [this] { … }});
@@ -9,9 +9,9 @@
 //   }
 //   … change the state, then: hub_.Publish(message);
 //
-// No change is lost between the first messages and the published ones: `first` runs under the lock
+// No change is lost between the first messages and the published ones. `first` runs under the lock
 // that Publish takes, so a change is in the state that `first` reads, or is published after it, or
-// both. Messages need versions, so that subscribers can ignore the duplicates.
+// both. Messages need versions, so that subscribers can ignore duplicates.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -33,7 +33,7 @@
 
 namespace tollgate::rpc {
 
-// Thread-safe. Its destructor ends the streams and does not wait for them.
+// Thread-safe. The destructor ends the streams and does not wait for them.
 template <typename Message>
 class PushHub {
  public:
@@ -41,11 +41,11 @@ class PushHub {
     // 0: no pings.
     int64_t ping_ms = 1000;
     std::function<Message()> make_ping;
-    // Messages that may be queued for a slow subscriber. One more ends its stream; the subscriber
-    // then reconnects.
+    // Maximum of messages queued for a slow subscriber. One more ends its stream, and the
+    // subscriber reconnects.
     size_t max_queued = 1024;
-    // An older stream is ended, give or take a tenth; its subscriber opens another one, on a
-    // connection with the certificates of then. Looked at with the pings.
+    // An older stream is ended, give or take a tenth. Its subscriber opens a new one, on a
+    // connection with current certificates. Checked with the pings.
     int64_t max_age_ms = kMaxConnectionAgeMs;
   };
 
@@ -59,7 +59,7 @@ class PushHub {
   PushHub(const PushHub&) = delete;
   PushHub& operator=(const PushHub&) = delete;
 
-  // Opens a stream. first() returns its first messages.
+  // Opens a stream. first() returns the first messages.
   template <typename First>
   grpc::ServerWriteReactor<Message>* Open(First first) {
     auto* stream = new Stream(state_);
@@ -110,15 +110,15 @@ class PushHub {
     std::mutex mutex;  // taken before the mutex of a stream
     std::unordered_set<Stream*> streams;
     bool closed = false;
-    bool published = false;  // since the previous tick of the ping timer
+    bool published = false;  // since the last tick of the ping timer
   };
 
-  // gRPC allows one outstanding write, and one Finish, not while a write is outstanding.
+  // gRPC allows one outstanding write, and one Finish, which must not overlap a write.
   class Stream : public grpc::ServerWriteReactor<Message> {
    public:
     explicit Stream(std::shared_ptr<State> state)
         : state_(std::move(state)),
-          // Not all at the same time.
+          // Randomised, so that streams do not all end at once.
           old_us_(SystemClock::Get().MonotonicUs() +
                   state_->options.max_age_ms * (900 + std::rand() % 200)) {}
 

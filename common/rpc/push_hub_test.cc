@@ -1,4 +1,4 @@
-// Streams that PushHub serves and Watch receives.
+// Tests streams served by PushHub and received by Watch.
 #include "common/rpc/push_hub.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST_P(PushHubTest, AClosedHubEndsItsStreams) {
   while (server_->service->hub.subscribers() > 0) std::this_thread::yield();
 }
 
-// And the subscriber goes on from where it was.
+// The subscriber continues where it was.
 TEST_P(PushHubTest, AnOldStreamIsEndedAndOpenedAnew) {
   testing::AuthServer server(server_loops_, "127.0.0.1:0", /*max_stream_age_ms=*/200);
   const auto stub = AuthService::NewStub(

@@ -15,7 +15,8 @@
 namespace tollgate::rpc {
 namespace {
 
-// One that hangs is asked again this often. Longer than ReplicaHealth::kSilentUs.
+// Timeout of a probe, and so the interval at which a replica that hangs is probed. Longer than
+// ReplicaHealth::kSilentUs.
 constexpr int64_t kProbeTimeoutMs = 1'000;
 
 const char* NameOf(ReplicaHealth::Reason reason) {
@@ -62,10 +63,10 @@ Replica::Replica(Loop& loop, std::string service, std::string address,
       health_(MonotonicNowUs()),
       ejected_(metrics::HeldGauge("tollgate_rpc_replica_ejected",
                                   "Event loops of this process that do not use this replica at "
-                                  "the moment, since it hangs, is gone or fails",
+                                  "the moment because it hangs, is unreachable or fails",
                                   {{"service", service_}, {"address", address_}})) {
   using Reason = ReplicaHealth::Reason;
-  // All exist from the start, so that alerts see them grow from zero.
+  // All series exist from the start, so that alerts see them rise from zero.
   for (const Reason reason :
        {Reason::kSilent, Reason::kUnreachable, Reason::kNotServing, Reason::kFailing}) {
     ejections_[reason] = metrics::HeldCounter(
@@ -104,7 +105,7 @@ void Replica::CallEnded(bool answered) {
 }
 
 void Replica::AbandonUses() {
-  // They end later, never within this call: the list does not change.
+  // They end later, never within this call, so the list does not change.
   for (Use* use : uses_) {
     if (std::exchange(use->abandoned_, true)) continue;
     if (use->abandon_) use->abandon_();
@@ -150,7 +151,7 @@ void Replica::Report(ReplicaHealth::State before) {
     ejected_->Increment();
     const std::string reason = NameOf(health_.reason());
     ejections_[health_.reason()]->Increment();
-    log::Warn("a replica is not used until it answers again",
+    log::Warn("replica ejected until it answers again",
               {{"service", service_}, {"address", address_}, {"reason", reason}});
   } else if (before == ReplicaHealth::State::kEjected) {
     ejected_->Decrement();

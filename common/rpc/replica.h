@@ -1,5 +1,4 @@
-// One replica of a service as one loop uses it: its channel, its health, and the calls that run on
-// it.
+// One replica of a service as used by one loop: its channel, its health, and its running calls.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +22,14 @@ class Gauge;
 
 namespace tollgate::rpc {
 
-// Lives on one loop; may be made and destroyed elsewhere while that loop does not use it.
+// Lives on one loop; may be created and destroyed elsewhere while that loop does not use it.
 class Replica : public std::enable_shared_from_this<Replica> {
  public:
-  // A call or a stream that runs on a replica. The replica lives at least as long.
+  // A running call or stream on a replica. The replica lives at least as long.
   class Use {
    public:
     // abandon: gives the call up, at most once; its caller then tries another replica. counts:
-    // whether it is one of calls().
+    // whether the call counts in calls().
     Use(std::shared_ptr<Replica> replica, std::function<void()> abandon, bool counts);
     ~Use();
     Use(const Use&) = delete;
@@ -47,43 +46,43 @@ class Replica : public std::enable_shared_from_this<Replica> {
     std::list<Use*>::iterator place_;
   };
 
-  // service: for metrics and logs.
+  // service: name in metrics and logs.
   Replica(Loop& loop, std::string service, std::string address,
           std::shared_ptr<grpc::Channel> channel);
   ~Replica();
 
   const std::string& address() const { return address_; }
-  // The same in every process.
+  // The same value in every process.
   uint64_t address_hash() const { return address_hash_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-  // The client of a service on the channel.
+  // Returns the client stub of a service on this channel.
   template <typename Service>
   std::shared_ptr<typename Service::Stub> Stub();
 
-  // An object that a client keeps with the replica, made by make() when it is first asked for; the
-  // type names it. Destroyed with the replica.
+  // Returns an object that a client keeps with the replica, identified by its type; make() creates
+  // it at the first call. Destroyed with the replica.
   template <typename T, typename Make>
   std::shared_ptr<T> Companion(Make make);
 
-  // Probes from now on, and calls on_change after each change of the state or of recovering().
-  // Until then the replica stays up.
+  // Starts probes, and calls on_change after each change of the state or of recovering(). Before
+  // this call the replica counts as up.
   void Watch(std::function<void()> on_change);
-  // Does not probe any more; the replica is up.
+  // Stops probes. The replica counts as up.
   void Unwatch();
   bool watched() const { return watched_; }
   ReplicaHealth::State state() const { return health_.state(); }
   bool ejected() const { return state() == ReplicaHealth::State::kEjected; }
   bool recovering() const { return health_.recovering(); }
-  // Whether it hangs or is gone; not when its calls only fail.
+  // Whether it hangs or is unreachable; false if only its calls fail.
   bool lost() const { return ejected() && !recovering(); }
-  // Whether it answers nothing, though it may still be connected.
+  // Whether it answers nothing although it may still be connected.
   bool hung() const { return lost() && health_.reason() == ReplicaHealth::Reason::kSilent; }
 
-  // Calls that run on it.
+  // The number of running calls.
   int calls() const { return calls_; }
-  // The outcome of a call: answered, also with a refusal; or unavailable.
+  // Reports the outcome of a call. answered: also true for a refusal.
   void CallEnded(bool answered);
-  // Gives up what runs on it.
+  // Abandons the running calls and streams.
   void AbandonUses();
 
  private:
@@ -108,7 +107,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool ticking_ = false;
   int calls_ = 0;
   std::list<Use*> uses_;
-  // Held, so that the series of an address go when nobody uses it any more.
+  // Held, so that the series of an address disappear with its last user.
   const std::shared_ptr<prometheus::Gauge> ejected_;
   std::map<ReplicaHealth::Reason, std::shared_ptr<prometheus::Counter>> ejections_;
 };

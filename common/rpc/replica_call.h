@@ -1,4 +1,4 @@
-// A call to whichever replica of a service is in use.
+// A call to any replica of a service that is in use.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace tollgate::rpc {
 
-// Whether a call that may have reached one replica may be sent to another.
+// Whether a call that may have reached one replica may be sent to another one.
 enum class Moves {
-  kNo,   // it stays with its replica, however long that takes
-  kYes,  // it changes nothing, or nothing twice (idempotent by an id)
+  kNo,   // it stays with its replica, however long it takes
+  kYes,  // it changes nothing, or is idempotent by an id
 };
 
-// How many replicas one call may be sent to.
+// Maximum of replicas that one call is sent to.
 inline constexpr int kMaxReplicasOfACall = 3;
 
 // A unary method: Ask(loop, replica, request, timeout_ms, cancel) calls it on one replica.
@@ -33,10 +33,9 @@ struct UnaryMethod {
   }
 };
 
-// Calls the method: CallAny(loop, replicas, method, request, 2000, Moves::kYes).
-// first: the replica to ask first while it is in use; null: any.
-// kServiceUnavailable: no replica answered within the time. It says nothing about whether the call
-// was applied.
+// Calls the method: CallAny(loop, replicas, method, request, 2000, Moves::kYes). first: the replica
+// to try first while it is in use; null: any. kServiceUnavailable: no replica answered in time; the
+// call may or may not have been applied.
 template <typename Method, typename Request>
 auto CallAny(Loop& loop, std::shared_ptr<Replicas> replicas, Method method, Request request,
              int64_t timeout_ms, Moves moves, std::shared_ptr<Replica> first = nullptr)

@@ -16,7 +16,7 @@ void ReplicaHealth::ProbeSent(int64_t now_us) {
 void ReplicaHealth::ProbeEnded(Liveness found, int64_t now_us) {
   probing_ = false;
   recovering_ = found == Liveness::kServing;
-  if (found == Liveness::kNoAnswer) return;  // Tick judges the silence
+  if (found == Liveness::kNoAnswer) return;  // Tick checks for silence
   Heard(now_us);
   if (found == Liveness::kUnreachable) return Eject(Reason::kUnreachable, now_us);
   if (found == Liveness::kNotServing) return Eject(Reason::kNotServing, now_us);

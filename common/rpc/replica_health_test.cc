@@ -10,7 +10,7 @@ using Reason = ReplicaHealth::Reason;
 
 class ReplicaHealthTest : public ::testing::Test {
  protected:
-  // Runs the ticks and probes of this time. Without `answers` no probe is answered.
+  // Runs the ticks and probes of this time. answers: whether probes are answered.
   void Run(int64_t ms, bool answers, Liveness found = Liveness::kServing) {
     for (const int64_t end_us = now_us_ + ms * 1000; now_us_ < end_us;) {
       now_us_ += ReplicaHealth::kTickUs;

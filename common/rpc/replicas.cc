@@ -14,10 +14,10 @@ namespace {
 
 constexpr double kRetriesPerCall = 0.1;
 constexpr double kMaxRetries = 100;
-// How often the addresses of names are taken from the resolver.
+// How often addresses of names are taken from the resolver.
 constexpr int64_t kLookUpMs = 1'000;
 
-// A replica that is back from an ejection gets one call at a time.
+// A replica on trial gets one call at a time.
 bool TakesCalls(const Replica& replica) {
   using State = ReplicaHealth::State;
   return replica.state() == State::kUp ||
@@ -26,8 +26,8 @@ bool TakesCalls(const Replica& replica) {
 
 prometheus::Counter& Retries(const std::string& service, const std::string& outcome) {
   return metrics::Counter("tollgate_rpc_retries_total",
-                          "Calls whose replica failed or was left: sent to another replica, or "
-                          "not since too many were (no_budget)",
+                          "Calls whose replica failed or was abandoned: sent to another replica, "
+                          "or not because the retry budget was used up (no_budget)",
                           {{"service", service}, {"outcome", outcome}});
 }
 
@@ -130,7 +130,7 @@ void Replicas::LookUp() {
   if (resolver_ == nullptr || stopped_) return;
   if (std::none_of(parts_.begin(), parts_.end(), IsName)) return;
   const std::vector<std::string> addresses = resolver_->AddressesOfAll(parts_);
-  // gRPC itself follows a name with one address.
+  // gRPC itself tracks a name with a single address.
   const bool only_name = parts_.size() == 1 && replicas_.size() == 1 &&
                          replicas_[0]->address() == parts_[0] && addresses.size() == 1;
   if (!only_name) Set(addresses);
@@ -155,12 +155,12 @@ void Replicas::Set(const std::vector<std::string>& addresses) {
     if (std::find(now.begin(), now.end(), replica) == now.end()) gone.push_back(replica);
   }
   replicas_ = std::move(now);
-  // Nobody watches them any more: streams, and calls that may move, go on at one of the others.
+  // Removed replicas are no longer probed. Streams, and calls that may move, continue on others.
   for (const auto& replica : gone) {
     replica->Unwatch();
     replica->AbandonUses();
   }
-  // The only replica is used whatever its health.
+  // A single replica is used whatever its health.
   for (const auto& replica : replicas_) {
     if (replicas_.size() == 1) {
       replica->Unwatch();
@@ -172,7 +172,7 @@ void Replicas::Set(const std::vector<std::string>& addresses) {
   }
 }
 
-// What runs on a replica that is lost goes on elsewhere as soon as there is another one.
+// Calls and streams on a lost replica move as soon as another one is available.
 void Replicas::OnChange() {
   const bool any = std::any_of(replicas_.begin(), replicas_.end(),
                                [](const auto& replica) { return !replica->lost(); });

@@ -1,6 +1,6 @@
-// The replicas of one service, and which of them gets the next call: health and outlier detection
-// of docs/design/failures.md 3. A replica that hangs or is gone is left within a second; what runs
-// on it then goes to another one, where it may (replica_call.h).
+// The replicas of a service, and the choice of one for the next call, by health and outlier
+// detection (docs/design/failures.md 3). A replica that hangs or disappears is abandoned within a
+// second; its calls then go to another one if they may (replica_call.h).
 #pragma once
 
 #include <functional>
@@ -19,40 +19,38 @@ namespace tollgate::rpc {
 
 class Resolver;
 
-// Lives on one loop; made on any thread, destroyed on the loop or after it has stopped.
+// Lives on one loop; created on any thread, destroyed on the loop or after it has stopped.
 class Replicas : public std::enable_shared_from_this<Replicas> {
  public:
   using MakeChannel = std::function<std::shared_ptr<grpc::Channel>(const std::string& target)>;
 
-  // target: as ChannelSource::Channel takes it. Each element of a list is a replica, and each
-  // address of a name with several, which is looked up again every few seconds. service: for
-  // metrics and logs. resolver: shared by the process; null: names are left to gRPC.
+  // target: as for ChannelSource::Channel. Each element of a list is a replica, and so is each
+  // address of a name with several addresses, which is resolved again every few seconds. service:
+  // name in metrics and logs. resolver: shared by the process; null: gRPC resolves names.
   static std::shared_ptr<Replicas> Make(Loop& loop, std::string service, const std::string& target,
                                         MakeChannel make_channel,
                                         std::shared_ptr<Resolver> resolver);
 
-  // The replica for the next call: of those in use the one with the fewest calls. When none is in
-  // use, all are: an outage of all is no reason to ask none. `not_this` only when there is no
-  // other.
+  // Returns the replica in use with the fewest calls. If none is in use, considers all: even then a
+  // call may succeed. Returns `not_this` only if there is no other.
   std::shared_ptr<Replica> Pick(const Replica* not_this = nullptr);
-  // The replica at this place among those in use, by an order that is the same for every client
-  // (of the hashes of their addresses), counted in turn. When none is in use, as Pick.
+  // Returns the replica in use at this place (modulo their number), in an order that is the same
+  // for every client: by the hashes of the addresses. If none is in use, as Pick.
   std::shared_ptr<Replica> PickInOrder(size_t place);
-  // Whether PickInOrder and Pick may return it although another one is there.
+  // Whether PickInOrder and Pick may return it although another one is available.
   bool InUse(const Replica& replica) const;
 
-  // All of them, for calls to each: in the order of the targets, of a name in that of its
-  // addresses.
+  // All replicas, for calls to each: in the order of the targets, and of the addresses of a name.
   std::vector<std::shared_ptr<Replica>> All() const { return replicas_; }
 
-  // Counts a call that is no retry.
+  // Counts a call that is not a retry.
   void CountCall();
-  // Whether a call may be sent again: calls that are sent again are at most a tenth of all, and a
-  // hundred more, so that an outage makes no storm.
+  // Whether a call may be retried. Retries are limited to a tenth of all calls plus a hundred, so
+  // that an outage causes no retry storm.
   bool TakeRetry();
 
   Loop& loop() const { return loop_; }
-  // No probes and look-ups from now on; calls still work.
+  // Stops probes and look-ups; calls still work.
   void Stop();
   size_t size() const { return replicas_.size(); }
 

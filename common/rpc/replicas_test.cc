@@ -25,7 +25,7 @@ using testing::VerifyKeyRequest;
 using testing::VerifyKeyResponse;
 using tollgate::testing::RunOn;
 
-// Accepts connections, as the kernel does for a stopped process, and never answers.
+// Accepts connections but never answers, as the kernel does for a stopped process.
 class Hung {
  public:
   Hung() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -46,8 +46,8 @@ class Hung {
   int port_ = 0;
 };
 
-// Enough for a busy machine: what must happen within a second is tested with a clock of the test
-// in replica_health_test.cc.
+// Enough for a busy machine. replica_health_test.cc tests the limit of a second with a manual
+// clock.
 constexpr int64_t kPatienceMs = 60'000;
 
 class ReplicasTest : public ::testing::Test {
@@ -75,7 +75,7 @@ class ReplicasTest : public ::testing::Test {
   Result<VerifyKeyResponse> Call(Moves moves = Moves::kYes, int64_t timeout_ms = kPatienceMs) {
     return RunOn(loop(), [&](Loop& loop) { return Verify(loop, replicas_, moves, timeout_ms); });
   }
-  // No call may fail.
+  // Fails the test if a call fails.
   void MakeCalls(int calls) {
     for (int i = 0; i < calls; ++i) {
       const auto result = Call();
@@ -96,7 +96,7 @@ class ReplicasTest : public ::testing::Test {
     while (InUse(address) && SystemClock::Get().MonotonicUs() < end_us) std::this_thread::yield();
     EXPECT_FALSE(InUse(address)) << address;
   }
-  // Microseconds until a call succeeds.
+  // Returns the microseconds until a call succeeds.
   int64_t TimeUntilServed() {
     const int64_t begun_us = SystemClock::Get().MonotonicUs();
     while (!Call().ok()) std::this_thread::yield();
@@ -118,7 +118,7 @@ TEST_F(ReplicasTest, NoCallFailsWhenOneOfTwoReplicasIsGone) {
   MakeCalls(100);
 }
 
-// Long before its own time is over, in which it would get no answer.
+// Moves long before the call's own timeout, at which it would fail.
 TEST_F(ReplicasTest, ACallOnAReplicaThatHangsGoesOnElsewhere) {
   AuthServer first(server_loops_);
   Hung second;
@@ -140,7 +140,7 @@ TEST_F(ReplicasTest, ACallThatMustNotMoveStaysWithItsReplica) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(Call(Moves::kNo).ok()) << "later ones go elsewhere";
 }
 
-// A busy machine delays some tries: one of ten must be soon.
+// A busy machine delays some attempts, so one fast attempt of ten is enough.
 TEST_F(ReplicasTest, WhenAllAreGoneCallsFailAndTheFirstThatReturnsIsUsedAtOnce) {
   bool soon = false;
   for (int tries = 0; tries < 10 && !soon; ++tries) {
@@ -162,9 +162,10 @@ TEST_F(ReplicasTest, WhenAllAreGoneCallsFailAndTheFirstThatReturnsIsUsedAtOnce) 
   EXPECT_TRUE(soon) << "no wait for the end of its ejection";
 }
 
-// Whatever the order in which a client knows the replicas.
+// The order does not depend on the order of the client's targets.
 TEST_F(ReplicasTest, EveryClientHasTheSameOrderOfReplicas) {
-  // In one turn of the loop: afterwards it learns that these addresses refuse connections.
+  // Runs in one turn of the loop. Later the loop would learn that these addresses refuse
+  // connections.
   const auto order = [this](const std::string& targets) {
     std::vector<std::string> order;
     loop().RunAndWait([&] {

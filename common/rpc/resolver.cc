@@ -45,7 +45,7 @@ std::vector<std::string> LookUpAddresses(const std::string& part) {
     }
   }
   freeaddrinfo(found);
-  // A machine with both is there once.
+  // A host with both families is listed once.
   return v4.empty() ? v6 : v4;
 }
 
@@ -91,7 +91,7 @@ std::vector<std::string> Resolver::AddressesOf(const std::string& part) {
   State::Entry& entry = state_->entries[part];
   if (!entry.running && (!entry.known || Clock::now() - entry.asked >= kMaxAge)) {
     entry.running = true;
-    // getaddrinfo has no time-out: nobody waits for the thread.
+    // getaddrinfo has no timeout, so the thread is never joined.
     std::thread([state = state_, part] {
       std::vector<std::string> addresses = state->look_up(part);
       std::lock_guard lock(state->mutex);

@@ -25,7 +25,7 @@ TEST_P(ServerTest, HandlersRunOnWorkersAndOnLoops) {
   EXPECT_TRUE(on_loop->found());
 }
 
-// H79: the call fails, and the connection with the calls of others lives on.
+// H79: only this call fails; the connection and the calls of others continue.
 TEST_P(ServerTest, AMessageAboveTheLimitIsRefusedAndTheConnectionLives) {
   grpc::ClientContext watching;
   const auto watch = stub_->WatchKeys(&watching, {});

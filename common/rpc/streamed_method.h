@@ -1,5 +1,4 @@
-// A method that has a form with many calls on one stream beside its unary form (call_stream.h), for
-// CallAny.
+// A method with a unary form and a form with many calls on one stream (call_stream.h), for CallAny.
 #pragma once
 
 #include <memory>
@@ -10,7 +9,7 @@
 
 namespace tollgate::rpc {
 
-// Replicas that do not know the stream, of an earlier version, are asked with the unary form.
+// A replica of an earlier version, which does not know the stream, gets unary calls.
 template <typename Service, typename Async, typename Request, typename Response, typename Call,
           typename Reply>
 struct StreamedMethod {

@@ -21,28 +21,28 @@
 namespace tollgate::rpc {
 namespace {
 
-// How often the files are read. Until the next reading, new connections fail with a pair of
-// certificate and key of which only one has been replaced yet.
+// How often the files are read. If only one of certificate and key has been replaced, new
+// connections fail until the next reading.
 constexpr unsigned kReloadSeconds = 1;
 
-// gRPC 1.51 has no setting for the lowest version of TLS. Its list of cipher suites is that of TLS
-// 1.2; the only suite in this one wants a key that both ends were given before, which neither has:
-// only TLS 1.3 is left, whose suites gRPC does not set. Read by gRPC at its first use of TLS, hence
-// before main. An operator's own value wins.
+// gRPC 1.51 has no setting for the minimum version of TLS. Its cipher list applies to TLS 1.2. The
+// only suite listed here needs a pre-shared key, which neither end has, so only TLS 1.3 remains,
+// whose suites gRPC does not set. gRPC reads the list at its first use of TLS, so it is set before
+// main. An operator's own value takes precedence.
 [[maybe_unused]] const int only_tls_1_3 =
     ::setenv("GRPC_SSL_CIPHER_SUITES", "PSK-AES256-GCM-SHA384", /*overwrite=*/0);
 
 using grpc::experimental::ExternalCertificateVerifier;
 using grpc::experimental::TlsCustomVerificationCheckRequest;
 
-// Runs after the chain of the server's certificate was verified.
+// Runs after the server's certificate chain was verified.
 class ServerNameCheck : public ExternalCertificateVerifier {
  public:
   explicit ServerNameCheck(std::string uri) : uri_(std::move(uri)) {}
 
   bool Verify(TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
               grpc::Status* status) override {
-    // A process that runs several services has a name for each.
+    // A process that runs several services has a name for each of them.
     const auto names = request->uri_names();
     const bool found = std::any_of(names.begin(), names.end(), [this](const grpc::string_ref& at) {
       return std::string_view(at.data(), at.size()) == uri_;
@@ -50,7 +50,7 @@ class ServerNameCheck : public ExternalCertificateVerifier {
     *status = found ? grpc::Status::OK
                     : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
                                    "the server's certificate is not that of " + uri_);
-    return true;  // decided here and now
+    return true;  // completed synchronously
   }
   void Cancel(TlsCustomVerificationCheckRequest*) override {}
 
@@ -58,7 +58,7 @@ class ServerNameCheck : public ExternalCertificateVerifier {
   const std::string uri_;
 };
 
-// Keeps a gauge current and warns when the certificate has expired already.
+// Keeps a gauge current, and warns if the certificate has already expired.
 std::shared_ptr<void> ReportExpiry(const std::string& certificate_file) {
   const auto update = [certificate_file] {
     const auto expiry = CertificateExpiry(certificate_file);
@@ -79,7 +79,7 @@ std::shared_ptr<void> ReportExpiry(const std::string& certificate_file) {
   return metrics::BeforeRender([update] { update(); });
 }
 
-// Others refuse such a certificate, and only their logs would say so.
+// Other processes refuse such a certificate, and otherwise only their logs would show it.
 void WarnIfNameless(const std::string& certificate_file, const std::string& domain) {
   for (const std::string& uri : CertificateUris(certificate_file)) {
     const auto name = ParseCertificateName(uri);
@@ -135,7 +135,7 @@ std::shared_ptr<grpc::ChannelCredentials> TlsFiles::ForClientOf(std::string_view
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   options.set_verify_server_certs(true);
-  // The certificates name services, not hosts: a service may be reached by any address.
+  // Certificates name services, not hosts: a service may be reached at any address.
   options.set_check_call_host(false);
   options.set_certificate_verifier(
       ExternalCertificateVerifier::Create<ServerNameCheck>(ServiceUri(trust_domain_, service)));

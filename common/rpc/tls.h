@@ -1,7 +1,7 @@
 // Mutual TLS between Tollgate processes. Both ends verify the other's certificate against the
-// configured authority and check the name in it: a client the service that it wants to reach, a
-// server which of its methods the caller may call (callers.h). Changed files are used for new
-// connections within seconds.
+// configured authority and check its name: a client requires the service that it calls, a server
+// checks which methods the caller may call (callers.h). Changed files apply to new connections
+// within seconds.
 #pragma once
 
 #include <memory>
@@ -28,16 +28,17 @@ class TlsConfig;
 namespace tollgate::rpc {
 
 bool TlsIsOn(const config::v1::TlsConfig& tls);
-// TlsConfig.trust_domain or its default.
+// Returns TlsConfig.trust_domain or its default.
 std::string TrustDomain(const config::v1::TlsConfig& tls);
 
-// The files of a process, which it reads again every second.
+// The certificate files of a process, which are read again every second.
 class TlsFiles {
  public:
-  // The error names the file that is missing or unreadable, or a pair that does not match.
+  // The error names the missing or unreadable file, or a pair that does not match.
   static BasicResult<TlsFiles, std::string> Open(const config::v1::TlsConfig& tls);
 
-  // Of a client of one service, for example "billing": connections to others fail.
+  // Credentials for a client of one service, for example "billing": connections to other services
+  // fail.
   std::shared_ptr<grpc::ChannelCredentials> ForClientOf(std::string_view service) const;
   // rules.trust_domain and rules.allowed_names are taken from the configuration.
   std::shared_ptr<grpc::ServerCredentials> ForServer(CallerRules rules) const;

@@ -66,7 +66,7 @@ class RotationTest : public ::testing::Test {
     config.set_authority_file(folder_ + "/ca.pem");
     return config;
   }
-  // As a renewal does: writes both files beside and renames them.
+  // Like a renewal, writes both files under other names and renames them.
   void Renew(const std::string& service, const TestCertificate& authority, int64_t valid_seconds) {
     const std::string uri = "spiffe://tollgate/svc/" + service;
     const std::string stem = folder_ + "/" + service;
@@ -84,7 +84,7 @@ class RotationTest : public ::testing::Test {
     auth::v1::VerifyKeyResponse response;
     return stub.VerifyKey(&context, {}, &response);
   }
-  // Whether a new connection is served (or not) within the bound.
+  // Waits until a new connection is served (or refused). Returns false on a timeout.
   bool Becomes(bool served) {
     const auto until = std::chrono::steady_clock::now() + kBound;
     while (std::chrono::steady_clock::now() < until) {
@@ -107,7 +107,7 @@ class ShortConnectionsTest : public RotationTest {
   ShortConnectionsTest() : RotationTest(2'000) {}
 };
 
-// A connection that was opened in time ends some time later, too.
+// A connection opened with a valid certificate ends some time after that certificate expires.
 TEST_F(ShortConnectionsTest, AnOpenConnectionDoesNotOutliveItsCertificateForLong) {
   auto running = NewConnection();
   ASSERT_TRUE(Call(*running).ok());
@@ -133,12 +133,12 @@ TEST_F(RotationTest, CallsGoOnWhileCertificatesAreRenewedAndAnExpiredOneIsRefuse
       ++calls;
     }
   });
-  // A certificate that has expired by now is read and refused: the files are read again.
+  // The gateway reads the files again, and the server refuses the certificate, which has expired.
   Renew("gateway", old_authority_, -60);
   EXPECT_TRUE(Becomes(false));
   Renew("gateway", old_authority_, 3600);
   EXPECT_TRUE(Becomes(true));
-  // The same at the server's end.
+  // Repeats it at the server's end.
   Renew("auth", old_authority_, -60);
   EXPECT_TRUE(Becomes(false));
   Renew("auth", old_authority_, 3600);
@@ -146,14 +146,14 @@ TEST_F(RotationTest, CallsGoOnWhileCertificatesAreRenewedAndAnExpiredOneIsRefuse
   stop = true;
   load.join();
   EXPECT_GT(calls, 0);
-  EXPECT_EQ(failed, 0);  // on the connection that was there before
+  EXPECT_EQ(failed, 0);  // on the existing connection
 }
 
 TEST_F(RotationTest, TheAuthorityIsReplacedByWayOfAFileWithBoth) {
   ASSERT_TRUE(Call(*NewConnection()).ok());
   const TestCertificate next("next authority");
   next.Write(folder_ + "/next.pem", folder_ + "/next.key");
-  // A certificate of the next authority is refused as long as only the old one is trusted.
+  // While only the old authority is trusted, a certificate of the next one is refused.
   Renew("gateway", next, 3600);
   EXPECT_TRUE(Becomes(false));
   std::ofstream both(folder_ + "/ca.pem.new");
@@ -172,9 +172,9 @@ TEST_F(RotationTest, AFileThatIsGoneKeepsTheOldCertificate) {
   auto running = NewConnection();
   ASSERT_TRUE(Call(*running).ok());
   std::filesystem::remove(folder_ + "/gateway.pem");
-  EXPECT_FALSE(TlsFiles::Open(Config("gateway")).ok());  // a process that starts now says so
-  // The running one goes on. Both ends look every second: once the server has taken up two
-  // renewals, the client has looked at its files.
+  EXPECT_FALSE(TlsFiles::Open(Config("gateway")).ok());  // a process that starts now reports it
+  // The running process continues. Both ends read their files every second: once the server has
+  // used two renewals, the client has read its files, too.
   Renew("auth", old_authority_, -60);
   EXPECT_TRUE(Becomes(false));
   Renew("auth", old_authority_, 3600);

@@ -1,5 +1,5 @@
-// Mutual TLS: a server serves only callers whose certificate is of the authority and whose name its
-// table lists, a client calls only servers with the name of the service that it wants.
+// Mutual TLS: a server serves only callers with a certificate of the authority and a name in its
+// table; a client calls only servers with the name of the expected service.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -56,8 +56,8 @@ class TlsTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // By default VerifyKey is for gateways, WatchKeys for dashboards and operators; ReadVersion has
-  // no row.
+  // Default table: VerifyKey is for gateways, WatchKeys for dashboards and operators; ReadVersion
+  // has no row.
   void Serve(const config::v1::TlsConfig& config,
              std::vector<MethodCallers> rows = {
                  {"tollgate.auth.v1.AuthService/VerifyKey", kGateway},
@@ -73,7 +73,7 @@ class TlsTest : public ::testing::Test {
   }
   void Serve() { Serve(Issue(kAuthUri)); }
 
-  // alternative_name: of the certificate; default: the URI.
+  // alternative_name: for the certificate; default: the URI.
   config::v1::TlsConfig Issue(const std::string& uri, const TestCertificate* authority = nullptr,
                               const std::string& alternative_name = "",
                               int64_t valid_seconds = 3600) {
@@ -89,7 +89,7 @@ class TlsTest : public ::testing::Test {
   }
 
   using Async = AuthService::StubInterface::async_interface;
-  // Empty when it was served.
+  // Returns "" if the call was served.
   template <typename Request, typename Response>
   std::optional<Error> Call(const std::optional<config::v1::TlsConfig>& config,
                             void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
@@ -182,7 +182,7 @@ TEST_F(TlsTest, AllowedCallersRestrictsFurther) {
   EXPECT_FALSE(Served(Issue(kGatewayUri)));
   const std::string named = std::string("URI:") + kGatewayUri + ",DNS:gateway-1.internal";
   EXPECT_TRUE(Served(Issue(kGatewayUri, nullptr, named)));
-  // The list opens nothing that the table does not.
+  // The list does not allow anything that the table forbids.
   const std::string other = "URI:spiffe://tollgate/svc/dashboard,DNS:gateway-1.internal";
   EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/dashboard", nullptr, other)));
 }
@@ -255,7 +255,7 @@ TEST_F(TlsTest, PlainTextIsRefused) {
   EXPECT_FALSE(Served(std::nullopt));
 }
 
-// With the caller's own certificate; the version that was agreed on, or "".
+// Connects with the caller's own certificate. Returns the negotiated version, or "".
 std::string VersionWith(int port, const config::v1::TlsConfig& config, int most) {
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                             &SSL_CTX_free);

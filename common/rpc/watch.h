@@ -1,7 +1,6 @@
 // A server stream that is kept open (common/clients/subscription.h): 100 ms after it ends, a new
-// one is opened, until the Watch is destroyed. The callbacks of gRPC only post to the loop. The
-// next message is read when the previous one has been handled, so a slow receiver applies
-// back-pressure.
+// one is opened, until the Watch is destroyed. gRPC's callbacks only post to the loop. The next
+// message is read when the previous one has been handled, so a slow receiver applies back-pressure.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -43,7 +42,7 @@ class Watch {
     loop.Post([core = core_] { core->Open(); });
   }
   ~Watch() { core_->Stop(); }
-  // Ends the stream that runs: it counts as lost, and a new one is opened.
+  // Ends the running stream. It counts as lost, and a new one is opened.
   void Reopen() {
     if (core_->stream != nullptr) core_->stream->Cancel();
   }
@@ -68,7 +67,7 @@ class Watch {
       if (silence_timer != 0) loop.CancelTimer(silence_timer);
       if (stream != nullptr) stream->Cancel();
     }
-    // on_message may destroy the owner: do not use members after it.
+    // on_message may destroy the owner: do not use members afterwards.
     void OnMessage(Message message) {
       if (stopped) return;
       received = true;
@@ -108,7 +107,7 @@ class Watch {
       auto stream = std::make_shared<Stream>(std::move(core));
       stream->self_ = stream;
       stream->core_->options.open(&stream->context_, &stream->request_, stream.get());
-      // Reads are started from the loop, outside of gRPC callbacks: this requires a hold.
+      // Reads are started from the loop, outside gRPC's callbacks, which requires a hold.
       stream->AddHold();
       stream->StartRead(&stream->message_);
       stream->StartCall();

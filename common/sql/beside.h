@@ -1,4 +1,4 @@
-// A connection for a command that works on a service's database beside the serving process.
+// A connection for a command that works on a service's database while the service runs.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tollgate::sql {
 
-// Fails when there is no such database: opening must not create one. read_only: statements that
+// Fails if the database does not exist: opening must not create it. read_only: statements that
 // write fail.
 SqlResult<std::unique_ptr<Connection>> ConnectBeside(const std::string& url, bool read_only);
 

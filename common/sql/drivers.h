@@ -13,8 +13,8 @@ SqlResult<std::unique_ptr<Connection>> ConnectSqlite(const std::string& path,
 SqlResult<std::unique_ptr<Connection>> ConnectPostgres(const std::string& url,
                                                        const Database::Options& options);
 
-// Whether libpq can read the URL and takes its parts for what they are. The error shows nothing of
-// it, since it may hold a password; libpq's own errors would.
+// Checks that libpq can read the URL and splits it as intended. Unlike libpq's errors, the error
+// shows no part of the URL, which may hold a password.
 SqlResult<void> CheckPostgresUrl(const std::string& url);
 
 }  // namespace tollgate::sql

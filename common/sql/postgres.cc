@@ -52,7 +52,7 @@ SqlResult<int64_t> PostgresConnection::ExecuteRows(std::string_view head, int co
   }
   const std::string table(head.substr(kInsert.size(), list - kInsert.size()));
   const std::string_view names = head.substr(list + 2, head.size() - kValues.size() - list - 2);
-  // Citus would send rows from a function to the coordinator first.
+  // With a function as the source, Citus would send the rows to the coordinator first.
   if (distributed_) return Connection::ExecuteRows(head, columns, cells, tail);
   auto type = RowTypeOf(table);
   if (!type.ok()) return Fail{std::move(type).error()};
@@ -90,7 +90,7 @@ SqlResult<void> PostgresConnection::Flush() {
   for (const Sent& sent : pending) {
     if (!healthy()) break;
     const ResultPtr result = Next();
-    // Behind a failed statement.
+    // The statement follows a failed one.
     const bool skipped = PQresultStatus(result.get()) == PGRES_PIPELINE_ABORTED;
     auto checked = skipped ? SqlResult<void>() : Check(result.get(), sent.what);
     if (skipped || !checked.ok()) {
@@ -116,12 +116,12 @@ SqlResult<void> PostgresConnection::Flush() {
 
 SqlResult<void> PostgresConnection::ExecuteScript(const std::string& script) {
   if (!healthy()) return Fail{Lost()};
-  // A script that lifts the server's limit lifts this one.
+  // A script that lifts the server's limit also lifts the client's.
   if (script.find(kNoLimit) != std::string::npos) {
     const bool local = script.find("SET LOCAL") != std::string::npos;
     (local ? unlimited_transaction_ : unlimited_) = true;
   }
-  // Citus hands the text of a change of a table on to the other servers as it came.
+  // Citus passes the text of a schema change to the other servers unchanged.
   const auto statements = distributed_ ? SplitScript(script) : std::vector<std::string>{script};
   for (const std::string& statement : statements) {
     auto result = Finish(PQsendQuery(connection_.get(), statement.c_str()), "script");
@@ -135,8 +135,9 @@ SqlResult<void> PostgresConnection::Begin(TxMode mode) {
       mode == TxMode::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
   auto begun = pipeline_ ? SendPlain(text) : ExecuteScript(text);
   if (!begun.ok() || !distributed_ || options_.lock_timeout_ms == 0) return begun;
-  // The coordinator tells the other nodes, where the rows are locked.
-  // A node whose part of the transaction waits for another node that stands still frees its rows.
+  // The coordinator passes the settings to the nodes that lock the rows.
+  // idle_in_transaction_session_timeout makes a node release its locks when its part of the
+  // transaction waits for another node that hangs.
   for (const std::string& limit :
        {"SET LOCAL lock_timeout = " + std::to_string(options_.lock_timeout_ms),
         "SET LOCAL idle_in_transaction_session_timeout = " +
@@ -161,8 +162,8 @@ SqlResult<void> PostgresConnection::Commit() {
     return Fail{
         SqlError{ErrorKind::kOther, "postgresql: a statement of the transaction had failed"}};
   }
-  // COMMIT may have been sent, and the connection was lost before the response; or a node was
-  // lost, which may have committed.
+  // The connection was lost after COMMIT may have been sent; or a node was lost, which may have
+  // committed.
   if (done.error().kind == ErrorKind::kConnection || done.error().kind == ErrorKind::kNodeLost) {
     Rollback();
     return Fail{SqlError{ErrorKind::kCommitUnknown, done.error().message, done.error().no_answer}};
@@ -174,7 +175,7 @@ SqlResult<void> PostgresConnection::Commit() {
 void PostgresConnection::Rollback() {
   if (pipeline_) (void)Flush();
   if (healthy() && PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) {
-    // A session that is still in its transaction must not be used again.
+    // A session that is still in a transaction must not be reused.
     if (!ExecuteScript("ROLLBACK").ok()) connection_.reset();
   }
   unlimited_transaction_ = false;
@@ -189,7 +190,7 @@ SqlResult<void> PostgresConnection::FindCitus() {
   if (!distributed_) return {};
   std::string settings = "SET plan_cache_mode = auto; SET citus.node_connection_timeout = ";
   if (const int limit_ms = options_.distributed_timeout_ms; limit_ms > 0) {
-    // A node that takes no session is told of before the statement ends.
+    // A node that accepts no session is reported before the statement ends.
     settings +=
         std::to_string(limit_ms * 2 / 3) + "; SET statement_timeout = " + std::to_string(limit_ms);
   } else {

@@ -7,11 +7,11 @@
 
 namespace tollgate::sql {
 namespace {
-// With more of them on the way nothing is asked any more.
+// With this many cancels in progress, further ones are skipped.
 constexpr int kMaxCancels = 8;
 }  // namespace
 
-// PQcancel connects and waits for the server without a limit, so a thread of its own calls it.
+// PQcancel connects and waits for the server without a limit, so it runs on a thread of its own.
 void CancelAside(pg_conn* connection) {
   static std::atomic<int> running = 0;
   PGcancel* const cancel = PQgetCancel(connection);

@@ -1,11 +1,11 @@
-// Ends a statement of PostgreSQL that runs.
+// Cancels a running statement of PostgreSQL.
 #pragma once
 
 struct pg_conn;
 
 namespace tollgate::sql {
 
-// Asks the server to end the statement that runs on this connection, without waiting.
+// Asks the server to cancel the running statement of this connection, without waiting.
 void CancelAside(pg_conn* connection);
 
 }  // namespace tollgate::sql

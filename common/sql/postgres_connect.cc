@@ -18,8 +18,8 @@ SqlResult<void> CheckPostgresUrl(const std::string& url) {
       PQconninfoParse(url.c_str(), &message), &PQconninfoFree);
   PQfreemem(message);
   bool good = options != nullptr;
-  // A password with signs that are not percent-encoded ends early, and its rest becomes another
-  // part, which errors of connecting show.
+  // A password that is not percent-encoded may end early. Its rest becomes another part, which
+  // libpq's connection errors show.
   for (const auto* at = options.get(); good && at->keyword != nullptr; ++at) {
     const std::string_view keyword = at->keyword;
     const std::string_view value = at->val == nullptr ? "" : at->val;
@@ -38,7 +38,7 @@ SqlResult<void> CheckPostgresUrl(const std::string& url) {
 
 namespace {
 
-// Of a URL that has been checked.
+// For a URL that has been checked.
 bool NamesSeveralServers(const std::string& url) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
       PQconninfoParse(url.c_str(), nullptr), &PQconninfoFree);
@@ -56,8 +56,8 @@ bool NamesSeveralServers(const std::string& url) {
 
 PGconn* OpenPostgres(const std::string& url, const Database::Options& options) {
   const std::string seconds = std::to_string(std::max(2, options.connect_timeout_ms / 1000));
-  // synchronous_commit=on even if the default of the server is weaker. The options come after the
-  // URL, so that the URL cannot override them.
+  // Sets synchronous_commit=on even if the server's default is weaker. The options follow the URL,
+  // so the URL cannot override them.
   std::string settings =
       "-c synchronous_commit=on -c client_min_messages=warning -c timezone=UTC"
       " -c tcp_user_timeout=5000 -c idle_in_transaction_session_timeout=" +
@@ -69,9 +69,9 @@ PGconn* OpenPostgres(const std::string& url, const Database::Options& options) {
         " -c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off"
         " -c enable_hashjoin=off -c enable_mergejoin=off";
   }
-  // What stands before the URL (dbname) is a default that it can override. Of several servers the
-  // one is wanted that takes writes: after a fail-over it may be any of them. One that is named
-  // alone may be a standby, for commands that only read.
+  // Settings before the URL (dbname) are defaults that it can override. With several servers the
+  // writable one is selected: after a fail-over it may be any of them. A single server may be a
+  // standby, for commands that only read.
   const char* role = NamesSeveralServers(url) ? "read-write" : "any";
   const char* keys[] = {"connect_timeout",
                         "tcp_user_timeout",

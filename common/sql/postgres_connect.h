@@ -1,5 +1,4 @@
-// libpq's connections: how they are opened, and how long their results are waited for. Internal to
-// common/sql.
+// Opens libpq connections and limits the wait for their results. Internal to common/sql.
 #pragma once
 
 #include <libpq-fe.h>
@@ -11,12 +10,12 @@
 
 namespace tollgate::sql {
 
-// Never null; whether it succeeded is in its status. Takes connect_timeout_ms for each server that
-// the URL names.
+// Never null; the connection's status tells whether it succeeded. Takes up to connect_timeout_ms
+// for each server in the URL.
 PGconn* OpenPostgres(const std::string& url, const Database::Options& options);
 
-// Waits until PQgetResult does not: there is a result, or the connection is lost. False: neither by
-// then. time_point::max() waits without limit.
+// Waits until PQgetResult would not block, because there is a result or the connection is lost.
+// Returns false on a timeout. time_point::max() waits without limit.
 bool WaitForResult(PGconn* connection, std::chrono::steady_clock::time_point until);
 
 }  // namespace tollgate::sql

@@ -1,5 +1,5 @@
-// A connection to PostgreSQL. Internal to common/sql: postgres.cc has what the interface offers,
-// postgres_statements.cc how a statement is sent and its result received.
+// A connection to PostgreSQL. Internal to common/sql: postgres.cc implements the interface,
+// postgres_statements.cc sends statements and receives results.
 #pragma once
 
 #include <libpq-fe.h>
@@ -32,8 +32,8 @@ class PostgresConnection : public Connection {
   SqlResult<void> Query(std::string_view sql, std::span<const Param> params,
                         const RowFn& row) override;
   SqlResult<int64_t> Execute(std::string_view sql, std::span<const Param> params) override;
-  // Many rows as one array of the table's row type: one statement for any number of rows, one
-  // parameter, and half of the work of an array per column.
+  // Sends many rows as one array of the table's row type: one statement for any number of rows, one
+  // parameter, and half the work of an array per column.
   SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
                                  std::string_view tail) override;
 
@@ -60,25 +60,28 @@ class PostgresConnection : public Connection {
 
   SqlResult<void> Check(const PGresult* result, std::string_view what);
 
-  // Statements of a distributed table need values in their plan, so that they go to one server.
+  // Detects Citus. Statements on distributed tables need values in their plan, so that they go to
+  // one server.
   SqlResult<void> FindCitus();
 
-  // One statement for all keys whose first column is the same, with an equality on it: it goes to
-  // one server, and may lock rows there.
+  // Runs one statement for all keys with the same first column, with an equality on it, so that it
+  // goes to one server and may lock rows there.
   SqlResult<void> QueryByShard(std::string_view head, std::span<const KeyColumn> columns,
                                std::span<const Param> keys, std::string_view tail,
                                const RowFn& row);
-  // " (a, b) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) ", from this placeholder on.
+  // Appends " (a, b) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) ", starting at this
+  // placeholder.
   static void AppendKeysInArrays(std::string& text, std::span<const KeyColumn> columns,
                                  std::vector<Param::Kind>& kinds, int first);
 
   std::chrono::steady_clock::time_point AnswerBy() const;
-  // The next result; null at the end. A server that does not answer in time loses the connection.
+  // Returns the next result; null at the end. If the server does not answer in time, the connection
+  // is dropped.
   ResultPtr Next();
-  // The last result of what was sent.
+  // Returns the last result of the sent statement.
   SqlResult<ResultPtr> Finish(int sent, std::string_view what);
 
-  // What the connection's message says, and no more of the connection.
+  // Drops the connection and returns the error with its message.
   SqlError Dropped(const std::string& what);
 
   SqlResult<const char*> Prepared(std::string_view sql);
@@ -91,11 +94,11 @@ class PostgresConnection : public Connection {
 
   SqlResult<ResultPtr> Run(std::string_view sql);
 
-  // Waits in steps, and asks the server to end the statement when the caller has left.
+  // Waits in steps, and asks the server to cancel the statement if the caller has left.
   SqlResult<ResultPtr> RunCancellable(const char* name);
 
-  // Reads it once per connection. Without columns for a temporary table, whose next one of the same
-  // name has another type.
+  // Read once per connection. Returns no columns for a temporary table: the next table of that name
+  // has another type.
   SqlResult<const PostgresRowType*> RowTypeOf(const std::string& table);
 
   struct Hash {
@@ -106,17 +109,17 @@ class PostgresConnection : public Connection {
   // A statement of the pipeline whose result has not been read.
   struct Sent {
     const char* what;
-    RowFn rows;            // null: none are wanted
-    std::string prepares;  // a text of statements_
+    RowFn rows;            // null: no rows expected
+    std::string prepares;  // a key of statements_
   };
 
   const std::string url_;
   const Database::Options options_;
-  // Scripts have lifted the limit of statements, for the session or until the transaction ends.
+  // Set if scripts have lifted the statement limit, for the session or until the transaction ends.
   bool unlimited_ = false;
   bool unlimited_transaction_ = false;
   bool distributed_ = false;
-  bool no_answer_ = false;  // given up
+  bool no_answer_ = false;  // the connection was dropped because an answer timed out
   std::unique_ptr<PGconn, CloseConn> connection_;
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> statements_;
   std::unordered_map<std::string, PostgresRowType> types_;  // by table
@@ -124,7 +127,7 @@ class PostgresConnection : public Connection {
   bool pipeline_ = false;
   std::vector<Sent> pending_;
   bool committed_ = false;  // the last statement of the last pipeline was a COMMIT that committed
-  PostgresParams params_;   // of the next statement
+  PostgresParams params_;   // for the next statement
 };
 
 }  // namespace tollgate::sql

@@ -43,11 +43,11 @@ void PostgresParams::Resize(size_t count) {
 void PostgresParams::SetValues(std::span<const Param> params) {
   const size_t count = params.size();
   Resize(count);
-  // Texts need a terminating NUL, integers their digits: both are put into one buffer.
+  // Texts need a terminating NUL, integers their digits; both are written to one buffer.
   for (size_t i = 0; i < count; ++i) {
     const Param& param = params[i];
     offsets_[i] = buffer_.size();
-    // As text it would end at a NUL. In the binary format the server sees the NUL and refuses it.
+    // Text format would end at a NUL. In binary format the server sees the NUL and refuses it.
     const bool binary =
         param.kind() == Param::Kind::kBlob ||
         (param.kind() == Param::Kind::kText && param.bytes().find('\0') != std::string_view::npos);
@@ -108,7 +108,7 @@ void PostgresParams::SetRows(const PostgresRowType& type, std::span<const int> p
   AppendArrayHead(type.oid, cells.size() / width);
   for (; !cells.empty(); cells = cells.subspan(width)) {
     const size_t start = buffer_.size();
-    AppendInt(0, 4);  // its size, known below
+    AppendInt(0, 4);  // size, set below
     AppendInt(static_cast<int64_t>(places.size()), 4);
     for (size_t i = 0; i < places.size(); ++i) {
       AppendInt(type.columns[i].oid, 4);
@@ -127,7 +127,7 @@ void PostgresParams::SetRows(const PostgresRowType& type, std::span<const int> p
 size_t PostgresParams::AppendArrayHead(uint32_t element_oid, size_t count) {
   const size_t start = buffer_.size();
   AppendInt(1, 4);  // dimensions
-  AppendInt(0, 4);  // 1: has a null
+  AppendInt(0, 4);  // flag: contains no null
   AppendInt(element_oid, 4);
   AppendInt(static_cast<int64_t>(count), 4);
   AppendInt(1, 4);  // lower bound

@@ -11,7 +11,7 @@
 
 namespace tollgate::sql {
 
-// Of pg_type.h.
+// From pg_type.h.
 inline constexpr uint32_t kByteaOid = 17;
 inline constexpr uint32_t kInt8Oid = 20;
 inline constexpr uint32_t kTextOid = 25;
@@ -26,23 +26,23 @@ struct PostgresRowType {
   std::vector<Column> columns;
 };
 
-// For each column of the table where it stands in "a, b, c"; -1: not there. Empty when a column has
-// a type that is not one of {int}, {text} and {blob}.
+// Returns for each column of the table its position in "a, b, c"; -1: missing. Empty if a column
+// has a type other than {int}, {text} and {blob}.
 std::vector<int> PlacesOf(const PostgresRowType& type, std::string_view names);
-// "$1::bigint[], $2::text[]", from this placeholder on.
+// Returns "$1::bigint[], $2::text[]", starting at this placeholder.
 std::string ArrayPlaceholders(std::span<const Param::Kind> kinds, int first);
 
 class PostgresParams {
  public:
-  // One parameter per placeholder.
+  // Sets one parameter per placeholder.
   void SetValues(std::span<const Param> params);
-  // One array per column of the cells, which come row by row.
+  // Sets one array per column of the cells, which come row by row.
   void SetArrays(std::span<const Param::Kind> kinds, std::span<const Param> cells);
-  // The same behind an integer.
+  // As SetArrays, with a value before the arrays.
   void SetValueAndArrays(const Param& value, std::span<const Param::Kind> kinds,
                          std::span<const Param> cells);
-  // One array of rows of a table. places: for each column of the table where its cell stands in a
-  // row of the cells; -1: null.
+  // Sets one array of rows of a table. places: for each column of the table the position of its
+  // cell within a row of cells; -1: null.
   void SetRows(const PostgresRowType& type, std::span<const int> places,
                std::span<const Param> cells, size_t width);
 
@@ -53,9 +53,9 @@ class PostgresParams {
 
  private:
   void AppendInt(int64_t value, int bytes);
-  // Returns where it begins.
+  // Returns its start.
   size_t AppendArrayHead(uint32_t element_oid, size_t count);
-  // The parameters from this one on.
+  // Appends the arrays as parameters, starting at this index.
   void AppendArrays(std::span<const Param::Kind> kinds, std::span<const Param> cells, size_t first);
   void AppendCell(const Param& cell, bool is_int);
   void Resize(size_t count);

@@ -22,8 +22,8 @@ inline ErrorKind KindOfSqlState(std::string_view state) {
   // Serialization failure, deadlock, statement timeout.
   if (state == "40001" || state == "40P01" || state == "57014") return ErrorKind::kRetry;
   if (state == "55P03") return ErrorKind::kLocked;
-  // Connection exceptions, server starting or stopping, too many connections, disk full. A server
-  // that became a standby (25006) is treated as unreachable, and so is one that ended this session
+  // Connection exceptions, server starting or stopping, too many connections, disk full. Two more
+  // count as unreachable: a server that became a standby (25006), and one that ended this session
   // because it was idle in a transaction (25P03).
   if (state.starts_with("08") || state.starts_with("57P") || state == "53300" || state == "53100" ||
       state == "25006" || state == "25P03") {
@@ -32,8 +32,8 @@ inline ErrorKind KindOfSqlState(std::string_view state) {
   return ErrorKind::kOther;
 }
 
-// Whether the coordinator of a distributed database (Citus) tells of another node that it cannot
-// reach, or that ends its sessions. By then the node may have committed or not.
+// Whether the coordinator of a distributed database (Citus) reports that it cannot reach another
+// node, or that the node ends its sessions. The node may have committed before.
 inline bool IsOfAnotherNode(const PGresult* result, std::string_view state) {
   const char* const text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   const std::string_view message = text == nullptr ? "" : text;

@@ -12,13 +12,13 @@ namespace {
 constexpr int kCancelCheckMs = 20;
 constexpr std::string_view kQueryCancelled = "57014";
 constexpr std::string_view kNotSupported = "0A000";
-// How long the end of a cancelled statement is waited for.
+// Longest wait for the end of a cancelled statement.
 constexpr std::chrono::seconds kCancelWait(1);
-// The server ends a statement after statement_timeout_ms. An answer that comes so much later still
-// will not come: the server stands still, or its machine is gone.
+// The server ends a statement after statement_timeout_ms. If no answer comes within this additional
+// time, the server hangs or its machine is lost.
 constexpr int kAnswerGraceMs = 2000;
-// The same of a coordinator of Citus, which the others wait for: it hands on the cancel, and waits
-// without end for a node that stands still.
+// As kAnswerGraceMs, for a Citus coordinator. It passes on the cancel and then waits without limit
+// for a node that hangs.
 constexpr int kDistributedGraceMs = 300;
 
 using SteadyClock = std::chrono::steady_clock;
@@ -26,7 +26,7 @@ using SteadyClock = std::chrono::steady_clock;
 }  // namespace
 
 std::string PostgresConnection::Trimmed(std::string text) const {
-  if (!connection_) return text + "no answer in time, the connection is given up";
+  if (!connection_) return text + "no answer in time; connection dropped";
   text += PQerrorMessage(connection_.get());
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
@@ -41,7 +41,7 @@ SqlResult<void> PostgresConnection::Check(const PGresult* result, std::string_vi
   const char* primary = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr;
   SqlError error;
   error.kind = healthy() && state ? KindOfSqlState(state) : ErrorKind::kConnection;
-  // A migration of another process has changed a table: its row type is read anew.
+  // Another process has migrated a table: its row type must be read again.
   if (state != nullptr && std::string_view(state) == "42804" && !types_.empty()) {
     types_.clear();
     error.kind = ErrorKind::kRetry;
@@ -49,25 +49,25 @@ SqlResult<void> PostgresConnection::Check(const PGresult* result, std::string_vi
   error.message = "postgresql: " + std::string(what) + ": ";
   error.message = primary ? error.message + primary : Trimmed(error.message);
   if (state) error.message += " (" + std::string(state) + ")";
-  // The error of another server, which the coordinator hands on: its own connection is as it was.
+  // The coordinator passes on an error of another server; its own connection is unaffected.
   if (distributed_ && healthy() && state != nullptr && IsOfAnotherNode(result, state)) {
     error.kind = ErrorKind::kNodeLost;
   }
-  // Locks are waited for less long: a node is slow, and may stand still soon. A rollback would wait
-  // for it once more.
+  // lock_timeout is shorter, so this is not a lock: a node is slow or hangs. A rollback would wait
+  // for it again.
   if (distributed_ && options_.distributed_timeout_ms > 0 && state != nullptr &&
       std::string_view(state) == kQueryCancelled) {
     error.kind = ErrorKind::kNodeLost;
     no_answer_ = true;
     connection_.reset();
   }
-  // The extension came after this connection: a new one knows.
+  // Citus was installed after this connection was opened. A new connection detects it.
   if (!distributed_ && state != nullptr && std::string_view(state) == kNotSupported &&
       error.message.find("distributed") != std::string::npos) {
     error.kind = ErrorKind::kRetry;
     connection_.reset();
   }
-  // The connection to a server that shuts down or became a standby does not recover.
+  // The connection does not recover if its server shuts down or became a standby.
   if (error.kind == ErrorKind::kConnection) connection_.reset();
   error.no_answer = std::exchange(no_answer_, false);
   return Fail{std::move(error)};
@@ -185,7 +185,7 @@ SqlResult<ResultPtr> PostgresConnection::RunCancellable(const char* name) {
     pollfd waiting{PQsocket(connection), POLLIN, 0};
     const int ready = poll(&waiting, 1, kCancelCheckMs);
     if (ready <= 0 && SteadyClock::now() > give_up) {
-      // The server does not react; it will find that the connection is closed.
+      // The server does not react. It will notice that the connection is closed.
       connection_.reset();
       no_answer_ = true;
       if (cancelled) return Fail{CancelledError()};
@@ -201,7 +201,7 @@ SqlResult<ResultPtr> PostgresConnection::RunCancellable(const char* name) {
   ResultPtr result(PQgetResult(connection));
   while (ResultPtr more{PQgetResult(connection)}) continue;
   if (cancelled) {
-    // Where the statement ended by itself, the cancel may still arrive and would end another one.
+    // The statement may have ended by itself. A late cancel would then end the next statement.
     const char* const state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
     if (state == nullptr || std::string_view(state) != kQueryCancelled) connection_.reset();
     return Fail{CancelledError()};

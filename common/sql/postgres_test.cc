@@ -1,4 +1,4 @@
-// What only PostgreSQL can do: lost and frozen servers, plans.
+// Tests that only PostgreSQL needs: lost and frozen servers, plans.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace tollgate::sql {
 namespace {
 
-// One connection to a server of the test's own.
+// One connection to a server that belongs to the test.
 class PostgresTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -72,7 +72,7 @@ TEST_F(PostgresTest, ALostServerEndsAPipeline) {
 
 TEST_F(PostgresTest, ACancelledStatementEndsThoughTheServerDoesNotReact) {
   server_->Freeze();
-  // Ends the test where nothing else would.
+  // Keeps the test from hanging.
   std::promise<void> ended;
   std::thread rescue([&, end = ended.get_future()] {
     if (end.wait_for(std::chrono::seconds(20)) == std::future_status::timeout) server_->Thaw();
@@ -93,8 +93,8 @@ TEST_F(PostgresTest, ACancelledStatementEndsThoughTheServerDoesNotReact) {
   ExpectUsableAgain();
 }
 
-// The request to cancel is still on its way when the statement ends by itself: it would end
-// whatever the connection does next.
+// The cancel is still in transit when the statement ends by itself: it would end the connection's
+// next statement.
 TEST_F(PostgresTest, AConnectionIsNotUsedAgainWhileACancelIsOnItsWay) {
   server_->Freeze();
   bool cancelled = false;
@@ -110,7 +110,7 @@ TEST_F(PostgresTest, AConnectionIsNotUsedAgainWhileACancelIsOnItsWay) {
   ExpectUsableAgain();
 }
 
-// Of several servers, whichever takes writes: before a fail-over, and after it.
+// The writable server is used, before a fail-over and after it.
 TEST_F(PostgresTest, OfSeveralServersThePrimaryIsUsed) {
   const auto standby = server_->StartStandby();
   ASSERT_TRUE(standby);
@@ -144,7 +144,7 @@ TEST_F(PostgresTest, OfSeveralServersThePrimaryIsUsed) {
   EXPECT_EQ(rows, 2) << "what was acknowledged is there";
 }
 
-// Commands that only read may name a standby.
+// Commands that only read may connect to a standby.
 TEST_F(PostgresTest, AStandbyThatIsNamedAloneMayBeRead) {
   const auto standby = server_->StartStandby();
   ASSERT_TRUE(standby);
@@ -153,7 +153,8 @@ TEST_F(PostgresTest, AStandbyThatIsNamedAloneMayBeRead) {
   EXPECT_TRUE((*connection)->Query("SELECT 1", {}, [](const Row&) {}).ok());
 }
 
-// Its connections stay open, and it ends no statement: the thread that waits would be lost.
+// The server keeps its connections open but ends no statement: the waiting thread would hang
+// forever.
 TEST_F(PostgresTest, AServerThatStandsStillIsGivenUp) {
   Database::Options options;
   options.url = server_->Url("postgres");
@@ -166,7 +167,7 @@ TEST_F(PostgresTest, AServerThatStandsStillIsGivenUp) {
     ASSERT_TRUE(connection.ok()) << connection.error().message;
     ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
     server_->FreezeAll();
-    // Ends the test where nothing else would.
+    // Keeps the test from hanging.
     std::promise<void> ended;
     std::thread rescue([&, end = ended.get_future()] {
       if (end.wait_for(std::chrono::seconds(55)) == std::future_status::timeout) server_->ThawAll();
@@ -203,7 +204,7 @@ TEST_F(PostgresTest, AServerThatStandsStillIsGivenUp) {
       ErrorKind::kCommitUnknown);
 }
 
-// Migrations and verifications take as long as they take.
+// Migrations and verifications have no time limit.
 TEST_F(PostgresTest, AScriptThatLiftsTheServersLimitLiftsTheWaitToo) {
   Database::Options options;
   options.url = server_->Url("postgres");
@@ -221,7 +222,7 @@ TEST_F(PostgresTest, AScriptThatLiftsTheServersLimitLiftsTheWaitToo) {
   EXPECT_EQ(limited.error().kind, ErrorKind::kRetry) << "the server ends it";
 }
 
-// A plan that reads a whole table would stay when a table that was small has grown.
+// A plan that reads the whole table, made while it was small, would stay in use after it has grown.
 TEST(Postgres, PlansByKeyOnlyUseTheKeyOfAnEmptyTable) {
   auto server = testing::TestPostgres::Start();
   if (!server) GTEST_SKIP() << "PostgreSQL is not installed";

@@ -10,8 +10,8 @@
 namespace tollgate::sql {
 namespace {
 
-// The largest power of two that fits, up to 64: there are few distinct statements, so all stay
-// prepared.
+// The largest power of two that fits, up to 64: it yields few distinct statements, so that all of
+// them stay prepared.
 int ChunkRows(size_t left) {
   int rows = 64;
   while (static_cast<size_t>(rows) > left) rows /= 2;
@@ -56,7 +56,7 @@ SqlResult<int64_t> Connection::ExecuteRows(std::string_view head, int columns,
 
 SqlResult<void> Connection::QueryIn(std::string_view head, std::span<const Param> keys,
                                     std::string_view tail, const RowFn& row) {
-  // A chunk that is not full is padded with its last key, which does not change the result of IN.
+  // A partial chunk is padded with its last key, which does not change the result of IN.
   std::vector<Param> padded;
   while (!keys.empty()) {
     size_t size = 1;
@@ -111,14 +111,14 @@ std::string ExpandScript(Dialect dialect, std::string_view script) {
   const bool sqlite = dialect == Dialect::kSqlite;
   std::string text(script);
   ReplaceAll(text, "{int}", sqlite ? "INTEGER" : "BIGINT");
-  // Both sort by bytes, so that the order of reports and of locks is the same.
+  // Both sort by bytes, so that reports and locks have the same order.
   ReplaceAll(text, "{text}", sqlite ? "TEXT" : "TEXT COLLATE \"C\"");
   ReplaceAll(text, "{blob}", sqlite ? "BLOB" : "BYTEA");
   ReplaceAll(text, "{strict}", sqlite ? "STRICT" : "");
   ReplaceAll(text, "{by_id}", sqlite ? "STRICT, WITHOUT ROWID" : "PARTITION BY RANGE (id)");
   ReplaceAll(text, "{by_time}", sqlite ? "STRICT, WITHOUT ROWID" : "PARTITION BY RANGE (at_us)");
   ReplaceAll(text, "{keyed}", sqlite ? "STRICT, WITHOUT ROWID" : "");
-  // Leaves room in each page, so that an update stays in its page (PostgreSQL HOT updates).
+  // Leaves free space, so that an updated row stays in its page (PostgreSQL HOT updates).
   ReplaceAll(text, "{hot}", sqlite ? "STRICT, WITHOUT ROWID" : "WITH (fillfactor = 60)");
   return text;
 }
@@ -180,7 +180,7 @@ void Database::Return(std::unique_ptr<Connection> connection) {
   if (connection->healthy()) {
     idle_.push_back(std::move(connection));
   } else {
-    idle_.clear();  // the others have most likely lost the same server
+    idle_.clear();  // the other connections have most likely lost the same server
   }
   free_.notify_one();
 }
@@ -208,8 +208,8 @@ SqlResult<void> Database::Transact(TxMode mode,
 
 SqlResult<void> Database::Migrate(std::string_view component,
                                   std::span<const Migration> migrations) {
-  // When several processes migrate at the same time, all but one get a duplicate key or a deadlock,
-  // and find the schema up to date on their next attempt.
+  // If several processes migrate concurrently, all but one get a duplicate key or a deadlock, and
+  // find the schema up to date at their next attempt.
   for (int attempt = 1;; ++attempt) {
     auto done = TryMigrate(component, migrations);
     if (done.ok() || attempt == 5) return done;
@@ -238,7 +238,7 @@ SqlResult<std::span<const Migration>> MissingMigrations(Connection& connection,
     return Fail{SqlError{ErrorKind::kOther, "sql: the schema of " + std::string(schema.component) +
                                                 " is newer than this version of the program"}};
   }
-  // Their versions are numbered from 1 without gaps.
+  // Versions are numbered from 1 without gaps.
   return schema.migrations.subspan(static_cast<size_t>(current));
 }
 
@@ -257,7 +257,7 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
   auto tx = Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
   if (dialect_ == Dialect::kPostgres) {
-    // Moving the rows of a large table takes longer than any other statement may.
+    // Moving the rows of a large table may take longer than any other statement.
     auto unlimited = connection.ExecuteScript(
         "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
         " SET LOCAL idle_in_transaction_session_timeout = 0");

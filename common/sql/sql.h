@@ -3,8 +3,8 @@
 // that the service owns for its storage, never on an event loop or a gRPC thread.
 //
 // SQL that works on both: placeholders $1, $2, …; ON CONFLICT … DO UPDATE SET x = excluded.x;
-// RETURNING; CAST(sum(x) AS BIGINT); a trailing FOR UPDATE, which is removed for SQLite, where it
-// is not needed. Migration scripts may contain {int}, {text}, {blob} and {strict} (see Migration).
+// RETURNING; CAST(sum(x) AS BIGINT); a trailing FOR UPDATE, which is removed for SQLite, which does
+// not need it. Migration scripts may contain {int}, {text}, {blob} and {strict} (see Migration).
 #pragma once
 
 #include <concepts>
@@ -32,15 +32,15 @@ enum class ErrorKind : uint8_t {
   kConnection,     // the database is unreachable; the transaction was rolled back
   kCommitUnknown,  // the connection was lost during COMMIT, which may have succeeded
   kOther,          // anything else, such as invalid SQL: a retry does not help
-  kLocked,         // another transaction kept a row locked for longer than lock_timeout_ms
-  kNodeLost,       // a node of a distributed database is unreachable, the others are not
+  kLocked,         // a row stayed locked by another transaction for longer than lock_timeout_ms
+  kNodeLost,       // a node of a distributed database is unreachable; the others are not
 };
 
 struct SqlError {
   ErrorKind kind = ErrorKind::kOther;
   std::string message;  // for logs; contains no row values
-  // No answer came in time. kConnection: the connection was given up; of a distributed database any
-  // node may be the one that does not answer. kNodeLost: it may also only be slow.
+  // The answer timed out. kConnection: the connection was dropped; on a distributed database any
+  // node may be the one that hangs. kNodeLost: the node may also just be slow.
   bool no_answer = false;
   // Whether a retry may succeed, on a new connection if needed. After kCommitUnknown the caller
   // must be able to detect that its first attempt was committed.
@@ -54,7 +54,7 @@ struct SqlError {
 template <typename T>
 using SqlResult = BasicResult<T, SqlError>;
 
-// The error of the catalog: kServiceUnavailable if retryable, else kServerError.
+// Converts to the error catalog: kServiceUnavailable if retryable, else kServerError.
 Error ToError(const SqlError& error);
 
 // The value of a placeholder. It does not own its text, which must outlive the call.
@@ -114,10 +114,10 @@ class Connection {
   virtual ~Connection() = default;
 
   virtual Dialect dialect() const = 0;
-  // PostgreSQL with the extension Citus: tables may be distributed over servers by a column
-  // (docs/adr/0040).
+  // Whether this is PostgreSQL with the extension Citus: tables may be distributed over servers by
+  // a column (docs/adr/0040).
   virtual bool distributed() const { return false; }
-  // False once the connection is known to be lost, until Reconnect succeeds.
+  // False if the connection is known to be lost, until Reconnect succeeds.
   virtual bool healthy() const = 0;
   virtual SqlResult<void> Reconnect() = 0;
 
@@ -126,13 +126,13 @@ class Connection {
                                 const RowFn& row) = 0;
   // Returns the number of changed rows.
   virtual SqlResult<int64_t> Execute(std::string_view sql, std::span<const Param> params) = 0;
-  // Several statements without parameters.
+  // Runs several statements without parameters.
   virtual SqlResult<void> ExecuteScript(const std::string& script) = 0;
 
-  // From here to Flush or Commit, statements are only sent: one round trip for all of them. Their
-  // rows, which are counted as none, and the first error come with Flush or Commit, in order; those
-  // behind a failed one do not run. What a row function refers to must live until then. SQLite,
-  // where there is no way to go, runs each at once.
+  // From now until Flush or Commit statements are only sent: one round trip for all of them. Row
+  // counts are 0. Rows and the first error are delivered by Flush or Commit, in order; statements
+  // after a failed one do not run. Objects that a row function refers to must live until then.
+  // SQLite has no round trips and runs each statement at once.
   virtual void Pipeline() {}
   virtual SqlResult<void> Flush() { return {}; }
 
@@ -148,19 +148,19 @@ class Connection {
     return Execute(sql, std::span<const Param>(params.begin(), params.size()));
   }
 
-  // Writes many rows: head "INSERT INTO t(a, b) VALUES", two columns, cells row by row, tail
-  // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". The rows must be distinct. Returns the
-  // number of changed rows.
+  // Writes many rows. head: "INSERT INTO t(a, b) VALUES", two columns, cells row by row, tail: "ON
+  // CONFLICT (a) DO UPDATE SET b = excluded.b" or "". The rows must be distinct. Returns the number
+  // of changed rows.
   virtual SqlResult<int64_t> ExecuteRows(std::string_view head, int columns,
                                          std::span<const Param> cells, std::string_view tail = "");
-  // Reads rows by many keys: head "SELECT a, b FROM t WHERE a IN", tail "ORDER BY a FOR UPDATE".
-  // If the keys are distinct, each row is returned once. The order is that of `tail` within each
-  // chunk of keys: sort the keys to get an order across chunks.
+  // Reads rows by many keys. head: "SELECT a, b FROM t WHERE a IN", tail: "ORDER BY a FOR UPDATE".
+  // If the keys are distinct, each row is returned once. `tail` orders rows only within a chunk of
+  // keys: sort the keys to get an order across chunks.
   SqlResult<void> QueryIn(std::string_view head, std::span<const Param> keys, std::string_view tail,
                           const RowFn& row);
-  // The same by keys of several columns: head "SELECT a, b FROM t WHERE", the key's columns with
-  // their types, cells key by key. The order is that of `tail` within each chunk of keys; on a
-  // distributed database keys with the same first column, one after the other, are a chunk.
+  // As QueryIn, for keys of several columns. head: "SELECT a, b FROM t WHERE", then the key's
+  // columns with their types, and cells key by key. `tail` orders rows only within a chunk of keys.
+  // On a distributed database a chunk is a run of keys with the same first column.
   struct KeyColumn {
     std::string_view name;
     Param::Kind kind = Param::Kind::kInt;
@@ -173,15 +173,15 @@ class Connection {
   std::string text_;  // reused by the two functions above
 };
 
-// While it lives, statements of this thread are ended soon after cancelled returns true, with
-// kOther: for reads whose caller may leave. The function may be called often.
+// While this object lives, statements of this thread are cancelled soon after `cancelled` returns
+// true, with kOther. For reads whose caller may leave. The function may be called often.
 class CancelScope {
  public:
   explicit CancelScope(std::function<bool()> cancelled);
   ~CancelScope();
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
-  // Whether this thread has a scope, and whether its caller has left.
+  // Active: whether this thread has a scope. Cancelled: whether its caller has left.
   static bool Active();
   static bool Cancelled();
 
@@ -190,10 +190,10 @@ class CancelScope {
   const CancelScope* const outer_;
 };
 inline SqlError CancelledError() {
-  return {ErrorKind::kOther, "sql: cancelled, since its caller has left"};
+  return {ErrorKind::kOther, "sql: cancelled because the caller has left"};
 }
 
-// Rolls back unless committed.
+// Rolls back in the destructor unless committed.
 class Transaction {
  public:
   static SqlResult<Transaction> Begin(Connection& connection, TxMode mode = TxMode::kWrite);
@@ -210,33 +210,33 @@ class Transaction {
   Connection* connection_;
 };
 
-// One step of a schema, written once for both dialects with these placeholders:
-// {int} INTEGER or BIGINT, {text} TEXT (sorted by bytes), {blob} BLOB or BYTEA, {strict} after the
-// closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are only
-// accessed by their primary key, {hot} for those whose rows also change often.
-// {by_id} and {by_time}, also instead of {strict}: {keyed} and, on PostgreSQL, partitioned by range
-// of the column id or at_us.
+// One step of a schema, written once for both dialects with these placeholders: {int} is INTEGER or
+// BIGINT, {text} TEXT (sorted by bytes), {blob} BLOB or BYTEA. {strict} follows the closing
+// parenthesis of CREATE TABLE. Alternatives to {strict}: {keyed} for tables accessed only by
+// primary key; {hot} for such tables whose rows also change often; {by_id} and {by_time} for
+// {keyed} tables that PostgreSQL partitions by range of the column id or at_us.
 struct Migration {
   int version = 0;  // from 1, without gaps
   std::string_view name;
   std::string_view script;
-  // Runs after the script, in the same transaction, for what SQL cannot say; may be null.
+  // Runs after the script in the same transaction, for changes that SQL cannot express; may be
+  // null.
   SqlResult<void> (*step)(Connection& connection) = nullptr;
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
-// A part of a database with migrations of its own.
+// A part of a database with its own migrations.
 struct Schema {
   std::string_view component;
   std::span<const Migration> migrations;
 };
-// Those that Database::Migrate would apply, of a database that may have none yet. Fails when the
-// database is of a newer version.
+// Returns the migrations that Database::Migrate would apply; the database may be empty. Fails if
+// the database has a newer version.
 SqlResult<std::span<const Migration>> MissingMigrations(Connection& connection,
                                                         const Schema& schema);
 
-// Sync makes all earlier commits durable; it may run on any thread, but on one at a time. If it
-// fails, the content of the file is unknown from then on, and the process aborts
+// Sync makes all earlier commits durable. It may run on any thread, but only on one at a time. If
+// it fails, the content of the file is unknown from then on, and the process aborts
 // (docs/design/ledger.md 6).
 class LogSync {
  public:
@@ -249,27 +249,27 @@ class Database {
  public:
   struct Options {
     std::string url;
-    int connections = 4;            // largest size of the pool
+    int connections = 4;            // maximum size of the pool
     int connect_timeout_ms = 2000;  // also for waiting for a free connection
     int busy_timeout_ms = 5000;     // SQLite: for waiting for another writer
     // PostgreSQL only:
     int statement_timeout_ms = 10'000;
-    int lock_timeout_ms = 0;  // for waiting for a row that another transaction has locked; 0: none
-    // Instead of statement_timeout_ms on a distributed database, where a node that stands still
-    // keeps a statement for so long, and answers are waited for little longer; 0: that one holds.
+    int lock_timeout_ms = 0;  // limit of waiting for a locked row; 0: none
+    // Replaces statement_timeout_ms on a distributed database, so that a hung node fails a
+    // statement sooner; 0: no replacement.
     int distributed_timeout_ms = 0;
-    // The server ends the session of a client that stops in the middle of a transaction, and with
-    // it the locks of the transaction.
+    // The server ends the session of a client that stops within a transaction, which releases its
+    // locks.
     int idle_in_transaction_ms = 30'000;
-    // Every statement reads and writes rows by their keys. Plans are made once, and never read a
-    // whole table: one that is made while a table is small would stay when it has grown.
+    // For statements that all use keys. Plans are made once and never read a whole table: a plan
+    // made while a table is small would stay in use after it has grown.
     bool by_key_only = false;
     // SQLite: Commit only writes the log, which survives a crash of the process. It survives a
     // power failure once LogSync::Sync has returned. For callers that sync on a thread of their
     // own.
     bool deferred_sync = false;
-    // SQLite: the log is copied back to the database file when it has so many pages (of 4 KiB). A
-    // page that changes often is copied once for all its changes in the log.
+    // SQLite: number of pages (of 4 KiB) in the log at which it is copied back to the database
+    // file. A page that changes often is copied once for all its changes in the log.
     int checkpoint_pages = 16'000;
   };
 
@@ -279,13 +279,13 @@ class Database {
   Dialect dialect() const { return dialect_; }
   const Options& options() const { return options_; }
 
-  // For a database with deferred_sync; null otherwise, where every commit is durable.
+  // Null without deferred_sync, where every commit is durable.
   std::unique_ptr<LogSync> MakeLogSync() const;
 
-  // A new connection outside the pool.
+  // Opens a new connection outside the pool.
   SqlResult<std::unique_ptr<Connection>> Connect() const;
 
-  // A connection of the pool, which returns to it when this is destroyed.
+  // A pooled connection; the destructor returns it.
   class PooledConnection {
    public:
     PooledConnection(Database& database, std::unique_ptr<Connection> connection)
@@ -303,10 +303,10 @@ class Database {
   SqlResult<PooledConnection> Borrow();
 
   // Runs body in a transaction and commits it. On kRetry and kConnection it starts again, with at
-  // most three attempts in all.
+  // most three attempts in total.
   SqlResult<void> Transact(TxMode mode, const std::function<SqlResult<void>(Connection&)>& body);
 
-  // Applies the missing migrations of a component. Several processes may call it at the same time.
+  // Applies the missing migrations of a component. Several processes may call it concurrently.
   SqlResult<void> Migrate(std::string_view component, std::span<const Migration> migrations);
 
  private:

@@ -1,4 +1,4 @@
-// Runs on both drivers.
+// Tests that run on both drivers.
 #include "common/sql/sql.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST_P(SqlTest, AnEmptyTextIsNotNull) {
           .ok());
 }
 
-// A text is stored as it is, or not at all.
+// A text is stored unchanged or not at all.
 TEST_P(SqlTest, ATextWithNulIsNeverCut) {
   const std::string text("ab\0cd", 5);
   auto connection = Connect();
@@ -133,7 +133,7 @@ TEST_P(SqlTest, ATextWithNulIsNeverCut) {
                           })
                   .ok());
   EXPECT_EQ(found, one.ok() ? 3 : 0);
-  // Nor does it find what its beginning names.
+  // It does not match a text that equals its beginning.
   ASSERT_TRUE(connection->Execute(insert, {Param::Blob("4"), "ab", 1, "n"}).ok());
   found = 0;
   (void)connection->Query("SELECT amount FROM thing WHERE name = $1 AND id = $2",
@@ -221,7 +221,7 @@ TEST_P(SqlTest, ReadsManyRowsByKeysOfSeveralColumns) {
   }
 }
 
-// Statements are found again by the places of their texts, which may hold other texts by then.
+// Statements are cached by the addresses of their texts, which may hold other texts later.
 TEST_P(SqlTest, TextsThatChangeInTheirPlacesAreOtherStatements) {
   auto connection = Connect();
   const std::string id(16, 'i');
@@ -285,7 +285,7 @@ TEST_P(SqlTest, APipelineReadsAndWritesInOrder) {
   EXPECT_EQ(Count(*connection), 3);
 }
 
-// On SQLite the failed statement itself says so.
+// On SQLite the failed statement itself reports the error.
 TEST_P(SqlTest, AFailedStatementOfAPipelineFailsItsCommit) {
   auto connection = Connect();
   const std::string insert = std::string(kInsert) + " ($1, 'n', $2, NULL)";
@@ -300,7 +300,7 @@ TEST_P(SqlTest, AFailedStatementOfAPipelineFailsItsCommit) {
       ASSERT_TRUE(connection->Execute(insert, {Param::Blob("first"), 1}).ok());
       auto done = connection->Execute(insert, {Param::Blob(id), amount});
       if (done.ok()) {
-        // Prepared behind the failed statement, so not at all.
+        // It would be prepared after the failed statement, so it is not prepared at all.
         ASSERT_TRUE(
             connection->Execute("DELETE FROM thing WHERE id = $1", {Param::Blob("a")}).ok());
         failed = tx->Commit();
@@ -344,7 +344,7 @@ TEST_P(SqlTest, RowsAreWrittenToATemporaryTableThatIsMadeAnew) {
   }
 }
 
-// A newer version of the program migrates while this one runs.
+// A newer version of the program migrates the database while this one runs.
 TEST_P(SqlTest, RowsAreWrittenWhileTheTableGetsAColumn) {
   auto connection = Connect();
   const std::vector<Param> cells = {Param::Blob("a"), "n", 1, nullptr,

@@ -51,8 +51,8 @@ ErrorKind KindOf(int extended) {
 }
 
 // Whether a failed fsync caused the error. The kernel may have dropped unwritten pages, so a retry
-// in this process is not safe (docs/design/ledger.md 6): it aborts and recovers from the log when
-// restarted.
+// in this process is not safe (docs/design/ledger.md 6): the process aborts and recovers from the
+// log at its next start.
 bool IsFailedSync(int extended) {
   return extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC;
 }
@@ -74,9 +74,8 @@ class SqliteRow : public Row {
   sqlite3_stmt* statement_;
 };
 
-// SQLite creates files with the mode 0644, and the files beside the database with the mode of the
-// database. By path: to close a descriptor of the file here would release the locks of SQLite
-// (POSIX).
+// SQLite creates the database with mode 0644, and its other files with the database's mode. Uses
+// the path: closing a descriptor of the file here would release SQLite's locks (POSIX).
 void RemoveAccessOfOthers(const std::string& path) {
   for (const char* suffix : {"", "-wal", "-shm"}) {
     const std::string file = path + suffix;
@@ -101,8 +100,8 @@ class SqliteConnection : public Connection {
   bool healthy() const override { return db_ != nullptr; }
 
   SqlResult<void> Reconnect() override {
-    // Statistics of memory, which nobody reads, would take a lock at each allocation. Refused, and
-    // harmless, where SQLite was used before.
+    // Memory statistics would lock a mutex at each allocation, and they are not used. Has no effect
+    // if SQLite was used before.
     [[maybe_unused]] static const int kConfigured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     last_ = nullptr;
     assembled_.clear();
@@ -119,15 +118,15 @@ class SqliteConnection : public Connection {
     RemoveAccessOfOthers(path_);
     sqlite3_extended_result_codes(raw, 1);
     sqlite3_busy_timeout(raw, busy_timeout_ms_);
-    // Some 100 µs of work between two calls.
+    // Called about every 100 µs of work.
     sqlite3_progress_handler(
         raw, 20'000, [](void*) { return CancelScope::Cancelled() ? 1 : 0; }, nullptr);
-    // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
-    // (LogSync, or a checkpoint). SQLite's automatic checkpoint hides its errors: see OnCommit.
-    // No pages are written before their commit (cache_spill): the log's writes wait in memory until
-    // the commit frame (sqlite_log_writes.h), and what a rollback leaves there must not be written.
-    // EXTRA while a new file is switched to the log: else a power cut could bring back the deleted
-    // rollback journal of the switch, and with it the empty file.
+    // FULL: a commit that has returned survives a power failure. NORMAL: only after the next sync
+    // of the log (LogSync, or a checkpoint). SQLite's automatic checkpoint hides its errors: see
+    // OnCommit. cache_spill=OFF keeps pages from being written before their commit: the log's
+    // writes wait in memory until the commit frame (sqlite_log_writes.h), and those of a rollback
+    // must not be written. EXTRA while a new file is switched to WAL: otherwise a power cut could
+    // bring back the deleted rollback journal of the switch, and with it the empty file.
     auto set = ExecuteScript(
         std::string("PRAGMA synchronous=EXTRA; PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; "
                     "PRAGMA synchronous=") +
@@ -162,7 +161,7 @@ class SqliteConnection : public Connection {
     return {};
   }
 
-  // One statement runs once for each row or key: there are no round trips to save.
+  // Runs the statement once for each row or key: there are no round trips to save.
   SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
                                  std::string_view tail) override {
     auto statement = Assembled(head, columns, {}, tail);
@@ -199,9 +198,9 @@ class SqliteConnection : public Connection {
   }
 
  private:
-  // After each commit, its lock released: copies the log back when it has grown. Here and not by
-  // another thread, since only between two transactions all of it can be copied, so that the log
-  // starts again from its beginning.
+  // Called after each commit has released its lock. Copies the log back when it is large enough.
+  // Other threads must not do it: only between two transactions can the whole log be copied, so
+  // that it restarts from its beginning.
   static int OnCommit(void* self, sqlite3* db, const char* name, int pages) {
     const auto& connection = *static_cast<SqliteConnection*>(self);
     if (pages < connection.checkpoint_pages_) return SQLITE_OK;
@@ -211,7 +210,7 @@ class SqliteConnection : public Connection {
     }
     const int code = sqlite3_extended_errcode(db);
     if (IsFailedSync(code)) AbortOnFailedFlush(connection.path_, sqlite3_errmsg(db));
-    // Readers that hold it up, or a full disk: nothing is lost, and the next commit tries again.
+    // Readers or a full disk may prevent it. Nothing is lost, and the next commit tries again.
     if ((code & 0xff) != SQLITE_BUSY) {
       log::Warn("the log of a database cannot be copied back and grows",
                 {{"file", connection.path_}, {"error", sqlite3_errmsg(db)}});
@@ -236,7 +235,7 @@ class SqliteConnection : public Connection {
 
   SqlResult<sqlite3_stmt*> Prepared(std::string_view sql) {
     if (!db_) return Fail{NotOpen()};
-    // Many rows are written one after the other with one statement.
+    // Many rows are written in sequence with one statement.
     if (last_ != nullptr && last_->first == sql) return last_->second.get();
     const auto found = statements_.find(sql);
     if (found != statements_.end()) {
@@ -256,9 +255,9 @@ class SqliteConnection : public Connection {
     return raw;
   }
 
-  // The statement "head ($1, …) tail" of so many columns, or "head key = $1 AND … tail". Callers
-  // pass the same texts from the same places again and again: the statement is found by these
-  // places, without writing and hashing its text.
+  // Returns the statement "head ($1, …) tail" with this many columns, or "head key = $1 AND …
+  // tail". Callers pass the same texts at the same addresses repeatedly: the statement is found by
+  // these addresses, without building and hashing its text.
   SqlResult<sqlite3_stmt*> Assembled(std::string_view head, int columns,
                                      std::span<const KeyColumn> key, std::string_view tail) {
     Parts& parts = assembled_[{head.data(), key.data(), tail.data()}];
@@ -272,7 +271,7 @@ class SqliteConnection : public Connection {
     if (!statement.ok()) return statement;
     parts = {std::string(head), columns, {}, std::string(tail), *statement};
     for (const KeyColumn& column : key) parts.key.emplace_back(column.name);
-    // Texts in memory that changes would leave more and more places.
+    // Bounds the cache: texts in memory that changes would add more and more addresses.
     if (assembled_.size() > kMostAssembled) assembled_.clear();
     return statement;
   }
@@ -320,16 +319,16 @@ class SqliteConnection : public Connection {
   const int checkpoint_pages_;
   const bool deferred_sync_;
   DbPtr db_;
-  // After db_: statements are finalized before the file is closed.
+  // Declared after db_, so that statements are finalized before the file is closed.
   using Statements = std::unordered_map<std::string, StatementPtr, Hash, std::equal_to<>>;
   Statements statements_;
-  const Statements::value_type* last_ = nullptr;  // the one used last
+  const Statements::value_type* last_ = nullptr;  // the last used one
   struct Parts {
     std::string head;
     int columns = 0;
     std::vector<std::string> key;
     std::string tail;
-    sqlite3_stmt* statement = nullptr;  // of statements_
+    sqlite3_stmt* statement = nullptr;  // owned by statements_
 
     bool Match(std::string_view other_head, int other_columns, std::span<const KeyColumn> other_key,
                std::string_view other_tail) const {

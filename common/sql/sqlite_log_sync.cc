@@ -18,10 +18,10 @@ void AbortOnFailedFlush(const std::string& file, const char* reason) {
 
 namespace {
 
-// Syncs the log through a connection of its own that is used for nothing else: one descriptor from
-// before the first commit to the end, because the kernel reports a failed write once to each
-// descriptor that was open, and a descriptor that is opened anew may miss it. The connection also
-// keeps SQLite from deleting the log as long as it is open.
+// Syncs the log through a connection that is used for nothing else. It keeps one descriptor open
+// from before the first commit to the end: the kernel reports a failed write once to each open
+// descriptor, and one opened later may miss it. The connection also keeps SQLite from deleting the
+// log as long as it is open.
 class SqliteLogSync : public LogSync {
  public:
   explicit SqliteLogSync(std::string path) : path_(std::move(path)) { (void)Open(); }
@@ -55,7 +55,7 @@ class SqliteLogSync : public LogSync {
     }
     return true;
   }
-  // The log's name must survive as well.
+  // The name of the log must be durable, too.
   bool SyncFolder() const {
     const size_t slash = path_.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
@@ -68,7 +68,7 @@ class SqliteLogSync : public LogSync {
 
   const std::string path_;
   DbPtr db_;
-  sqlite3_file* log_ = nullptr;  // of db_
+  sqlite3_file* log_ = nullptr;  // owned by db_
 };
 
 }  // namespace

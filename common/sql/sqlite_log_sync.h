@@ -1,4 +1,4 @@
-// What the connections of SQLite and the sync of its log share. Internal to common/sql.
+// Shared by the connections of SQLite and the sync of its log. Internal to common/sql.
 #pragma once
 
 #include <sqlite3.h>
@@ -13,7 +13,7 @@ struct CloseDb {
 };
 using DbPtr = std::unique_ptr<sqlite3, CloseDb>;
 
-// After a failed flush it is unknown what is on disk: only a start from the files tells.
+// After a failed flush the content of the disk is unknown until a new process reads the files.
 [[noreturn]] void AbortOnFailedFlush(const std::string& file, const char* reason);
 
 }  // namespace tollgate::sql

@@ -16,11 +16,11 @@
 namespace tollgate::sql {
 namespace {
 
-// What waits in memory before it is written. With the largest page it is below the 128 KiB that
-// SQLite's Unix file system takes in one write.
+// Limit of bytes that wait in memory. Together with the largest page it is below the 128 KiB that
+// SQLite's Unix file system accepts in one write.
 constexpr size_t kMostWaiting = 60 << 10;
-// Of a frame in the log (https://www.sqlite.org/fileformat2.html, "The Write-Ahead Log"): a header
-// whose second word is not zero in the frame that commits.
+// Size of the header of a frame in the log (https://www.sqlite.org/fileformat2.html, "The
+// Write-Ahead Log"). The header of a commit frame has a second word that is not zero.
 constexpr int kFrameHeaderBytes = 24;
 
 struct FreeFile {
@@ -30,7 +30,7 @@ struct FreeFile {
   }
 };
 
-// The log of one connection, in front of the real file.
+// The log of one connection, layered over the real file.
 class Log {
  public:
   explicit Log(std::unique_ptr<sqlite3_file, FreeFile> file) : file_(std::move(file)) {}
@@ -45,10 +45,10 @@ class Log {
       commits_ = (header[4] | header[5] | header[6] | header[7]) != 0;
       waits_ = true;
     } else if (offset == 0) {
-      waits_ = false;  // the header of the log
+      waits_ = false;  // this is the header of the log
     }
     waiting_.append(static_cast<const char*>(data), static_cast<size_t>(bytes));
-    // The header of the commit frame waits for its page; whatever else SQLite may write after it
+    // The header of the commit frame waits for its page. Anything that SQLite writes after that
     // (padding) does not wait.
     const bool header_of_commit = commits_ && bytes == kFrameHeaderBytes;
     if (waits_ && (!commits_ || header_of_commit) && waiting_.size() < kMostWaiting) {
@@ -56,7 +56,8 @@ class Log {
     }
     return Flush();
   }
-  // Writes what waits. What could not be written is forgotten: its transaction has failed.
+  // Writes the waiting bytes. Bytes that cannot be written are dropped: their transaction has
+  // failed.
   int Flush() {
     if (waiting_.empty()) return SQLITE_OK;
     const int rc = file_->pMethods->xWrite(file_.get(), waiting_.data(),
@@ -70,9 +71,9 @@ class Log {
  private:
   const std::unique_ptr<sqlite3_file, FreeFile> file_;
   std::string waiting_;
-  int64_t offset_ = -1;   // where waiting_ belongs
-  bool waits_ = false;    // frames are written, not the log's header
-  bool commits_ = false;  // the last frame is one that commits
+  int64_t offset_ = -1;   // file offset of waiting_
+  bool waits_ = false;    // frames are being written, not the log's header
+  bool commits_ = false;  // the last frame is a commit frame
 };
 
 struct LogFile {
@@ -82,7 +83,7 @@ struct LogFile {
 
 Log& LogOf(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file)->log; }
 
-// Calls the real file after everything that waits has been written.
+// Calls the real file after all waiting bytes have been written.
 template <typename Call>
 int AfterFlush(sqlite3_file* file, Call call) {
   Log& log = LogOf(file);
@@ -202,7 +203,7 @@ const char* LogWritesVfs() {
   vfs.szOsFile = std::max(real->szOsFile, static_cast<int>(sizeof(LogFile)));
   vfs.pAppData = real;
   vfs.xOpen = Open;
-  // The others are the real one's own functions, and do not look at pAppData.
+  // The other functions are those of the real file system, which do not use pAppData.
   vfs.xDelete = [](sqlite3_vfs* own, const char* path, int sync_folder) {
     return Real(own)->xDelete(Real(own), path, sync_folder);
   };

@@ -1,4 +1,4 @@
-// What SQLite must not keep to itself: a sync that failed, whoever asked for it.
+// SQLite must report a failed sync, whatever triggered the sync.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ class SqliteSyncTest : public ::testing::Test {
     EXPECT_TRUE(connection->ExecuteScript("CREATE TABLE t (a BLOB)").ok());
     return connection;
   }
-  // One transaction of so many pages, or several.
+  // Writes this many pages in one transaction or several.
   static bool Fill(Connection& connection, int pages, int transactions = 1) {
     const std::string page(4096, 'p');
     for (int i = 0; i < transactions; ++i) {
@@ -155,7 +155,7 @@ TEST_F(SqliteSyncTest, ACommitIsVisibleToOthersAtOnce) {
   }
 }
 
-// A transaction larger than the cache writes pages before it commits and reads them again.
+// A transaction larger than the cache reads pages that still wait to be written.
 TEST_F(SqliteSyncTest, ATransactionReadsWhatWaitsToBeWritten) {
   auto connection = Connect(/*deferred_sync=*/true);
   ASSERT_TRUE(connection->ExecuteScript("PRAGMA cache_size=5").ok());

@@ -1,4 +1,4 @@
-// The repeated parts of statements. Internal to common/sql.
+// Builds the repeated parts of statements. Internal to common/sql.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ void AppendTuples(std::string& text, int rows, int columns);
 // Appends " a = $1 AND b = $2".
 void AppendEquals(std::string& text, std::span<const Connection::KeyColumn> columns);
 
-// The statements of a script, which ends each with a semicolon; without comments behind them.
+// Splits a script into its statements. Each must end with a semicolon and have no comment after it.
 std::vector<std::string> SplitScript(std::string_view script);
 
 }  // namespace tollgate::sql

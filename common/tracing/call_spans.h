@@ -1,5 +1,5 @@
-// The server spans of one call of a service. A call carries the items of many requests; each item
-// of a traced request names its caller's span and gets a span of its own.
+// The server spans of a call to a service. A call carries items of many requests; each item of a
+// traced request names its caller's span and gets its own span.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tollgate::tracing {
 
-// Live as long as the program.
+// Both views must live as long as the program.
 struct CallName {
   std::string_view scope;   // "tollgate.billing"
   std::string_view method;  // "tollgate.billing.v1.BillingService/Authorize"
@@ -22,7 +22,7 @@ class CallSpans {
   CallSpans(CallName name, std::vector<TraceContext> callers, int items, int64_t start_us)
       : name_(name), callers_(std::move(callers)), items_(items), start_us_(start_us) {}
 
-  // At the end of the call. error: a name from a closed set; empty: it was answered.
+  // Call it at the end of the call. error: a name from a closed set; empty: success.
   void End(std::string_view error) const;
 
  private:
@@ -32,10 +32,10 @@ class CallSpans {
   const int64_t start_us_;
 };
 
-// Null: no item is traced, and nothing is to be done.
+// Null: no item is traced.
 using CallSpansPtr = std::shared_ptr<const CallSpans>;
 
-// The callers' spans, as they travel: those that are traced. Null when there is none.
+// traceparents: those of the traced items, as received. Returns null if there are none.
 CallSpansPtr BeginCall(CallName name, const std::vector<std::string_view>& traceparents, int items);
 
 // items: messages with a field traceparent.

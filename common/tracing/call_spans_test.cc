@@ -1,4 +1,4 @@
-// A batched call has one server span for each of its items that is traced.
+// A batched call has one server span for each traced item.
 #include "common/tracing/call_spans.h"
 
 #include <gtest/gtest.h>

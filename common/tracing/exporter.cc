@@ -20,7 +20,7 @@ namespace tollgate::tracing {
 using otlp::v1::ExportRequest;
 using otlp::v1::ExportResponse;
 
-// The service has OpenTelemetry's name; its messages are ours only by name (trace.proto).
+// The service has OpenTelemetry's name; only the names of its messages are ours (trace.proto).
 struct CollectorStub {
   grpc::TemplatedGenericStub<ExportRequest, ExportResponse> stub;
 };
@@ -30,7 +30,7 @@ namespace {
 constexpr char kMethod[] = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 constexpr int64_t kFirstPauseMs = 250, kLongestPauseMs = 10'000;
 
-// OTLP's list.
+// The retryable codes of OTLP.
 bool MayRetry(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::CANCELLED:
@@ -62,7 +62,7 @@ std::unique_ptr<CollectorStub> MakeStub(
 
 prometheus::Counter& Spans(const char* result) {
   return metrics::Counter("tollgate_tracing_spans_total",
-                          "Spans of traced requests: exported; dropped since the queue was full "
+                          "Spans of traced requests: exported; dropped because the queue was full "
                           "(queue_full), the collector refused them (refused) or the process "
                           "ended before the collector took them (stopped).",
                           {{"result", result}});
@@ -79,8 +79,8 @@ ExportMetrics::ExportMetrics()
                                     "Calls of the collector that failed. Their spans are sent "
                                     "again, unless the collector refused them.")) {}
 
-// One call. gRPC's thread that ends it shares no more than how it ended: it must not be the one to
-// destroy the context, which holds the channel (docs/design/toolchain.md 2).
+// One call. It shares only its result with gRPC's thread: that thread must not destroy the context,
+// which holds the channel (docs/design/toolchain.md 2).
 class Exporter::Call {
  public:
   grpc::Status Run(CollectorStub& stub, const ExportRequest& message, int64_t timeout_ms) {
@@ -96,7 +96,7 @@ class Exporter::Call {
     end_->changed.wait(lock, [this] { return end_->status.has_value(); });
     return *end_->status;
   }
-  // At most so long from now on. On any thread.
+  // Cancels the call if it has not ended after this time. Callable on any thread.
   void EndWithin(int64_t ms) {
     std::unique_lock lock(end_->mutex);
     const bool ended = end_->changed.wait_for(lock, std::chrono::milliseconds(ms),
@@ -196,7 +196,7 @@ void Exporter::Deliver(const ExportRequest& message, size_t spans) {
     if (!MayRetry(status.error_code())) {
       return metrics_.refused.Increment(static_cast<double>(spans));
     }
-    // Half of it is by chance, so that processes do not come back together.
+    // Half of the pause is random, so that processes do not retry together.
     const auto half_ms = static_cast<uint64_t>(pause_ms / 2);
     if (!Pause(static_cast<int64_t>(half_ms + NewSpanId() % half_ms))) {
       return metrics_.stopped.Increment(static_cast<double>(spans));
@@ -204,10 +204,10 @@ void Exporter::Deliver(const ExportRequest& message, size_t spans) {
   }
 }
 
-// One line when it begins and one when it is over, however often it is tried.
+// Logs once when failures begin and once when they end, however many attempts there are.
 void Exporter::NoteFailure(const std::string& reason) {
   if (std::exchange(failing_, true)) return;
-  log::Warn("traces cannot be sent to the collector; requests are not concerned",
+  log::Warn("traces cannot be sent to the collector; requests are not affected",
             {{"collector", target_}, {"reason", reason}});
 }
 

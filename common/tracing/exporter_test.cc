@@ -1,5 +1,5 @@
-// The exporter sends what it gets, tries again while the collector is unreachable, and ends in
-// time. What becomes of each span is counted.
+// The exporter sends its spans, retries while the collector is unreachable, and stops in time. The
+// outcome of each span is counted.
 #include "common/tracing/exporter.h"
 
 #include <grpcpp/security/credentials.h>
@@ -22,7 +22,7 @@ std::vector<Span> Some(size_t count) {
   return spans;
 }
 
-// The counters are the process's: what they have grown by.
+// Growth of the process's counters.
 struct Counted {
   ExportMetrics metrics;
   const double exported = metrics.exported.Value(), refused = metrics.refused.Value(),

@@ -1,4 +1,4 @@
-// Spans as a message of OpenTelemetry's protocol.
+// Writes spans as a message of OpenTelemetry's protocol.
 #pragma once
 
 #include <string>

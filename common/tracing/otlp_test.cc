@@ -1,4 +1,4 @@
-// Spans as OTLP has them on the wire. tests/tracing has a receiver with OpenTelemetry's own protos.
+// Tests the wire format of spans. tests/tracing has a receiver with OpenTelemetry's own protos.
 #include "common/tracing/otlp.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A finished span, as Record takes it.
+// A finished span, the argument of Record.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace tollgate::tracing {
 
 enum class SpanKind : uint8_t { kInternal = 1, kServer = 2, kClient = 3 };
 
-// The attribute's name must live as long as the program. A list is for what is a list by the
-// conventions.
+// The attribute's name must live as long as the program. Lists are only for attributes that the
+// conventions define as lists.
 using Value = std::variant<std::string, bool, int64_t, std::vector<std::string>>;
 using Attribute = std::pair<std::string_view, Value>;
 
@@ -25,12 +25,12 @@ struct SpanEvent {
 };
 
 struct Span {
-  // The part of the program, for example "tollgate.gateway"; lives as long as the program.
+  // The part of the program, for example "tollgate.gateway". Must live as long as the program.
   std::string_view scope;
   std::string name;
   SpanKind kind = SpanKind::kInternal;
   TraceContext context;
-  SpanId parent = 0;  // 0: the trace begins here
+  SpanId parent = 0;  // 0: the root of the trace
   // Microseconds of the monotonic clock; Record turns them into Unix time.
   int64_t start_us = 0;
   int64_t end_us = 0;
@@ -38,11 +38,11 @@ struct Span {
   std::vector<Attribute> attributes;
   std::vector<SpanEvent> events;
 
-  // What it takes in memory, about.
+  // Approximate size in memory.
   size_t Bytes() const;
 };
 
-// The process that makes spans, as it is named to the collector.
+// How the process is named to the collector.
 struct ProcessName {
   std::string service;   // for example "gateway"
   std::string instance;  // differs from process to process

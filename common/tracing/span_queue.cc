@@ -41,8 +41,8 @@ bool SpanQueue::Put(std::vector<Span> spans) {
   const bool first = spans_.empty();
   spans_.insert(spans_.end(), std::make_move_iterator(spans.begin()),
                 std::make_move_iterator(spans.end()));
-  // The exporter is woken once for the time that it gives to more spans, and once when a message is
-  // full.
+  // Wakes the exporter at most twice: for the first span, which starts the linger time, and when a
+  // message is full.
   if (first || (wanted_ > 0 && spans_.size() >= wanted_)) wake_.notify_one();
   return true;
 }

@@ -1,5 +1,5 @@
-// The finished spans that wait for the exporter: bounded in bytes, and whoever puts some never
-// waits for whoever takes them.
+// The queue of finished spans for the exporter. It is bounded in bytes, and producers never wait
+// for the consumer.
 #pragma once
 
 #include <condition_variable>
@@ -16,19 +16,20 @@ class SpanQueue {
  public:
   explicit SpanQueue(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Takes all spans, or none when they do not fit: then false. Thread-safe.
+  // Takes all spans; returns false and takes none if they do not fit. Thread-safe.
   bool Put(std::vector<Span> spans);
-  // Waits until so many spans are there, some have waited for so long, or Close; then takes at most
-  // so many, which count as waiting until Forget. Empty: closed, or nothing has come.
+  // Waits for `most` spans, or until the first one has waited for linger_ms, or for Close. Then
+  // takes at most `most` spans, whose bytes count until Forget. Returns an empty list if closed or
+  // if nothing came.
   std::vector<Span> Take(size_t most, int64_t linger_ms);
-  // The spans of the last Take are gone.
+  // Releases the bytes of the last Take's spans.
   void Forget();
-  // Take waits no longer. What is there can still be taken; what is put from now on is refused.
+  // Ends the wait of Take. Queued spans can still be taken; Put refuses new ones.
   void Close();
   bool closed() const;
-  // Bytes that wait.
+  // Bytes of waiting spans.
   size_t bytes() const;
-  // Spans that nobody has taken.
+  // Number of spans not yet taken.
   size_t size() const;
 
  private:
@@ -38,7 +39,7 @@ class SpanQueue {
   std::deque<Span> spans_;
   size_t bytes_ = 0;
   size_t taken_bytes_ = 0;
-  size_t wanted_ = 0;  // by the Take that waits
+  size_t wanted_ = 0;  // by the waiting Take
   bool closed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What waits for the collector is bounded, and nobody who puts spans waits.
+// The queue is bounded, and producers of spans never wait.
 #include "common/tracing/span_queue.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ constexpr size_t kTraceAt = 3, kSpanAt = 36, kFlagsAt = 53;
 constexpr uint8_t kSampledFlag = 1;
 constexpr uint8_t kNoVersion = 0xff;
 
-// Lower-case only. False: not hexadecimal.
+// Accepts lower case only. Returns false if it is not hexadecimal.
 bool ReadByte(const char* digits, uint8_t& byte) {
   if (IsUpper(digits[0]) || IsUpper(digits[1])) return false;
   const int high = HexValue(digits[0]);
@@ -22,7 +22,7 @@ bool ReadByte(const char* digits, uint8_t& byte) {
   return high >= 0 && low >= 0;
 }
 
-// Returns the place behind its two digits. Every request of a traced process formats five ids.
+// Returns the position after the two digits. Every request of a traced process formats five ids.
 char* WriteByte(uint8_t byte, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
   out[0] = kDigits[byte >> 4];
@@ -46,7 +46,7 @@ std::optional<TraceContext> ParseTraceparent(std::string_view text) {
   }
   uint8_t version = 0;
   if (!ReadByte(text.data(), version) || version == kNoVersion) return std::nullopt;
-  // A later version may say more after a dash.
+  // A later version may have more fields after a dash.
   if (text.size() > kTraceparentLength && (version == 0 || text[kTraceparentLength] != '-')) {
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// The place of a span in its trace, and the W3C header traceparent that carries it.
+// The position of a span in its trace, and the W3C header traceparent that carries it.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tollgate::tracing {
 
-// As on the wire, from the first byte on.
+// The bytes in wire order.
 using TraceId = std::array<uint8_t, 16>;
 
 // 0: no span.
@@ -18,27 +18,27 @@ using SpanId = uint64_t;
 struct TraceContext {
   TraceId trace_id{};
   SpanId span_id = 0;
-  // The head has decided that the trace is exported.
+  // The head of the trace has decided to export it.
   bool sampled = false;
 
-  // The same trace, with this span.
+  // Returns the same trace with this span.
   TraceContext Child(SpanId id) const { return {trace_id, id, sampled}; }
-  // 32 lower-case hexadecimal digits.
+  // Returns 32 lower-case hexadecimal digits.
   std::string TraceIdHex() const;
 
   friend bool operator==(const TraceContext&, const TraceContext&) = default;
 };
 
-// Reads a traceparent by the W3C's rules for version 00, and for later versions what they keep of
-// it; nullopt: it is none, and the trace begins here.
+// Parses a traceparent by the W3C rules for version 00, and a later version by the rules that
+// remain valid for it. nullopt if it is invalid: then a new trace begins here.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
-// "00-<trace>-<span>-<flags>", 55 characters.
+// Returns "00-<trace>-<span>-<flags>", 55 characters.
 std::string FormatTraceparent(const TraceContext& context);
 
-// Random, never 0. Not secret. Thread-safe.
+// Returns a random id that is never 0. Not secret. Thread-safe.
 SpanId NewSpanId();
-// The number-th child of a span: differs from that of any other number and, but for chance, of any
-// other span. For spans that are only numbered while their request runs.
+// The id of a span's number-th child: unique among the children and, except by chance, among all
+// spans. For spans that are only numbered while their request runs.
 SpanId ChildSpanId(SpanId parent, int number);
 
 }  // namespace tollgate::tracing

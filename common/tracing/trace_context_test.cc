@@ -1,5 +1,5 @@
-// traceparent by the W3C's rules: whatever is not exactly one is none, so that no text of a client
-// reaches an engine or a span.
+// traceparent by the W3C rules: any deviation makes it invalid, so that no client text reaches an
+// engine or a span.
 #include "common/tracing/trace_context.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(TraceContext, AnythingElseIsNone) {
       good + "-00",
       " " + good,
       good + " ",
-      "ff" + good.substr(2),  // a version that is none
+      "ff" + good.substr(2),  // an invalid version
       "0" + good,
       "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
       "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
@@ -48,7 +48,7 @@ TEST(TraceContext, AnythingElseIsNone) {
       std::string(55, '-'),
       std::string(55, '0'),
   };
-  // Every character replaced by one that may not be there.
+  // Replaces each character by an invalid one.
   for (size_t i = 0; i < good.size(); ++i) {
     for (const char c : {'g', '_', '\0', '\x80'}) {
       std::string one = good;

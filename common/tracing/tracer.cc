@@ -29,7 +29,7 @@ constexpr int64_t kLeastQueueBytes = 64 << 10;
 constexpr int64_t kWindowUs = 1'000'000;
 constexpr std::string_view kHttps = "https://";
 
-// Lets so many pass in each second.
+// Allows this many events in each second.
 class PerSecond {
  public:
   bool Take(int64_t now_us) {
@@ -57,8 +57,8 @@ struct Tracer {
   ExportMetrics metrics;
   prometheus::Counter& limited = metrics::Counter("tollgate_tracing_failures_limited_total",
                                                   "Failed requests that the head had not sampled "
-                                                  "and that were not exported either, since there "
-                                                  "were too many in that second.");
+                                                  "and that were not exported because there were "
+                                                  "too many in that second.");
   PerSecond refused, broken;
   SpanQueue queue;
   std::unique_ptr<Exporter> exporter;
@@ -69,7 +69,7 @@ std::atomic<Tracer*> g_tracer{nullptr};
 
 Tracer* Get() { return g_tracer.load(std::memory_order_acquire); }
 
-// How often certificates are read again.
+// How often certificates are reloaded.
 constexpr unsigned kReloadSeconds = 10;
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(
@@ -150,7 +150,7 @@ bool IsSampledByHead(const TraceId& id, std::optional<bool> client_flag) {
   std::memcpy(&high, id.data(), sizeof high);
   std::memcpy(&low, id.data() + sizeof high, sizeof low);
   const uint64_t hash = MixBits(MixBits(low ^ tracer->secret) + high);
-  // 53 bits, what a double holds.
+  // 53 bits, the precision of a double.
   return std::ldexp(static_cast<double>(hash >> 11), -53) < tracer->ratio;
 }
 
@@ -168,7 +168,7 @@ bool IsExported(const TraceContext& context, Failure failure) {
 void Record(std::vector<Span> spans) {
   Tracer* tracer = Get();
   if (tracer == nullptr || spans.empty()) return;
-  // One for all spans, so that they nest whatever the clocks do meanwhile.
+  // The same offset for all spans, so that they nest even if the clocks change.
   const int64_t to_unix_us = SystemClock::Get().WallUs() - SystemClock::Get().MonotonicUs();
   for (Span& span : spans) {
     span.start_us += to_unix_us;

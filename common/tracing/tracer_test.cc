@@ -1,4 +1,4 @@
-// Which requests are traced: a share by the head, and those that fail.
+// Tests which requests are traced: a share chosen by the head, and failed ones.
 #include "common/tracing/tracer.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TraceId IdOf(uint64_t number) {
   return id;
 }
 
-// A process has one tracer, and each case makes another one of it.
+// A process has one tracer; each case replaces it.
 struct Traced {
   explicit Traced(double ratio, bool trust = false) {
     config::v1::TracingConfig config;

@@ -24,7 +24,7 @@ bool IsKey(std::string_view key) {
   });
 }
 
-// Trimmed, so it does not end in a space.
+// The value is trimmed, so it does not end in a space.
 bool IsValue(std::string_view value) {
   if (value.empty() || value.size() > kMaxValueBytes) return false;
   return std::all_of(value.begin(), value.end(),
@@ -41,7 +41,7 @@ std::string CleanTracestate(const std::vector<std::string_view>& values) {
     for (;;) {
       const size_t comma = rest.find(',');
       const std::string_view member = Trim(rest.substr(0, comma));
-      if (!member.empty()) {  // empty ones are allowed
+      if (!member.empty()) {  // empty members are allowed
         const size_t equals = member.find('=');
         if (equals == std::string_view::npos) return "";
         const std::string_view key = member.substr(0, equals);

@@ -1,4 +1,4 @@
-// tracestate by the W3C's rules: passed on within its bounds, or not at all.
+// tracestate by the W3C rules: it is passed on within its limits, or not at all.
 #include "common/tracing/tracestate.h"
 
 #include <gtest/gtest.h>

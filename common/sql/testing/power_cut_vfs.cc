@@ -23,7 +23,7 @@ void Apply(const PowerCutVfs::Write& write, std::string& content) {
   content.replace(static_cast<size_t>(write.offset), write.data.size(), write.data);
 }
 
-// --- the interface of SQLite ---------------------------------------------------------------------
+// --- SQLite's interface --------------------------------------------------------------------------
 
 struct Tracked {
   std::string path;
@@ -130,7 +130,7 @@ int Delete(sqlite3_vfs* vfs, const char* name, int sync_folder) {
 
 void Register() {
   sqlite3_vfs* real = sqlite3_vfs_find(nullptr);
-  static sqlite3_vfs vfs = *real;  // what is not replaced needs no file of ours
+  static sqlite3_vfs vfs = *real;  // functions that are not replaced need no file of ours
   vfs.zName = "power-cut";
   vfs.pAppData = real;
   vfs.szOsFile = static_cast<int>(sizeof(File)) + real->szOsFile;
@@ -217,7 +217,7 @@ std::shared_ptr<PowerCutVfs::Inode> PowerCutVfs::OnOpen(const std::string& path)
   if (inode) return inode;
   inode = std::make_shared<Inode>();
   std::ifstream file(path, std::ios::binary);
-  if (file) {  // it was there before the test's processes
+  if (file) {  // it existed before the test's processes
     inode->durable.assign(std::istreambuf_iterator<char>(file), {});
     inode->name_is_durable = true;
   }
@@ -251,7 +251,7 @@ bool PowerCutVfs::OnSync(const std::string& path, Inode& inode) {
     until = number_;
     moment_us = Random(200);
   }
-  // Writes that arrive meanwhile are not covered.
+  // Later writes are not covered by this sync.
   std::this_thread::sleep_for(std::chrono::microseconds(moment_us));
   const std::lock_guard lock(mutex_);
   while (!inode.pending.empty() && inode.pending.front().number <= until) {
@@ -287,7 +287,7 @@ void PowerCutVfs::Cut() {
 
 std::string PowerCutVfs::AfterCut(const Inode& inode) {
   std::string content = inode.durable;
-  const int64_t mode = Random(4);  // nothing, a beginning, any part, everything
+  const int64_t mode = Random(4);  // nothing, a prefix, any part, everything
   const auto count = static_cast<int64_t>(inode.pending.size());
   const int64_t kept = mode == 0 ? 0 : mode == 1 ? Random(count + 1) : count;
   for (int64_t i = 0; i < kept; ++i) {
@@ -298,7 +298,7 @@ std::string PowerCutVfs::AfterCut(const Inode& inode) {
       Apply(write, content);
       continue;
     }
-    // Some of its sectors.
+    // Keeps some of its sectors.
     const auto size = static_cast<int64_t>(write.data.size());
     for (int64_t at = 0; at < size; at += kSector) {
       if (Random(2) == 0) continue;

@@ -1,6 +1,6 @@
-// A file system for SQLite that knows what would survive a power cut. Everything is written to the
-// real files, but only what was synced is known to be kept: at a cut, each write since the last
-// sync of its file may be there or not, in any order, whole or in part. A sync is simulated: it
+// A file system for SQLite that knows which data would survive a power cut. Everything is written
+// to the real files, but only synced data is known to be kept: at a cut, each write since the last
+// sync of its file may be there or not, in any order, in whole or in part. A sync is simulated: it
 // takes a moment and flushes nothing. For tests; it becomes SQLite's default file system.
 #pragma once
 
@@ -18,25 +18,26 @@ namespace tollgate::sql::testing {
 
 class PowerCutVfs {
  public:
-  // What is on the disk after a cut, by path. Files that are not SQLite's are not in it.
+  // The content of the disk after a cut, by path. Contains only SQLite's files.
   using Image = std::map<std::string, std::string>;
 
-  // One for the process: registered with the first call.
+  // The instance of the process; the first call registers it.
   static PowerCutVfs& Get();
 
-  // The power is cut at the Nth write, truncation or sync from now on. The processes' own view goes
-  // on undisturbed, so that the test can stop them.
+  // Cuts the power at the Nth write, truncation or sync from now on. The running processes see no
+  // difference, so that the test can stop them.
   void CutAfter(int64_t events, uint64_t seed);
   bool cut() const;
-  // Runs `record` unless the power was cut before: what it records is known to the world.
+  // Runs `record` unless the power was cut before: `record` stands for a result that became visible
+  // outside.
   void UnlessCut(const std::function<void()>& record);
-  // After a cut.
+  // Call it after a cut.
   Image TakeImage();
   // Forgets all files, so that the paths may be used again.
   void Reset();
 
-  // From now on syncs of files whose name ends so fail, and what they would have flushed is lost.
-  // Empty: none.
+  // Makes syncs fail for files whose name has this suffix; their unsynced data is lost. Empty:
+  // none.
   void FailSyncsOf(std::string suffix);
   int64_t opens_of(const std::string& path) const;
   int64_t syncs_of(const std::string& path) const;
@@ -46,10 +47,10 @@ class PowerCutVfs {
   struct Write {
     int64_t number = 0;
     bool truncate = false;
-    int64_t offset = 0;  // of a truncation: the new size
+    int64_t offset = 0;  // for a truncation: the new size
     std::string data;
   };
-  // The content of one file, under its name or deleted.
+  // The content of a file, under its name or deleted.
   struct Inode {
     std::string durable;
     bool name_is_durable = false;
@@ -58,7 +59,7 @@ class PowerCutVfs {
   std::shared_ptr<Inode> OnOpen(const std::string& path);
   void OnWrite(const std::string& path, Inode& inode, std::string_view data, int64_t offset);
   void OnTruncate(Inode& inode, int64_t size);
-  // False: it failed.
+  // Returns false if the sync fails.
   bool OnSync(const std::string& path, Inode& inode);
   void OnDelete(const std::string& path, bool durable);
 
@@ -73,7 +74,7 @@ class PowerCutVfs {
 
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Inode>> files_;
-  // Deleted without a sync of their folder: they may be there again.
+  // Deleted without a sync of their folder: they may reappear.
   std::map<std::string, std::shared_ptr<Inode>> deleted_;
   std::map<std::string, int64_t> opens_, syncs_, writes_;
   std::string failing_;

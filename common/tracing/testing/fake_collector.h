@@ -1,4 +1,4 @@
-// A collector for unit tests: takes spans by OTLP over gRPC on a free port, or refuses them.
+// A collector for unit tests: receives spans by OTLP over gRPC on a free port, or refuses them.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -35,17 +35,17 @@ class FakeCollector : public grpc::CallbackGenericService {
     if (server_) server_->Shutdown(std::chrono::system_clock::now());
     server_.reset();
   }
-  // The next calls end like this, in turn; afterwards they succeed.
+  // Sets the results of the next calls, in turn; later calls succeed.
   void Answer(std::vector<grpc::Status> statuses) {
     std::lock_guard lock(mutex_);
     answers_ = std::move(statuses);
   }
-  // Of each following call.
+  // Rejects this many spans of each later call.
   void RejectSpans(int64_t count) {
     std::lock_guard lock(mutex_);
     rejected_ = count;
   }
-  // Spans of the calls that were answered with OK. False: not so many within a minute.
+  // Waits for the spans of calls answered with OK. Returns false if fewer arrive within a minute.
   bool WaitForSpans(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(60),
@@ -59,7 +59,7 @@ class FakeCollector : public grpc::CallbackGenericService {
     std::lock_guard lock(mutex_);
     return spans_;
   }
-  // Of all messages, as they came, those that were refused included.
+  // Returns all messages as received, including refused ones.
   std::string bytes() {
     std::lock_guard lock(mutex_);
     return bytes_;
