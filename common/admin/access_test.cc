@@ -41,7 +41,7 @@ TEST(AccessTest, AMemberMayWhatTheRoleMayAndNothingElsewhere) {
   EXPECT_EQ(Ask(billing, "DeadLetterService/ListDeadLetters", ""), "PERMISSION_DENIED");
   EXPECT_EQ(Ask(billing, "UserService/GetUser", ""), "");
   EXPECT_EQ(ReasonOf(Check(billing, nullptr, "acme", true)), "PERMISSION_DENIED")
-      << "a method without a row is nobody's";
+      << "a method without a row is refused";
   const auto denied = Check(billing, RuleOf("LedgerService/UpdateCap"), "acme", false);
   EXPECT_EQ(denied.error().metadata.at("roles"), "owner");
 }
@@ -67,7 +67,7 @@ TEST(AccessTest, DangerousActsWantAFreshSignIn) {
   EXPECT_TRUE(IsFresh(now_us - kFreshUs + 1, now_us));
   EXPECT_FALSE(IsFresh(now_us - kFreshUs, now_us));
   EXPECT_FALSE(IsFresh(0, now_us));
-  EXPECT_FALSE(IsFresh(now_us + 3600'000'000, now_us)) << "a sign-in in the future is none";
+  EXPECT_FALSE(IsFresh(now_us + 3600'000'000, now_us)) << "a sign-in in the future is not fresh";
 }
 
 TEST(AccessTest, AnOperatorReadsEverythingAndWritesWhereTheTableSaysSo) {
@@ -92,7 +92,7 @@ TEST(AccessTest, ATokenMayWhatItsPersonAndItsScopesMay) {
   token.fresh = false;
   token.roles["second"] = Role::ROLE_OWNER;
   EXPECT_EQ(Ask(token, "LedgerService/GetBalance", "acme", true), "PERMISSION_DENIED")
-      << "without scopes it may nothing";
+      << "a token without scopes has no rights";
   token.scopes = {"developer"};
   EXPECT_EQ(Ask(token, "KeyService/CreateKey", "acme"), "");
   EXPECT_EQ(Ask(token, "PaymentService/CreatePayment", "acme"), "PERMISSION_DENIED");
@@ -102,7 +102,7 @@ TEST(AccessTest, ATokenMayWhatItsPersonAndItsScopesMay) {
   EXPECT_EQ(Ask(token, "PaymentService/CreatePayment", "second"), "PERMISSION_DENIED");
   EXPECT_EQ(Ask(token, "LedgerService/UpdateCap", "acme"), "STEP_UP_REQUIRED") << "never a step-up";
   EXPECT_EQ(Ask(token, "UserService/CreateToken", ""), "PERMISSION_DENIED")
-      << "a token makes no tokens";
+      << "a token cannot create tokens";
   token.roles["acme"] = Role::ROLE_VIEWER;
   EXPECT_EQ(Ask(token, "PaymentService/CreatePayment", "acme"), "PERMISSION_DENIED")
       << "scopes add nothing to the person's role";
@@ -120,7 +120,7 @@ TEST(AccessTest, AScopeBoundsTheRightAndNotOnlyTheMethod) {
   token.scopes = {"developer", "viewer"};
   auto developer = Check(token, RuleOf("KeyService/RevokeKey"), "acme", false);
   ASSERT_TRUE(developer.ok());
-  EXPECT_TRUE(developer->own_only) << "a developer revokes own keys";
+  EXPECT_TRUE(developer->own_only) << "a developer may revoke their own keys";
   token.scopes = {"developer", "admin"};
   auto admin = Check(token, RuleOf("KeyService/RevokeKey"), "acme", false);
   ASSERT_TRUE(admin.ok());
@@ -136,7 +136,7 @@ TEST(AccessTest, TheRoleOfATokenIsTheLowerOfMembershipAndScope) {
   caller.workspace = "acme";
   EXPECT_EQ(ActingRole(caller), Role::ROLE_OWNER);
   caller.by_token = true;
-  EXPECT_EQ(ActingRole(caller), Role::ROLE_UNSPECIFIED) << "without scopes it may nothing";
+  EXPECT_EQ(ActingRole(caller), Role::ROLE_UNSPECIFIED) << "a token without scopes has no rights";
   caller.scopes = {"workspaces/acme", "developer", "admin"};
   EXPECT_EQ(ActingRole(caller), Role::ROLE_ADMIN);
   caller.roles["acme"] = Role::ROLE_VIEWER;
@@ -169,7 +169,7 @@ TEST(AccessTest, TheWorkspaceIsThatOfTheParentTheNameOrTheResource) {
   pb::CreatePaymentRequest create;
   create.set_parent("workspaces/acme");
   create.mutable_payment()->set_name("workspaces/other/payments/x");
-  EXPECT_EQ(NameOf(create).name, "workspaces/acme") << "the parent counts";
+  EXPECT_EQ(NameOf(create).name, "workspaces/acme") << "the parent names the workspace";
   EXPECT_EQ(WorkspaceOfName("workspaces/acme"), "acme");
   EXPECT_EQ(WorkspaceOfName("workspaces/acme/keys/k"), "acme");
   for (const char* bad : {"", "workspaces", "workspaces/", "workspaces//keys", "workspaces/-/keys",

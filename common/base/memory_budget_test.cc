@@ -43,7 +43,7 @@ TEST(MemoryReservation, ReturnsWhatItHolds) {
   {
     MemoryReservation body(&budget);
     EXPECT_TRUE(body.TryGrow(600));
-    EXPECT_TRUE(body.TryGrow(500)) << "it has them";
+    EXPECT_TRUE(body.TryGrow(500)) << "it is as large already";
     EXPECT_EQ(budget.used(), 600);
     EXPECT_FALSE(body.TryGrow(1'001));
     EXPECT_EQ(body.bytes(), 600);

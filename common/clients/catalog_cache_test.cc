@@ -104,7 +104,7 @@ TEST_F(CatalogCacheTest, ReplicasWithAnOldAndANewFileDoNotTakeTurns) {
   loop().Post([&] { loop().RunAfter(100, [&] { later.set_value(); }); });
   later.get_future().wait();
   loop().RunAndWait([this] {
-    EXPECT_TRUE(received_.empty()) << "the newer one came";
+    EXPECT_TRUE(received_.empty()) << "the newer catalog was received";
     client_.handler.on_message(Catalog(6));
     EXPECT_TRUE(received_.empty());
   });

@@ -16,7 +16,7 @@ TEST(LimiterGateways, TheMostThatWasSaidWithinAMinuteCounts) {
   EXPECT_EQ(gateways.count(), 4);
   gateways.Saw(4, 3'000'000);
   gateways.Saw(3, 3'000'000 + LimiterGateways::kMemoryUs);
-  EXPECT_EQ(gateways.count(), 4) << "it was said a minute ago";
+  EXPECT_EQ(gateways.count(), 4) << "it was reported a minute ago";
   gateways.Saw(3, 3'000'001 + LimiterGateways::kMemoryUs);
   EXPECT_EQ(gateways.count(), 3) << "one is gone";
   gateways.Saw(5, 3'000'002 + LimiterGateways::kMemoryUs);

@@ -65,7 +65,8 @@ TEST_F(ConnectionSlotsTest, WhileOthersWaitThereIsNoPlace) {
   EXPECT_EQ(Take("10.0.0.1", false, true), Outcome::kFull);
   EXPECT_EQ(Take("10.0.0.1"), Outcome::kTaken);
   EXPECT_EQ(Take("10.0.0.1"), Outcome::kTaken);
-  EXPECT_EQ(Take("10.0.0.1", false, true), Outcome::kSubjectFull) << "it does not wait in vain";
+  EXPECT_EQ(Take("10.0.0.1", false, true), Outcome::kSubjectFull)
+      << "kSubjectFull takes precedence over kFull";
 }
 
 TEST_F(ConnectionSlotsTest, AMovedSlotIsReturnedOnce) {

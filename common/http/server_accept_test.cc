@@ -157,7 +157,7 @@ TEST_P(ServerAccept, NoTwoHostsCanCloseTheServer) {
     EXPECT_TRUE(clients.back()->ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 400 "));
     ++idle_;
     ASSERT_TRUE(Eventually([&] { return IdleConnections() == idle_; }));
-    EXPECT_TRUE(IsClosed(*Connect(host))) << "it has its share";
+    EXPECT_TRUE(IsClosed(*Connect(host))) << "the address is at its limit";
   }
   EXPECT_EQ(Refused(ConnectionRefusal::kAddress) - before, 2);
   std::vector<Client> others;

@@ -105,7 +105,7 @@ TEST_P(ServerMemory, ABodyIsCountedAsItArrivesAndUntilItsHandlerReturns) {
     client.Write(Post("/wait", Length(16 * kMiB)));
     client.Write(std::string(5'000, 'x'));
     ASSERT_TRUE(Eventually([&] { return budget_->used() > 0; }));
-    EXPECT_LT(budget_->used(), kMiB) << "what is declared but has not come is not counted";
+    EXPECT_LT(budget_->used(), kMiB) << "bytes that have not arrived are not counted";
     client.Write(std::string(16 * kMiB - 5'000, 'x'));
     ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
     EXPECT_EQ(budget_->used(), 3 * 16 * kMiB) << "with the copies of parser and engine";

@@ -27,7 +27,7 @@ TEST(ErrorStatus, TokenAccountingRoundTrips) {
   EXPECT_TRUE(back.prompt_is_lower_bound);
   common::v1::ErrorDetail detail;
   ToDetail({.id = ErrorId::kContextLengthExceeded}, detail);
-  EXPECT_FALSE(detail.has_tokens()) << "nothing is known";
+  EXPECT_FALSE(detail.has_tokens()) << "all counts are unknown";
 }
 
 TEST(ErrorStatus, WithoutDetailTheStatusCodeSelectsAnInternalError) {

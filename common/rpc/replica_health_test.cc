@@ -85,7 +85,7 @@ TEST_F(ReplicaHealthTest, ItReturnsThroughATrialThatOneFailureEnds) {
   Run(200, true, Liveness::kUnreachable);
   EXPECT_FALSE(health_.recovering());
   Run(850, true);
-  ASSERT_EQ(health_.state(), State::kEjected) << "an ejection lasts a second at least";
+  ASSERT_EQ(health_.state(), State::kEjected) << "an ejection lasts at least a second";
   EXPECT_TRUE(health_.recovering()) << "better than one that does not answer";
   Run(400, true);
   ASSERT_EQ(health_.state(), State::kTrial);
