@@ -54,7 +54,8 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
   if (summary.client_disconnected) disconnects_.Increment();
   if (summary.parsers_disagreed) disagreements_.Increment();
   if (!log::Enabled(row.level)) return;
-  // Logs the endpoint's name, not the path: an unmatched path may contain anything, also a key.
+  // Logs the endpoint's name instead of the path: an unmatched path may contain anything, even a
+  // key.
   log::Write(row.level, "request",
              {{"x_request_id", request.x_request_id},
               {"endpoint", row.name},

@@ -70,7 +70,7 @@ GatewayMetrics::GatewayMetrics()
     key_results_[i] =
         &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
   }
-  // All exist from the start, so that alerts see them grow from zero.
+  // Creates every series at the start, so that alerts see it grow from zero.
   for (const char* reason :
        {"requests", "concurrency", "tokens", "no_credit", "cap", "frozen", "key_quota",
         "frozen_by_check", "held", "idempotency_body", "idempotency_running", "refusals"}) {
