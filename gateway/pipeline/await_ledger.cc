@@ -11,11 +11,12 @@ namespace tollgate::gateway {
 
 namespace {
 
-// From the first attempt on; milliseconds.
+// Milliseconds until a request gives up, from its first attempt, and milliseconds per attempt.
 constexpr int64_t kPatience = 3'000;
 constexpr int64_t kAttemptTimeout = 1'000;
 
-// What waits, as engines will get it. A request that a router has sent back is kept there.
+// Size of the waiting request in the form that engines get. A request that a router has returned is
+// kept in `movable`.
 int64_t BytesOf(const RequestContext& context) {
   return static_cast<int64_t>(context.movable ? context.movable->members_json().size()
                                               : context.canonical.members_json.size());
@@ -69,7 +70,7 @@ void LedgerWaiters::Leave(int64_t bytes) {
 }
 
 Task<Result<billing::v1::AuthorizeResult>> AuthorizeOrWait(RequestContext& context) {
-  // Real time, as that of Sleep.
+  // Uses real time because Sleep does.
   const Clock& clock = SystemClock::Get();
   const int64_t deadline_us = clock.MonotonicUs() + kPatience * 1000;
   Backoff backoff(50, 400);
