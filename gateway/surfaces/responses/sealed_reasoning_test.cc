@@ -36,7 +36,7 @@ TEST(SealedReasoningTest, AnotherWorkspaceModelOrKeyDoesNotUnsealIt) {
   EXPECT_EQ(ReasoningSeal(Keys("a"), "acme", "ns/n").Unseal(sealed, kNow), std::nullopt);
   EXPECT_EQ(ReasoningSeal(Keys("b"), "acme", "ns/m").Unseal(sealed, kNow), std::nullopt);
   EXPECT_EQ(ReasoningSeal(nullptr, "acme", "ns/m").Unseal(sealed, kNow), std::nullopt);
-  // A model's name cannot continue a workspace's.
+  // A model name cannot continue a workspace name.
   EXPECT_EQ(ReasoningSeal(Keys("a"), "acm", "ens/m").Unseal(sealed, kNow), std::nullopt);
 }
 

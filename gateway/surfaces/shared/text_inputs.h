@@ -24,8 +24,8 @@ struct TextInputsRule {
   bool allow_empty_text = true;
 };
 
-// 400 that names the field if the value has none of the four forms, is empty, or has too many
-// inputs.
+// Fails with 400 naming the field if the value has none of the four forms, is empty, or has too
+// many inputs.
 Result<TextInputs> ReadTextInputs(json::Value value, const TextInputsRule& rule);
 
 }  // namespace tollgate::gateway
