@@ -58,7 +58,7 @@ TEST(CreditLease, AsksForMoreWhenAQuarterIsUsedAndToRenew) {
   EXPECT_TRUE(lease.NextAsk(now + CreditLease::kRenewUs));
 }
 
-// The first requests may last for long, and their costs are known when they have ended.
+// The first requests may take long, and their cost is known only when they have ended.
 TEST(CreditLease, WantsWhatRequestsMayCostUntilItKnowsWhatTheyCost) {
   CreditLease lease = Lease(1'000'000);
   EXPECT_FALSE(lease.NextAsk(kNow));
@@ -74,7 +74,7 @@ TEST(CreditLease, WantsWhatRequestsMayCostUntilItKnowsWhatTheyCost) {
 
 TEST(CreditLease, WantsWhatItSpendsInTheTimeOfAFailOver) {
   CreditLease lease = Lease(1'000'000);
-  EXPECT_FALSE(lease.NextAsk(kNow + kSecond));  // begins a window
+  EXPECT_FALSE(lease.NextAsk(kNow + kSecond));  // starts a window
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(lease.Admit(100, kNow + kSecond));
     lease.Finish(100, 40);
@@ -84,7 +84,7 @@ TEST(CreditLease, WantsWhatItSpendsInTheTimeOfAFailOver) {
   EXPECT_EQ(ask->wanted_nano_usd, 40'000 / 10 * CreditLease::kSeconds + 800);
 }
 
-// A database fails over in less.
+// A database failover takes less time.
 TEST(CreditLease, HoldsWithoutAnswersUntilItsTimeIsOver) {
   CreditLease lease = Lease(800);
   int64_t now = kNow;
@@ -104,7 +104,7 @@ TEST(CreditLease, HoldsWithoutAnswersUntilItsTimeIsOver) {
   EXPECT_EQ(ask->month, 0);
 }
 
-// The ledger counts from when it answered, so the lease ends here first.
+// The ledger counts from its answer, so the lease ends here first.
 TEST(CreditLease, ItsTimeCountsFromTheQuestion) {
   CreditLease lease;
   EXPECT_FALSE(lease.Admit(1, kNow));
@@ -147,7 +147,7 @@ TEST(CreditLease, ARefusalIsNotRepeatedAtOnce) {
 TEST(CreditLease, WithoutRequestsItIsGivenBackAndForgotten) {
   CreditLease lease = Lease(800);
   int64_t now = kNow;
-  // Renewed until nobody has asked for long.
+  // The lease is renewed until no request has asked for it for kIdleUs.
   for (; now <= kNow + CreditLease::kIdleUs; now += kSecond) {
     if (lease.NextAsk(now)) lease.OnAnswer(Granted(800), now);
   }

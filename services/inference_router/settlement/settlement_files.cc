@@ -24,7 +24,7 @@ constexpr std::string_view kTitle = "tollgate settlement files 1";
 
 std::string CrcLine(const std::string& text) { return "crc " + std::to_string(Crc32(text)) + "\n"; }
 
-// Empty: there is none, or it cannot be read.
+// Empty if there is no file, or if it cannot be read.
 std::optional<SettlementState> ReadState(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -98,8 +98,8 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
   auto outbox = Outbox::Open(outbox_path, open);
   if (!outbox.ok()) return Fail{std::move(outbox).error()};
   files->outbox_ = std::move(outbox).value();
-  // Its requests are in the journal, too, so that its loss shows there: the ledger refuses what it
-  // was never told of.
+  // The state file does not list this file. Its requests are also in the journal, which reveals its
+  // loss: the ledger refuses settlements of requests that it does not know.
   auto admissions =
       Outbox::Open(folder + "/admissions", {.generation = open.generation, .boot_id = boot_id});
   if (!admissions.ok()) return Fail{std::move(admissions).error()};
@@ -133,7 +133,7 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
 
   files->state_ = {open.generation, files->outbox_->identity().id, found.identity.id, boot_id,
                    false};
-  // On a full disk the old state stays valid: the headers are only ahead of it.
+  // On a full disk the old state stays valid, because the headers may be ahead of it.
   if (!files->WriteState()) {
     log::Warn("the state of the settlement files cannot be written; lost files may go unnoticed",
               {{"file", files->state_path_}, {"errno", std::strerror(errno)}});
