@@ -16,7 +16,7 @@ std::set<int> Find(const PrefixTable& table, uint64_t hash, int64_t now_us = kTa
   table.Find(hash, now_us, [&](uint16_t engine) { engines.insert(engine); });
   return engines;
 }
-// Hashes of one set.
+// Hashes that fall into the same set.
 uint64_t Hash(uint64_t tag) { return tag << 32 | 5; }
 
 TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
@@ -67,7 +67,7 @@ TEST(PrefixTable, ItsMemoryIsBounded) {
   EXPECT_EQ(PrefixTable(100'000).bytes(), 8u << 20);
 }
 
-// With the thread sanitizer.
+// Meant for the thread sanitizer.
 TEST(PrefixTable, LoopsMayUseItAtOnce) {
   PrefixTable table(2);
   std::vector<std::thread> threads;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kBudgetNow = 1'000'000'000;
 
-// Takes all that there is at one moment.
+// Takes all retries that are available at one moment.
 int TakeAll(RetryBudget& budget, int64_t now_us) {
   int taken = 0;
   while (budget.TryTake(now_us)) ++taken;

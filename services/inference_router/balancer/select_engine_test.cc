@@ -157,7 +157,7 @@ std::vector<EnginePointer> Weighted(const std::vector<int>& weights, int64_t mos
   return engines;
 }
 
-// Requests that stay, as when all engines are as slow as their weights say.
+// Adds requests that do not end, as when all engines are as slow as their weights say.
 void Fill(const std::vector<EnginePointer>& engines, int requests, int64_t now_us = kNow) {
   for (int i = 0; i < requests; ++i) {
     ASSERT_NE(SelectEngine(engines, {}, now_us, static_cast<uint64_t>(i), Need(100)).engine,
@@ -212,7 +212,7 @@ TEST(SelectEngineZones, AnotherZonesEnginesGetRequestsOnlyWhileNoneOfThisOneCanT
   here.engines()[1]->OnHealthFailure(true, 1);
   EXPECT_EQ(select(here), "a") << "b is down";
 
-  // A bound of load is about the engines of the rank: the busy ones elsewhere do not lift it.
+  // The load bound is computed per rank: busy engines of another zone do not raise it.
   snapshot.mutable_pools(0)->mutable_engines(1)->set_zone("elsewhere");
   const RoutingTable other(snapshot, &here, {.zone = "elsewhere"});
   EXPECT_EQ(select(other), "b") << "a new zone, a new state";
@@ -369,7 +369,7 @@ TEST_F(SelectEnginePrefix, ACommonLineAtTheBeginningIsNoReason) {
   EXPECT_EQ(second.reason, ChoiceReason::kLoad);
 }
 
-// Else one workspace could learn from its times what another one asks.
+// Otherwise a workspace could learn from response times what another one asks.
 TEST_F(SelectEnginePrefix, AnotherSeedFindsNothing) {
   const Selection first = Select(begin_, 1);
   const Selection other = Select(begin_, 2);
@@ -389,7 +389,7 @@ TEST_F(SelectEnginePrefix, AnEngineThatIsDownIsNotPreferred) {
 class SelectEngineSession : public SelectEnginePrefix {
  protected:
   static constexpr uint64_t kSession = 0x1234567812345678;
-  // Prompts without anything in common.
+  // Prompts with nothing in common.
   Selection Say(uint64_t session, int64_t tokens = 100) {
     return Select(std::string(static_cast<size_t>(tokens) * 4, static_cast<char>('a' + said_++)), 1,
                   session);
@@ -435,7 +435,7 @@ TEST_F(SelectEngineSession, AnEngineThatIsDownLosesTheSession) {
   EXPECT_EQ(Say(kSession).engine, moved.engine);
 }
 
-// What begins a compacted conversation, such as a system prompt, may be on many engines.
+// The start of a compacted conversation, such as a system prompt, may be on many engines.
 TEST_F(SelectEngineSession, OfEnginesWithTheSamePrefixTheSessionDecides) {
   const Selection first = Select(begin_, 1, kSession);
   first.engine->Leave(first.work);
@@ -452,7 +452,7 @@ TEST_F(SelectEngineSession, OfEnginesWithTheSamePrefixTheSessionDecides) {
   }
 }
 
-// A name such as `user` may stand for all that one program sends.
+// A name such as `user` may stand for everything that one program sends.
 TEST_F(SelectEngineSession, AnEngineWithFarMoreOfThePromptGoesBeforeTheSession) {
   const Selection prompt = Select(begin_);
   prompt.engine->Leave(prompt.work);

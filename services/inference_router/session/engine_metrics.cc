@@ -68,7 +68,7 @@ EngineMetrics::Gauges::Gauges(const std::string& engine_id)
 
 void EngineMetrics::Gauges::Set(EnginePointer shown_engine, bool left, int64_t now_us) {
   engine = std::move(shown_engine);
-  if (left) {  // it is not down
+  if (left) {  // an engine that has left is not down
     available.reset();
     weight.reset();
   } else {
@@ -90,12 +90,14 @@ void EngineMetrics::Show(const RoutingTable& table, int64_t now_us) {
   std::unordered_map<std::string, Gauges> before = std::exchange(gauges_, {});
   for (const EnginePointer& engine : table.engines()) {
     auto known = before.extract(engine->id());
-    const bool stays = known && known.mapped().available != nullptr;  // else it comes back
+    const bool stays =
+        known && known.mapped().available != nullptr;  // else the engine has come back
     const auto at = stays ? gauges_.insert(std::move(known)).position
                           : gauges_.try_emplace(engine->id(), engine->id()).first;
     at->second.Set(engine, /*left=*/false, now_us);
   }
-  // Whoever stops the engine waits for its last answers.
+  // Keeps engines that have left while requests run on them: whoever stops such an engine waits for
+  // its last answers.
   while (!before.empty()) {
     auto gone = before.extract(before.begin());
     const EnginePointer engine = gone.mapped().engine;

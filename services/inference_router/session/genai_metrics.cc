@@ -7,7 +7,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// The conventions name these bounds.
+// Bounds given by the conventions.
 const std::vector<double>& DurationBounds() {
   static const auto* bounds =
       new std::vector<double>{0.01, 0.02, 0.04,  0.08,  0.16,  0.32,  0.64, 1.28,

@@ -7,7 +7,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// By ExtendAnswer.
+// Indexed by ExtendAnswer.
 constexpr std::array kExtendAnswers = {"granted",   "no_answer", "held",
                                        "no_credit", "cap",       "closed"};
 
@@ -127,7 +127,7 @@ RouterMetrics::RouterMetrics(int64_t answer_us)
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")),
       engines(answer_us) {
-  // All exist from the start, so that alerts see them grow from zero.
+  // Creates every series at the start, so that alerts see it grow from zero.
   for (const char* result : {"won", "lost", "failed", "no_engine", "refused"}) {
     (void)Hedges(result);
   }
