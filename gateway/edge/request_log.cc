@@ -15,14 +15,15 @@ RequestLog::RequestLog(const EndpointTable& table)
                            "Requests refused because two parsers understood them differently")) {
   auto add = [this](const std::string& name, log::Level level) {
     metrics::Labels labels{{"endpoint", name}};
-    rows_.push_back(
-        {name, level,
-         &metrics::Histogram("tollgate_http_request_duration_seconds",
-                             "From the last byte of the request to the last byte of the response",
-                             metrics::AnswerBounds(), labels),
-         &metrics::Histogram("tollgate_http_first_byte_seconds",
-                             "From the last byte of the request to the first byte of the response",
-                             metrics::FirstTokenBounds(), labels)});
+    rows_.push_back({name, level,
+                     &metrics::Histogram(
+                         "tollgate_http_request_duration_seconds",
+                         "Time from the last byte of the request to the last byte of the response",
+                         metrics::AnswerBounds(), labels),
+                     &metrics::Histogram(
+                         "tollgate_http_first_byte_seconds",
+                         "Time from the last byte of the request to the first byte of the response",
+                         metrics::FirstTokenBounds(), labels)});
   };
   for (const Endpoint& row : table.rows()) {
     add(row.name, row.is_probe ? log::Level::kDebug : log::Level::kInfo);

@@ -75,7 +75,7 @@ TEST_F(RequestTraceTest, ARequestAndItsStagesAreSpansOfTheCallersTrace) {
     admit = TraceparentOf(&trace, Stage::kAdmit);
   }
   EXPECT_EQ(admit, tracing::FormatTraceparent(trace.ContextOf(Stage::kAdmit)));
-  EXPECT_EQ(TraceparentOf(&trace, Stage::kAdmit), "") << "only of the first time";
+  EXPECT_EQ(TraceparentOf(&trace, Stage::kAdmit), "") << "only the first run is measured";
   const int64_t first_end_us = trace.of(Stage::kAdmit).end_us;
   {
     const StageTimer again(&trace, Stage::kAdmit);

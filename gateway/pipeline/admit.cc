@@ -53,7 +53,7 @@ std::string WhoseLimit(ratelimit_pb::LimitSubject subject) {
     case ratelimit_pb::LIMIT_SUBJECT_WORKSPACE_MODEL:
       return " for this model";
     case ratelimit_pb::LIMIT_SUBJECT_MODEL:
-      return " for this model, of all its callers together,";
+      return " for this model, shared by all callers,";
     default:
       return "";
   }

@@ -110,7 +110,7 @@ TEST_F(Leases, WhileTheLedgerIsUnreachableARouterIsAskedOnceBeforeItIsWaitedFor)
     ASSERT_EQ(rig.inference->started.size(), 1u);
     EXPECT_EQ(rig.inference->started[0].admission().SerializeAsString(),
               rig.billing->authorized[0].SerializeAsString())
-        << "the same request, should the hold have been placed";
+        << "the same request, in case the hold was placed";
     Answering({Whole()});
     EXPECT_EQ(Send(Body(stream))->status, 200);
     EXPECT_EQ(rig.billing->authorized.size(), 1u) << "the router has a lease";

@@ -34,14 +34,13 @@ Task<Result<billing::v1::AuthorizeResult>> AuthorizeOnce(RequestContext& context
 
 LedgerWaiters::LedgerWaiters()
     : gauge_(metrics::Gauge("tollgate_gateway_ledger_waiters",
-                            "Admissions that wait for an unreachable ledger.")) {
+                            "Admissions that are waiting for an unreachable ledger.")) {
   const char* const kEnds[] = {"answered", "late", "left", "refused"};
   for (size_t i = 0; i < std::size(kEnds); ++i) {
     ends_[i] = &metrics::Counter(
         "tollgate_gateway_ledger_waits_total",
-        "Admissions that waited for an unreachable ledger, or would have, by how it ended: "
-        "answered, late (503 after 3 s), left (the caller did), refused (503 at once, as too many "
-        "waited).",
+        "Admissions that met an unreachable ledger, by result: answered, late (503 after 3 s), "
+        "left (the caller disconnected), refused (503 immediately because too many were waiting).",
         {{"result", kEnds[i]}});
   }
 }

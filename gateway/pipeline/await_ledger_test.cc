@@ -112,7 +112,7 @@ TEST_F(AwaitLedgerTest, BeyondTheMemoryItIs503AtOnce) {
     EXPECT_EQ(rig.billing->authorized.size(), 1u);
   }
   EXPECT_FALSE(LedgerWaiters::Get().Enter(LedgerWaiters::kMaxBytes + 1));
-  EXPECT_TRUE(LedgerWaiters::Get().Enter(LedgerWaiters::kMaxBytes)) << "nothing is left of it";
+  EXPECT_TRUE(LedgerWaiters::Get().Enter(LedgerWaiters::kMaxBytes)) << "everything was given back";
 }
 
 }  // namespace

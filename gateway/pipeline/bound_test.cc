@@ -147,7 +147,7 @@ TEST_F(Bound, APromptIsCountedOnlyIfItsBytesCanExceedTheWindow) {  // decision 4
   EXPECT_FALSE(Of({.text_bytes = 868, .max_tokens = 100})->needs_count);
   EXPECT_TRUE(Of({.text_bytes = 869, .max_tokens = 100})->needs_count);
   EXPECT_FALSE(Of({.text_bytes = 900, .media = 1})->needs_count) << "media is not counted";
-  EXPECT_TRUE(Of({.text_bytes = 969, .media = 1})->needs_count) << "its text is";
+  EXPECT_TRUE(Of({.text_bytes = 969, .media = 1})->needs_count) << "its text is counted";
   constexpr auto kEmbedding = inference::v1::REQUEST_KIND_EMBEDDING;
   EXPECT_FALSE(Of({.text_bytes = 984, .messages = 1, .kind = kEmbedding})->needs_count);
   EXPECT_TRUE(Of({.text_bytes = 985, .messages = 1, .kind = kEmbedding})->needs_count);

@@ -168,7 +168,7 @@ TEST_F(FallBackTest, AModelAtItsLimitsIsPassedOverBeforeAnyHold) {
   EXPECT_EQ(ModelOf(answer), "ns/second");
   ASSERT_EQ(rig.billing->authorized.size(), 1u);
   EXPECT_EQ(rig.billing->authorized[0].model(), "ns/second")
-      << "the first one cannot answer any more";
+      << "the first one can no longer answer";
   EXPECT_EQ(rig.billing->authorized[0].fallbacks_size(), 1);
   EXPECT_EQ(rig.limiter->acquired[1].model(), "ns/second");
   // The limit also skips a model that is tried later.
@@ -222,7 +222,7 @@ TEST_F(FallBackTest, ModelsThatCannotServeTheRequestAreLeftOut) {
   rig.Publish();
   EXPECT_EQ(ErrorOf(Send(Body(Models() + R"(,"max_tokens":100)"))),
             "503 model_unavailable not_found_error")
-      << "of the first";
+      << "the error of the first model";
 }
 
 TEST_F(FallBackTest, ModelMayBeLeftOut) {
@@ -257,7 +257,7 @@ TEST_F(FallBackTest, APriceLimitRefusesDearerModels) {
   const Answer answer =
       Send(R"({"models":["ns/third","ns/second","ns/model"],)" + capped(R"("prompt":0.00003)") +
            R"(,"messages":[{"role":"user","content":"hi"}]})");
-  EXPECT_EQ(ModelOf(answer), "ns/second") << "as dear as allowed";
+  EXPECT_EQ(ModelOf(answer), "ns/second") << "exactly the allowed price";
   EXPECT_EQ(rig.billing->authorized[0].fallbacks_size(), 1);
   EXPECT_EQ(ErrorOf(Send(Body(capped(R"("completion":"0.0000039")")))),
             "400 bad_request invalid_request_error param=provider.max_price.completion");

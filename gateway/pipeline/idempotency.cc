@@ -92,7 +92,7 @@ Task<void> KeepAnswer(RequestContext& context, const std::string& body, bool cut
   request.set_sealed(Seal(key, context.idempotency_key_digest, answer));
   const auto stored = co_await context.worker.clients.billing->StoreAnswer(std::move(request));
   if (!stored) {
-    log::Warn("an answer could not be kept for repetitions of its Idempotency-Key",
+    log::Warn("an answer could not be stored for its Idempotency-Key",
               {{"x_request_id", context.exchange.request().x_request_id},
                {"error", stored.error().ToString()}});
   }

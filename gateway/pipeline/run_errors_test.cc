@@ -457,7 +457,7 @@ TEST(RunErrorsWithEndlessAnswers, ACollectedAnswerIsBounded) {
   EXPECT_EQ(answer->status, 502);
   rig.RunOnLoop([&](Loop&) { EXPECT_TRUE(rig.inference->script->cancelled); });
   ASSERT_EQ(rig.billing->voided.size(), 1u);
-  EXPECT_TRUE(rig.billing->voided[0].refused()) << "also what the router settles";
+  EXPECT_TRUE(rig.billing->voided[0].refused()) << "including what the router settles";
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ TEST_F(KeyFilterTest, MadeUpKeysFromManyAddressesAreRefusedWithoutALookup) {
   EXPECT_EQ(Flood(5'000, AddressOf), 5'000);
   EXPECT_LE(counters().lookups, 5) << "0.33 on average pass the filter";
   EXPECT_GE(counters().filtered, 4'995);
-  EXPECT_LE(rig.auth->version_reads, 2) << "one for all that wait";
+  EXPECT_LE(rig.auth->version_reads, 2) << "one for all waiters";
   // During the flood, a key that this gateway has not seen before is served.
   EXPECT_NE(*Get(), nullptr);
 }
@@ -256,7 +256,7 @@ TEST_F(KeyCacheTest, WithoutAFilterLookupsAreBoundedInTotal) {
   });
   bool done = false;
   while (!done) rig.RunOnLoop([&](Loop&) { done = finished == kRequests; });
-  EXPECT_LE(rig.auth->calls, 801) << "the burst: the clock stands still";
+  EXPECT_LE(rig.auth->calls, 801) << "the burst: the clock does not move";
   EXPECT_GE(rig.auth->calls, 700);
 }
 

@@ -174,7 +174,7 @@ TEST_F(KeyCacheTest, AResponseOfAReplicaBehindTheStreamIsNotTrusted) {
   Push(ping);
   rig.RunOnLoop([&](Loop&) { rig.auth->version = 5; });  // auth stays at this version
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_ACTIVE);
-  EXPECT_EQ(rig.auth->calls, 2) << "read once more, not for ever";
+  EXPECT_EQ(rig.auth->calls, 2) << "read once more, not forever";
   rig.key.set_state(auth::v1::KEY_STATE_REVOKED);
   rig.key.set_version(6);
   rig.Publish();

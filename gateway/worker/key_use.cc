@@ -32,7 +32,7 @@ KeyUseReporter::KeyUseReporter(Loop& loop, const Clock& clock, AuthClient& auth)
       auth_(auth),
       reporter_(Id::New().ToHex()),
       dropped_(metrics::Counter("tollgate_gateway_key_uses_dropped_total",
-                                "Reported uses of keys that auth refused.")) {}
+                                "Reported key uses that auth refused.")) {}
 
 void KeyUseReporter::Stop() {
   stopped_ = true;
@@ -142,7 +142,7 @@ Task<void> KeyUseReporter::Report() {
     const auto answer = co_await auth_.ReportKeyUse(std::move(request));
     if (!answer && answer.error().id != ErrorId::kServiceUnavailable) {
       dropped_.Increment(static_cast<double>(end - at));
-      log::Warn("auth refused a report of uses of keys, which is dropped",
+      log::Warn("auth refused a report of key uses; dropping the report",
                 {{"uses", std::to_string(end - at)}, {"error", answer.error().ToString()}});
       at = end;
       continue;

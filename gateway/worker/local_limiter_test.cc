@@ -77,7 +77,7 @@ TEST(LocalLimiter, AnOutageStartsWithWhatWasLeft) {
   half.Observe(item, Left(50), now);
   EXPECT_EQ(Burst(half, item, now), 15) << "a quarter of 120 % of 50";
   half.Observe(item, Left(100), now);
-  EXPECT_EQ(Burst(half, item, now), 30) << "the limiter knows better";
+  EXPECT_EQ(Burst(half, item, now), 30) << "the limiter's answer takes precedence";
 }
 
 // The limiter reports the limit with the least left; this loop counts the others itself.

@@ -26,9 +26,9 @@ WorkerPool::WorkerPool(HostContext& host, PipelineOptions options, std::string c
       filter_bytes_(metrics::Gauge("tollgate_gateway_key_filter_bytes",
                                    "Size of the filter of live keys; 0: the gateway has none.")),
       key_version_(metrics::Gauge("tollgate_gateway_key_version",
-                                  "Version of the latest change of keys that the gateway has.")),
+                                  "Version of the latest key change that the gateway has.")),
       change_seconds_(metrics::Histogram("tollgate_gateway_key_change_seconds",
-                                         "Time from a change of a key in auth until a loop of the "
+                                         "Time from a key change in auth until a loop of the "
                                          "gateway applies it, by the clocks of both.",
                                          metrics::LatencyBounds())) {}
 

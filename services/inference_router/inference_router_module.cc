@@ -184,8 +184,8 @@ Result<void> InferenceRouterModule::Start() {
   if (times.session.first_output_timeout_ms > 0 &&
       times.session.first_output_timeout_ms <= times.http.connect_timeout_ms) {
     return Internal(
-        "router.first_output_timeout_seconds must be more than connect_timeout_seconds: an engine "
-        "that cannot be reached would not be told from a slow one");
+        "router.first_output_timeout_seconds must be more than connect_timeout_seconds: otherwise "
+        "an unreachable engine looks like a slow one");
   }
   const std::string& salt_key = settings_.cache_salt_key();
   if (!salt_key.empty() && salt_key.size() < kMinCacheSaltKey) {
@@ -257,7 +257,7 @@ void InferenceRouterModule::ScheduleGauges() {
     if (const auto table = table_.Get();
         table != nullptr && table->AddressesChanged(addresses_of_)) {
       BuildTable();
-      log::Info("addresses of engines have changed", {{"engines", table_.Get()->engines().size()}});
+      log::Info("engine addresses have changed", {{"engines", table_.Get()->engines().size()}});
     }
     if (auto table = table_.Get()) {
       const int64_t now_us = context_.clock.MonotonicUs();
@@ -339,8 +339,8 @@ void InferenceRouterModule::Stop() {
   const int64_t left = files_->outbox().depth();
   if (left > 0) {
     log::Warn(
-        "stopped with settlements that the ledger has not got: keep router.data_dir, the next "
-        "start delivers them",
+        "stopped with settlements that the ledger has not acknowledged: keep router.data_dir, the "
+        "next start delivers them",
         {{"settlements", left}});
   }
   files_->MarkStopped();

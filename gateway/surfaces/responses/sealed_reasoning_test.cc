@@ -23,7 +23,7 @@ TEST(SealedReasoningTest, TheSameWorkspaceAndModelUnsealItUntilItExpires) {
   const std::string sealed = seal.Seal(text, kNow);
   EXPECT_EQ(sealed.find("step"), std::string::npos);
   EXPECT_EQ(sealed.find_first_of("\"\\\n"), std::string::npos) << "needs no escapes in JSON";
-  EXPECT_NE(seal.Seal(text, kNow), sealed) << "equal texts cannot be told";
+  EXPECT_NE(seal.Seal(text, kNow), sealed) << "equal texts give different results";
   EXPECT_EQ(seal.Unseal(sealed, kNow), text);
   EXPECT_EQ(seal.Unseal(sealed, kNow + 99), text);
   EXPECT_EQ(seal.Unseal(sealed, kNow + 100), std::nullopt);

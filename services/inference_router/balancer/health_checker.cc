@@ -42,7 +42,7 @@ std::string Judge(const http::ClientResult<http::WholeResponse>& answer) {
   const int status = answer->head.status;
   const std::string text = "status " + std::to_string(status);
   if (status == 401 || status == 403) {
-    return text + ", the engine refuses its api_key of the catalog";
+    return text + ", the engine refuses the api_key of the catalog";
   }
   return status < 500 ? "" : text;
 }

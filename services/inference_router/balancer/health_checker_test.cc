@@ -80,7 +80,7 @@ TEST_F(HealthCheckerTest, AnEngineThatRefusesItsKeyIsDownAndSaysWhy) {
       EXPECT_TRUE(co_await Until(loop, false)) << status;
       EXPECT_EQ(
           table_->engines()[0]->last_failure().text,
-          "health check: status " + status + ", the engine refuses its api_key of the catalog");
+          "health check: status " + status + ", the engine refuses the api_key of the catalog");
       sim_.SetDefaultScript("{}");
       EXPECT_TRUE(co_await Until(loop, true)) << status;
     }

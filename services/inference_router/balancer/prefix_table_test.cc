@@ -28,7 +28,7 @@ TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
   table.Add(Hash(2), 5, kTableNow);
   EXPECT_EQ(Find(table, Hash(1)), (std::set<int>{3, 4}));
   EXPECT_EQ(Find(table, Hash(2)), std::set<int>{5});
-  EXPECT_EQ(Find(table, Hash(0)), std::set<int>{}) << "free entries are no hash";
+  EXPECT_EQ(Find(table, Hash(0)), std::set<int>{}) << "a free entry must not match a hash";
 }
 
 TEST(PrefixTable, AfterAMoveOnlyTheNewEngineIsFound) {

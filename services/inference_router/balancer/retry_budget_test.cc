@@ -29,7 +29,7 @@ TEST(RetryBudget, WhenAllRequestsFailAFifthIsRetried) {
     retried += budget.TryTake(kBudgetNow + i * 1'000) ? 1 : 0;
   }
   EXPECT_GE(retried, 2'000);
-  EXPECT_LE(retried, 2'000 + RetryBudget::kFirst + 11) << "one a second, and those of the start";
+  EXPECT_LE(retried, 2'000 + RetryBudget::kFirst + 11) << "one per second, and the initial ones";
 }
 
 TEST(RetryBudget, APoolWithFewRequestsMayRetryOnceASecond) {

@@ -82,8 +82,8 @@ TEST_F(EachAddress, IsAnEngineThatComesAndGoes) {
   const EngineState& first = *table.engines()[0];
   EXPECT_EQ(first.catalog_id(), "a");
   EXPECT_EQ(first.base().origin.address, "10.0.0.1");
-  EXPECT_EQ(first.base().origin.host, "engines.local") << "what its certificate is about";
-  EXPECT_EQ(first.Share(two.now_us), 1'000) << "no new engine, only known better";
+  EXPECT_EQ(first.base().origin.host, "engines.local") << "the name in its certificate";
+  EXPECT_EQ(first.Share(two.now_us), 1'000) << "not a new engine: only its address is known now";
   EXPECT_FALSE(table.AddressesChanged(Options({"10.0.0.1:8000", "10.0.0.2:8000"}).addresses_of))
       << "in another order";
 

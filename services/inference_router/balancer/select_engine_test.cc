@@ -85,7 +85,7 @@ TEST(SelectEngine, OfALargePoolTwoAreComparedAndTheWorkIsStillSpread) {
   }
   for (const auto& engine : engines) {
     EXPECT_GE(engine->work(), 4'500);
-    EXPECT_LE(engine->work(), 5'500) << "one taken at random would have up to 7,000";
+    EXPECT_LE(engine->work(), 5'500) << "one picked at random would have up to 7,000";
   }
   const auto again = Engines(32);
   for (uint64_t i = 0; i < 32 * 50; ++i) SelectEngine(again, {}, kNow, i, Need(100));
@@ -111,7 +111,7 @@ TEST(SelectEngine, FreshGaugesCountTheWorkOfOthers) {
   }
   const int64_t later_us = kNow + 60'000'000;
   EXPECT_EQ(SelectEngine(engines, {}, later_us, 0, Need(1'000)).engine, engines[0])
-      << "old gauges say nothing";
+      << "old gauges are ignored";
 }
 
 TEST(SelectEngine, OwnRequestsAreNotCountedTwiceWithGauges) {
@@ -181,7 +181,7 @@ TEST(SelectEngineWeights, OfALargePoolTheyCountToo) {
   int64_t small = 0;
   for (size_t i = 0; i < 16; ++i) small += engines[i]->running();
   EXPECT_GE(small, 720) << "their share is 800";
-  EXPECT_LE(small, 880) << "two taken evenly would often be two small ones: above 1,300";
+  EXPECT_LE(small, 880) << "two picked evenly would often be two small ones: above 1,300";
   for (size_t i = 16; i < 32; ++i) EXPECT_NEAR(static_cast<double>(engines[i]->running()), 450, 45);
 }
 
@@ -283,7 +283,7 @@ TEST(SelectEngineSlowStart, AnEngineThatCameBackGetsAGrowingShare) {
 
 TEST(SelectEngineSlowStart, AnEngineThatIsAskedAgainAfterAFailedConnectionBeginsWhenItAnswers) {
   const auto engine = Weighted({4}, 0, kSlowUs)[0];
-  EXPECT_EQ(engine->Share(kNow), 4'000) << "at the start of a router all are alike";
+  EXPECT_EQ(engine->Share(kNow), 4'000) << "at the start of a router all engines are equal";
   engine->OnConnectFailure(kNow);
   const int64_t later_us = kNow + 5 * kSlowUs;
   EXPECT_TRUE(engine->Available(later_us));
@@ -292,7 +292,7 @@ TEST(SelectEngineSlowStart, AnEngineThatIsAskedAgainAfterAFailedConnectionBegins
   EXPECT_EQ(engine->Share(later_us), 400);
   EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000);
   engine->OnSuccess(later_us + kSlowUs / 2);
-  EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000) << "a further answer begins nothing";
+  EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000) << "a further answer starts nothing";
   EXPECT_EQ(engine->Share(later_us + kSlowUs), 4'000);
 }
 
@@ -413,7 +413,7 @@ TEST_F(SelectEngineSession, AnotherSessionAndARequestWithoutOneAreNotBound) {
   EXPECT_EQ(Say(kSession + 1).reason, ChoiceReason::kLoad);
   EXPECT_EQ(Say(0).reason, ChoiceReason::kLoad);
   EXPECT_EQ(Say(0).reason, ChoiceReason::kLoad);
-  EXPECT_EQ(first.engine->running(), 1) << "each went where there was nothing to do";
+  EXPECT_EQ(first.engine->running(), 1) << "each went to an idle engine";
 }
 
 TEST_F(SelectEngineSession, AnEngineFarAboveItsShareLosesTheSession) {

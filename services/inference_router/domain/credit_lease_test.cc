@@ -50,7 +50,7 @@ TEST(CreditLease, AsksForMoreWhenAQuarterIsUsedAndToRenew) {
   const auto more = lease.NextAsk(now);
   ASSERT_TRUE(more);
   EXPECT_EQ(more->used_nano_usd, 200);
-  EXPECT_EQ(more->wanted_nano_usd, 1000) << "what runs, and eight of the largest";
+  EXPECT_EQ(more->wanted_nano_usd, 1000) << "the running requests, and eight of the largest";
   EXPECT_EQ(more->month, 202611);
   lease.OnAnswer(Granted(1200), now);
   EXPECT_EQ(lease.left_nano_usd(), 1000);
@@ -65,7 +65,7 @@ TEST(CreditLease, WantsWhatRequestsMayCostUntilItKnowsWhatTheyCost) {
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(lease.Admit(100, kNow));
   lease.Finish(100, 1);
   const auto ask = lease.NextAsk(kNow + CreditLease::kYoungUs - 1);
-  EXPECT_FALSE(ask) << "it has more";
+  EXPECT_FALSE(ask) << "enough is left";
   for (int i = 0; i < 10'000; ++i) EXPECT_TRUE(lease.Admit(50, kNow + CreditLease::kYoungUs));
   const auto more = lease.NextAsk(kNow + CreditLease::kYoungUs);
   ASSERT_TRUE(more);
@@ -126,7 +126,7 @@ TEST(CreditLease, ARecalledLeaseIsGivenBackAndNotAskedForAtOnce) {
   const auto ask = lease.NextAsk(now);
   ASSERT_TRUE(ask);
   EXPECT_EQ(ask->wanted_nano_usd, 0);
-  EXPECT_EQ(ask->used_nano_usd, 300) << "what runs stays covered";
+  EXPECT_EQ(ask->used_nano_usd, 300) << "running requests stay covered";
   lease.OnAnswer(Granted(300), now);
   EXPECT_TRUE(lease.IsOver(now));
   CreditLease next = lease.Next();

@@ -103,7 +103,7 @@ TEST(Spending, SlicesGrowWithTheTokenRate) {
   Spending spending(Basic(250));
   spending.OnOutput(1, 0);
   spending.OnOutput(20, 100'000);
-  EXPECT_EQ(spending.tokens_per_second(), 0) << "a burst is no rate";
+  EXPECT_EQ(spending.tokens_per_second(), 0) << "a burst is not a rate";
   spending.OnOutput(51, 250'000);
   EXPECT_EQ(spending.tokens_per_second(), 200);
   EXPECT_TRUE(spending.WantsExtension(1, 250'000)) << "99 tokens are half a second";

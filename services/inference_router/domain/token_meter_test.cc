@@ -231,7 +231,7 @@ TEST(TokenMeter, PromptsThatAreReportedOneByOneAddUp) {
   usage.choice = 3;
   meter.OnUsage(usage);
   EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 22);
-  EXPECT_EQ(meter.Measure().usage.cached_tokens(), 16) << "no more of a prompt than it has";
+  EXPECT_EQ(meter.Measure().usage.cached_tokens(), 16) << "not more than the whole prompt";
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 12);
   EXPECT_FALSE(meter.Measure().estimated);
 }

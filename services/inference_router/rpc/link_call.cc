@@ -215,7 +215,7 @@ void LinkCall::Close() {
   auto sinks = std::move(sinks_);
   sinks_.clear();
   if (!sinks.empty()) {
-    log::Warn("a gateway was lost; its requests are ended, and what was delivered is charged",
+    log::Warn("a gateway was lost; ending its requests and charging what was delivered",
               {{"requests", sinks.size()}});
   }
   for (auto& [id, sink] : sinks) sink->Lose();

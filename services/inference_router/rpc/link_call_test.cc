@@ -99,7 +99,7 @@ TEST_P(LinkBoundsTest, ARouterThatStopsReadingBoundsWhatTheGatewayQueues) {
       refused += received.error && received.error->id == ErrorId::kServiceUnavailable ? 1 : 0;
       EXPECT_FALSE(received.sent);
     }
-    EXPECT_EQ(refused, 1'000) << "those that were queued fail when the router has read nothing";
+    EXPECT_EQ(refused, 1'000) << "queued requests fail when the router has read nothing";
     started.clear();
     co_return 0;
   });

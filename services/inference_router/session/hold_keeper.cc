@@ -115,8 +115,8 @@ void HoldKeeper::MarkClosedByLedger() {
   closed_by_ledger_ = true;
   metrics_.holds_lost.Increment();
   log::Warn(
-      "the ledger has closed the hold of a running request: it expired, or the gateway gave up "
-      "on this try; the request is ended",
+      "the ledger has closed the hold of a running request: it expired, or the gateway gave up on "
+      "this attempt; ending the request",
       {{"request_id", HexEncode(options_.request_id)},
        {"attempt", options_.attempt},
        {options_.trace_id.empty() ? "" : "trace_id", options_.trace_id}});

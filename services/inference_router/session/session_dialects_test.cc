@@ -73,7 +73,7 @@ TEST_F(SessionDialects, Sglang) {
       R"({"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"total_tokens":14,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4},"reasoning_tokens":3}})");
   EXPECT_EQ(outcome.text(), "Hi there");
   EXPECT_EQ(Reasoning(outcome), "Hm.");
-  EXPECT_EQ(Counted(outcome), "9/4 5/3") << "its reasoning tokens are beside the others";
+  EXPECT_EQ(Counted(outcome), "9/4 5/3") << "reasoning tokens are reported outside the details";
   EXPECT_EQ(outcome.end().charged_nano_usd(), 9 + 2 * 5);
 }
 

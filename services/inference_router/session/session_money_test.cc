@@ -98,13 +98,13 @@ TEST_F(SessionTest, ALedgerThatStaysSilentEndsTheStreamWhenItsHoldIsUsedUp) {
   EXPECT_GE(SystemClock::Get().MonotonicUs() - before_us, 300'000);
   EXPECT_FALSE(outcome.end().has_error()) << "a legal end";
   EXPECT_EQ(outcome.finish(), inference::v1::FINISH_REASON_LENGTH);
-  EXPECT_FALSE(outcome.end().cut_by_credit()) << "the ledger did not say so";
+  EXPECT_FALSE(outcome.end().cut_by_credit()) << "the ledger did not report a lack of credit";
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   EXPECT_FALSE(ledger_.Settles()[0].settle().cut_by_credit());
   const auto& usage = outcome.end().usage();
   EXPECT_LE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 3000);
   EXPECT_GE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 2990)
-      << "what is authorized is used up";
+      << "the authorized amount is used up";
 }
 
 TEST_F(SessionTest, HeldCreditSuspendsTheStreamUntilItIsFree) {
@@ -303,7 +303,7 @@ TEST_F(SessionTest, TheJournalKnowsOfOutputBeforeItReachesTheCaller) {
       const common::v1::Usage usage = found->recovered()[0].usage;
       EXPECT_GT(usage.prompt_tokens(), 0);
       EXPECT_GE(usage.completion_tokens(), sent);
-      EXPECT_LE(usage.completion_tokens(), sent + 1) << "of what is not sent, at most an event";
+      EXPECT_LE(usage.completion_tokens(), sent + 1) << "at most one event that was not sent";
     };
   });
   EXPECT_EQ(sent, 40);

@@ -81,7 +81,7 @@ TEST_F(WholeAnswerTest, WhatMayHaveToBeCutIsStreamed) {
   EXPECT_FALSE(asked_to_stream());
   request_.mutable_hold()->set_authorized_nano_usd(1'000'000);
   request_.set_max_tokens(2049);
-  EXPECT_TRUE(asked_to_stream()) << "too long to wait for without a sign of life";
+  EXPECT_TRUE(asked_to_stream()) << "too long to wait without any output";
   request_.set_max_tokens(0);
   EXPECT_TRUE(asked_to_stream()) << "no bound";
   request_.set_max_tokens(100);

@@ -214,13 +214,13 @@ void Journal::Scan(JournalSlot& slot, bool trusted) {
   JournalSlot::Layout& layout = *slot.layout_;
   auto drop = [&](int64_t& count, const char* reason) {
     ++count;
-    log::Warn("a running request of a previous process is left to the ledger",
+    log::Warn("leaving a running request of a previous process to the ledger",
               {{"request_id", HexEncode(std::string_view(layout.request_id, Id::kBytes))},
                {"reason", reason}});
     layout.state.store(kFree);
     free_.push_back(&slot);
   };
-  if (!trusted) return drop(found_.other_boot, "the journal is not of this boot and router");
+  if (!trusted) return drop(found_.other_boot, "the journal belongs to another boot or router");
   if (layout.state.load() != kInUse || layout.crc != layout.Crc()) {
     return drop(found_.damaged, "its slot in the journal is damaged");
   }

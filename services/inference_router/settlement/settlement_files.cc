@@ -109,12 +109,12 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
   const JournalFound& found = files->journal_->found();
   if (!before && (state_exists || outbox_header || journal_header)) {
     ReportLost("state", state_exists ? FileCheck::kUnreadable : FileCheck::kMissing, false,
-               "whether outbox and journal are those of the last stop is unknown");
+               "it is unknown whether outbox and journal belong to the last shutdown");
   }
   if (IsLost(files->outbox_->check())) {
     ReportLost("outbox", files->outbox_->check(), clean,
-               "settlements that the ledger had not acknowledged are charged at their last "
-               "heartbeat; what the file still has is delivered");
+               "unacknowledged settlements are charged at their last heartbeat; those that the "
+               "file still has are delivered");
   }
   if (IsLost(found.check)) {
     ReportLost("journal", found.check, clean,

@@ -231,8 +231,9 @@ void Settler::DropAdmissions(const std::map<std::string, std::string>& admission
   }
   if (lost == 0) return;
   SettlementMetrics::Get().CountLostAdmissions(lost);
-  log::Error("requests that were admitted from leases are not charged: the journal lacks them",
-             {{"requests", lost}, {"at_most_nano_usd", lost_nano_usd}});
+  log::Error(
+      "requests admitted from leases are not charged because they are missing from the journal",
+      {{"requests", lost}, {"at_most_nano_usd", lost_nano_usd}});
 }
 
 bool Settler::recovered() const { return shared_->recovering == 0; }
