@@ -27,7 +27,7 @@ struct RequestTrace {
     int64_t end_us = 0;
   };
 
-  tracing::TraceContext context;  // of the request's own span
+  tracing::TraceContext context;  // the request's own span
   tracing::SpanId parent = 0;     // the caller's span; 0: the trace begins here
   std::string tracestate;         // the caller's, to be passed on
   int64_t begin_us = 0;

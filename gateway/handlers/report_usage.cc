@@ -29,7 +29,7 @@ Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exc
   co_return Fail{ReportUnavailable(answer.error())};
 }
 
-// What remains of the limits of the key or its workspace. Empty when there are none, and when the
+// The remaining limits of the key or its workspace. Empty when there are none, and when the
 // limiter is unreachable: the report then states no remainder.
 Task<std::optional<rl::PeekResponse>> PeekLimits(Worker& worker, const auth::v1::Key& key,
                                                  bool of_workspace) {

@@ -82,7 +82,7 @@ void Dispatch(RequestContext& context) {
 
 void SendAgain(RequestContext& context) {
   inference::v1::GenerateRequest& kept = *context.movable;
-  context.choice.clear();  // of the previous attempt
+  context.choice.clear();  // the previous attempt's
   SetTry(context, kept);
   if (HasNextCandidate(context) || (!context.moved && IsKept(context, kept))) {
     context.generation = context.worker.clients.inference->Start(kept);

@@ -131,7 +131,7 @@ class FakeAuth : public AuthClient {
     return std::make_unique<FakeSubscription>();
   }
   std::map<std::string, auth::v1::Key> keys;  // by digest
-  int64_t version = 0;                        // of the database; 0: not reported
+  int64_t version = 0;                        // the database's; 0: not reported
   bool down = false;
   int calls = 0;
   std::vector<auth::v1::ReportKeyUseRequest> use_reports;

@@ -111,7 +111,7 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
     Event done;
     // The address that is charged if nothing is found. Known keys are not charged.
     std::optional<std::string> peer;
-    std::string traceparent;  // of the request that started the lookup
+    std::string traceparent;  // from the request that started the lookup
     int attempts = 0;
     // The stream's version when the current attempt began.
     int64_t stream_version = kNoVersion;

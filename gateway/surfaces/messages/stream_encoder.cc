@@ -35,10 +35,10 @@ class MessagesStreamEncoder : public StreamEncoder, private BlockHandler {
   const AnswerCost cost_;
   BlockSequencer blocks_;
   bool started_ = false;
-  int index_ = -1;  // of the open block, else of the last one
+  int index_ = -1;  // index of the open block, else of the last one
   BlockKind kind_ = BlockKind::kText;
-  std::string delta_head_;      // of the open block
-  StreamedToolInput input_;     // of an open tool_use block
+  std::string delta_head_;      // for the open block
+  StreamedToolInput input_;     // for an open tool_use block
   std::string* out_ = nullptr;  // output of the current call
 };
 

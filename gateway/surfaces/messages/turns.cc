@@ -42,7 +42,7 @@ class TurnsReader {
   std::vector<Turn> turns_;
   ConversationWriter writer_;
   std::unordered_set<std::string> calls_;   // ids of the tool calls so far
-  std::vector<std::string> result_images_;  // of the current user turns
+  std::vector<std::string> result_images_;  // images of results in the current user turns
 };
 
 Result<void> TurnsReader::CollectTurns() {

@@ -21,7 +21,7 @@ struct OutputItem {
   std::string id;
   std::string text;               // for a call: its arguments
   std::string logprobs;           // comma-separated elements of the public array
-  std::string encrypted_content;  // of reasoning; empty: none
+  std::string encrypted_content;  // set for reasoning; empty: none
   // Set for calls only. name_space is a JSON string, or empty.
   std::string call_id, name, name_space;
 };
@@ -65,7 +65,7 @@ class OutputItems : private BlockHandler {
 
   const std::shared_ptr<SurfaceState> state_;
   const std::map<std::string, std::string>& namespaces_;
-  const ReasoningSeal seal_;  // of the model that answers
+  const ReasoningSeal seal_;  // for the answering model
   const std::string id_;
   const int64_t created_s_;
   BlockSequencer blocks_{*this};

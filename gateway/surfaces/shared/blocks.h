@@ -78,7 +78,7 @@ class BlockSequencer {
   BlockHandler& handler_;
   bool open_ = false;
   BlockKind kind_ = BlockKind::kText;
-  int32_t tool_ = -1;      // of the open block, else of the last one
+  int32_t tool_ = -1;      // call of the open block, else of the last one
   int32_t next_tool_ = 0;  // calls below this index have been emitted
   json::ObjectScanner arguments_;
   std::deque<Buffered> buffered_;

@@ -15,7 +15,7 @@ constexpr int64_t kHighFrom = 16384;
 
 // The members of a request that set how much to reason.
 struct Wish {
-  json::Value enabled, effort, max_tokens;  // of `reasoning`; null: absent
+  json::Value enabled, effort, max_tokens;  // members of `reasoning`; null: absent
   json::Value top_effort;                   // `reasoning_effort`
   int64_t budget = 0;
 };

@@ -19,7 +19,7 @@ struct TextInputs {
 };
 
 struct TextInputsRule {
-  std::string_view name;  // of the field
+  std::string_view name;  // the field's name
   int64_t max_inputs = 1;
   bool allow_empty_text = true;
 };

@@ -120,7 +120,7 @@ class Workload {
 
 struct Figures {
   double hit_rate = 0;        // share of the prompts' bytes
-  double ideal_hit_rate = 0;  // of one engine with the memory of all
+  double ideal_hit_rate = 0;  // for one engine with the memory of all
   double most_work = 0;       // work of the busiest engine over the mean: tokens done
   double most_waiting = 0;    // the same for outstanding work, as a mean over time
 };

@@ -65,7 +65,7 @@ class EmbeddingReader {
   std::string element_;  // current element of `data`, as received so far
   std::string rest_;     // the response without the elements of `data`
   int64_t bytes_ = 0;
-  size_t numbers_ = 0;      // of all vectors
+  size_t numbers_ = 0;      // in all vectors
   std::vector<bool> seen_;  // by input
   int next_ = 0;            // index of the next element that has no `index`
   int found_ = 0;

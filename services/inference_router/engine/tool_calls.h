@@ -34,7 +34,7 @@ class ToolCalls {
     bool sent = false;              // id and name have been sent
     int index = 0;                  // normalized; set once sent
     std::string pending_arguments;  // received before the name
-    size_t argument_bytes = 0;      // of all pieces
+    size_t argument_bytes = 0;      // in all pieces
     json::ObjectScanner arguments;
     SurrogateJoiner joiner;
   };

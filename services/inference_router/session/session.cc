@@ -14,7 +14,7 @@ namespace {
 constexpr int32_t kMaxChoices = 128;
 constexpr int32_t kMaxInputs = 2048;
 
-// The same wait as for an authorize, because the request can still be refused.
+// Equals the wait for an authorize, because the request can still be refused.
 constexpr Patience kPatienceBeforeStart = {.no_answer_ms = 2'000, .held_ms = 0};
 
 EngineFailure Refusal(ErrorId id, std::string message, std::string internal,

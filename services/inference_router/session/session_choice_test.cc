@@ -17,7 +17,7 @@ class SessionChoiceTest : public SessionTest {
     request_.set_members_json(R"("messages":[)" + messages_ + R"(],"x_sim":{"tokens":3})");
     request_.set_request_id(Id::New().ToBytes());
   }
-  // Of two idle engines the second one would be selected, so it is made busy.
+  // Makes the second engine busy, which would be selected of two idle ones.
   void RunOnTheFirst() {
     ASSERT_TRUE(engine(1).TryEnter(100'000));
     Run();

@@ -294,7 +294,7 @@ TEST_F(SessionTest, TheJournalKnowsOfOutputBeforeItReachesTheCaller) {
     sink.on_event = [&](const inference::v1::Event& event) {
       if (!event.has_delta()) return;
       sent += event.delta().content_json().empty() ? 0 : 1;
-      // What a router that starts now would find.
+      // A copy of the files that a router starting now would find.
       const std::string copy = folder_ + "/copy";
       std::filesystem::copy_file(folder_ + "/journal", copy,
                                  std::filesystem::copy_options::overwrite_existing);

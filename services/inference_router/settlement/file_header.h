@@ -47,7 +47,7 @@ std::string_view NameOf(FileCheck check);
 // What a router expects of a file, and what it writes to the header.
 struct OpenAs {
   std::optional<FileIdentity> expected;  // from the state file; empty without one
-  int64_t generation = 1;                // of the current start
+  int64_t generation = 1;                // the current start's
   std::string boot_id;                   // 16 bytes; empty: the running kernel's
 };
 

@@ -46,7 +46,7 @@ struct alignas(64) JournalSlot::Layout {
   SlotCounters<2> usage;  // prompt, completion: a separate cache line
   SlotCounters<5> details;
   std::atomic<uint32_t> state;
-  uint32_t crc;  // of request_id to streamed
+  uint32_t crc;  // covers request_id to streamed
   char request_id[Id::kBytes];
   Name workspace_id;
   Name key_id;

@@ -77,9 +77,9 @@ struct JournalEntry {
 // their holds with the last heartbeat.
 struct JournalFound {
   FileCheck check = FileCheck::kFirst;
-  FileIdentity identity;   // of the current file
+  FileIdentity identity;   // the current file's
   int64_t recovered = 0;   // requests that this router settles
-  int64_t older_copy = 0;  // of these, requests whose last update was unusable
+  int64_t older_copy = 0;  // recovered requests without their last update
   int64_t other_boot = 0;  // requests of another boot, or of a foreign or older file
   int64_t damaged = 0;     // slots whose names or counters are damaged
 };

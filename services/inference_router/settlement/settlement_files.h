@@ -16,7 +16,7 @@ namespace tollgate::inference_router {
 
 // The content of the state file.
 struct SettlementState {
-  int64_t generation = 0;  // of the last start
+  int64_t generation = 0;  // the last start's
   std::string outbox_id, journal_id, boot_id;
   // The router was shut down in order, with nothing running and nothing unacknowledged.
   bool clean = false;

@@ -157,7 +157,7 @@ TEST_F(SettlerTest, ARecordOfAnEarlierVersionIsSettledAndAcknowledged) {
   billing::v1::MeterOp op = Op(id_);
   op.set_attempt(1);
   outbox_->Append(id_, op.SerializeAsString(), nullptr);
-  Slot(id_);  // of the same attempt
+  Slot(id_);  // for the same attempt
   Reopen();
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
