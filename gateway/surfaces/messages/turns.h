@@ -19,8 +19,7 @@ struct MessagesTurns {
 // docs/design/wire.md 6.1, 7.1.
 //  - Consecutive turns of one role are joined: chat templates require alternating roles.
 //  - The tool results of a user turn come first, one message each, then its other content. Images
-//  of
-//    a result move to that content: engines accept only text from tools.
+//    in a result move to that content: engines accept only text from tools.
 //  - System turns that are not first are folded into user messages unless keeps_system_messages
 //    (ConversationWriter).
 //  - Signatures, redacted thinking, citations, cache_control and blocks of the vendor's servers are
