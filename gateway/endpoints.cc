@@ -18,8 +18,8 @@ namespace {
 
 using Handler = std::function<Task<void>(Exchange&, const Endpoint&)>;
 
-// The lambdas are not coroutines: their captures are needed only until the coroutine has been
-// called.
+// The lambdas below are not coroutines: their captures are needed only until the coroutine has been
+// created.
 Handler Inference(const WorkerForLoop& worker_for_loop, const Surface& surface) {
   return [worker_for_loop, &surface](Exchange& exchange, const Endpoint& endpoint) {
     return RunInference(worker_for_loop(exchange.loop()), surface, exchange, endpoint);

@@ -23,7 +23,7 @@ EndpointTable MakeTable() {
                        [] { return true; });
 }
 
-// docs/openapi.yaml lists exactly these endpoints, with the same ways to send the key.
+// docs/openapi.yaml lists exactly these endpoints, with the same ways of sending the key.
 TEST(Endpoints, MatchTheOpenApiDescription) {
   std::set<std::string> described, served;
   const YAML::Node document = YAML::LoadFile(SourceFolder() + "/docs/openapi.yaml");

@@ -124,7 +124,7 @@ class GatewayModule : public Module {
     }
     if (auto planned = PlanConnections(); !planned) return planned;
     if (auto read = ReadSecurity(); !read) return read;
-    gateway::LedgerWaiters::Get();  // its metrics exist from the start
+    gateway::LedgerWaiters::Get();  // registers the metrics at the start
     workers_.Start();
     edge_options_.server.memory = std::make_shared<MemoryBudget>(memory_budget_bytes_);
     edge_options_.server.metrics = std::make_shared<http::ServerMetrics>();
@@ -138,9 +138,10 @@ class GatewayModule : public Module {
             [this](Loop& loop) -> gateway::Worker& { return workers_.ForLoop(loop); },
             [this] { return accepting_.load(); }),
         gateway::RenderError);
-    // Load balancers that know no better send requests to whoever accepts connections: they are
-    // refused until there is a catalog, and go to another gateway. Without auth or catalog this
-    // gateway serves what it can.
+    // A load balancer that checks only the connection sends requests to every gateway that accepts
+    // one. So connections are refused until there is a catalog, and such requests go to another
+    // gateway. Without auth or catalog, this gateway starts after ready_wait_ms and serves what it
+    // can.
     workers_.AwaitReady(ready_wait_ms_);
     if (auto listening = edge_->Listen(listen_); !listening) return listening;
     host_.report_address("http", edge_->address());
@@ -149,19 +150,19 @@ class GatewayModule : public Module {
 
   bool Ready() const override { return workers_.Ready(); }
 
-  // Load balancers see /healthz change before connections are refused.
+  // Gives load balancers time to see /healthz change before connections are refused.
   void Drain(int64_t deadline_us) override {
     accepting_ = false;
     if (!edge_) return;
     const int64_t left_us = deadline_us - host_.clock.MonotonicUs();
     const int64_t notice_us = drain_notice_seconds_ * int64_t{1'000'000};
-    // At least half of the time is left for the answers that still run.
+    // Leaves at least half of the time for the answers that are still running.
     std::this_thread::sleep_for(std::chrono::microseconds(
         std::clamp<int64_t>(notice_us, 0, std::max<int64_t>(left_us / 2, 0))));
     edge_->Drain(deadline_us);
   }
 
-  // The edge stops first: its handlers use the workers.
+  // The edge stops first because its handlers use the workers.
   void Stop() override {
     if (edge_) edge_->Stop();
     edge_.reset();

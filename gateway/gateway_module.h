@@ -10,8 +10,8 @@
 
 namespace tollgate {
 
-// Its Start refuses connections until there are a catalog and a message of auth, for ready_wait_ms
-// at most.
+// Start refuses connections until there are a catalog and a message from auth, for at most
+// ready_wait_ms.
 std::unique_ptr<Module> MakeGatewayModule(HostContext& host,
                                           const config::v1::GatewaySettings& settings,
                                           int64_t ready_wait_ms = 3'000);

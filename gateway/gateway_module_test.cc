@@ -1,4 +1,4 @@
-// The module while all services are unreachable. See docs/design/limits.md 8.
+// The gateway module while all services are unreachable. See docs/design/limits.md 8.
 #include "gateway/gateway_module.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class UnreachableCatalog : public CatalogClient {
   }
 };
 
-// Its first message comes `late_ms` after the stream has been opened.
+// A catalog whose first message arrives `late_ms` after the stream was opened.
 class LateCatalog : public CatalogClient {
  public:
   LateCatalog(Loop& loop, int64_t late_ms) : loop_(loop), late_ms_(late_ms) {}
@@ -59,7 +59,8 @@ class WatchedAuth : public gateway::testing::FakeAuth {
 
 class UnreachableServices : public ClientFactory {
  public:
-  int64_t catalog_late_ms = -1;  // -1: catalog and auth are unreachable; else auth is there
+  int64_t catalog_late_ms =
+      -1;  // -1: catalog and auth are unreachable; otherwise auth is reachable
 
   std::unique_ptr<AuthClient> Auth(Loop& loop) override {
     if (catalog_late_ms >= 0) return std::make_unique<WatchedAuth>(loop);
@@ -113,7 +114,7 @@ class GatewayModuleTest : public ::testing::Test {
       if (got.ok()) answer = std::move(*got);
       co_return 0;
     });
-    // Not ready without contact to auth.
+    // Without contact to auth the gateway is not ready.
     EXPECT_EQ(module->Ready(), services_.catalog_late_ms >= 0);
     module->Stop();
     return answer;
@@ -138,7 +139,7 @@ TEST_F(GatewayModuleTest, ServesTheStoredCatalogWhileTheServiceIsUnreachable) {
   EXPECT_NE(answer.body.find(R"("id":"a/b")"), std::string::npos);
 }
 
-// A load balancer that has seen only the connection would send it requests (deploy/haproxy).
+// A load balancer that checks only the connection would send requests too early (deploy/haproxy).
 TEST_F(GatewayModuleTest, AcceptsNoConnectionBeforeItHasACatalog) {
   services_.catalog_late_ms = 200;
   const http::WholeResponse answer = FetchModels(60'000);
@@ -178,7 +179,7 @@ TEST_F(GatewayModuleTest, InvalidSettingsPreventTheStart) {
             std::string::npos);
 }
 
-// In a child, whose limit may be lowered.
+// Runs in a child process, whose descriptor limit can be lowered.
 TEST_F(GatewayModuleTest, DoesNotStartWithTooFewDescriptors) {
   const pid_t child = fork();
   if (child == 0) {

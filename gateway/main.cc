@@ -1,4 +1,4 @@
-// tollgate-gateway: the gateway as a process of its own.
+// tollgate-gateway: the gateway as a separate process.
 #include "gateway/gateway_module.h"
 
 int main(int argc, char** argv) {

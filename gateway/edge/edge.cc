@@ -18,7 +18,7 @@ struct Edge::State {
     if (cors.IsPreflight(request)) return cors.AnswerPreflight(request);
     return render_error(FamilyOfPath(request.path), Error{ErrorId::kNotFound}, request);
   }
-  // Path and method first, then what the endpoint judges (decision 16).
+  // Path and method are checked first, then the endpoint judges the head (decision 16).
   http::HeadVerdict Judge(HttpRequest& request, Loop& loop) const {
     request.route = table.Find(request.method, request.path);
     if (request.route < 0) return {AnswerUnmatched(request), std::nullopt};
@@ -28,7 +28,7 @@ struct Edge::State {
     return judge_head(endpoint, request, loop);
   }
 
-  // Null: none matches.
+  // Returns null when no endpoint matches.
   const Endpoint* EndpointOf(const HttpRequest& request) const {
     return request.route < 0 ? nullptr : &table.rows()[static_cast<size_t>(request.route)];
   }

@@ -35,7 +35,7 @@ class EdgeTest : public ::testing::Test {
     pool_.Start();
     ASSERT_TRUE(edge_->Listen("127.0.0.1:0").ok());
   }
-  // The bytes of the response to one request.
+  // Sends one request and returns the raw bytes of the response.
   std::string Ask(const std::string& line, const std::string& fields = "",
                   const std::string& body = "") {
     RawClient client(edge_->port());
@@ -76,14 +76,14 @@ TEST_F(EdgeTest, UnknownPathsAreNotFoundInTheirFamilysEnvelope) {
   }
 }
 
-// RFC 9110 9.3.2: the fields of GET, Content-Length too, and no body.
+// RFC 9110 9.3.2: HEAD returns the header fields of GET, Content-Length included, and no body.
 TEST_F(EdgeTest, HeadIsGetWithoutTheBody) {
   Start();
   const std::string head = Ask("HEAD /v1/models?x=y");
   EXPECT_TRUE(head.starts_with("HTTP/1.1 200 ")) << head;
   EXPECT_NE(head.find("content-length: 15\r\n"), std::string::npos) << head;
   EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
-  // The next request on the connection is read from its first byte.
+  // The next request on the same connection must be read from its first byte.
   RawClient client(edge_->port());
   client.Write("HEAD /v1/models HTTP/1.1\r\nHost: t\r\n\r\n");
   EXPECT_TRUE(client.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200 "));
@@ -191,7 +191,7 @@ TEST_F(EdgeTest, CountsRequestsByEndpointAndStatus) {
   Ask("GET /v1/models");
   Ask("GET /sk-secret-in-a-path");
   Ask("nonsense");
-  edge_->Stop();  // a counter may be incremented after its response was sent
+  edge_->Stop();  // the counter may be incremented after the response was sent
   EXPECT_EQ(count("models", "200"), models + 1);
   EXPECT_EQ(count("unmatched", "404"), unmatched + 1);
   EXPECT_EQ(count("unmatched", "400"), refused + 1);

@@ -32,24 +32,24 @@ struct Endpoint {
   Family family = Family::kOpenAi;
   CredentialRule credential = CredentialRule::kBearer;
   std::function<Task<void>(Exchange&, const Endpoint&)> handler;
-  // Called all the time by machines: in the access log at level debug only.
+  // Probes are sent all the time by machines; they are logged at debug level only.
   bool is_probe = false;
 };
 
 class EndpointTable {
  public:
-  // Not after the edge has started.
+  // Call before the edge starts.
   void Add(Endpoint endpoint) { rows_.push_back(std::move(endpoint)); }
   const std::vector<Endpoint>& rows() const { return rows_; }
-  // The row's index; -1 when nothing matches. HEAD is answered like GET: the server leaves the body
-  // out.
+  // Returns the row's index, or -1 when nothing matches. HEAD matches the row of GET: the server
+  // omits the body.
   int Find(std::string_view method, std::string_view path) const;
 
  private:
   std::vector<Endpoint> rows_;
 };
 
-// The family of any path, also of unknown ones: Messages under /v1/messages, OpenAI elsewhere.
+// The family of any path, known or not: Messages under /v1/messages, OpenAI elsewhere.
 Family FamilyOfPath(std::string_view path);
 
 }  // namespace tollgate::gateway

@@ -15,14 +15,15 @@ RequestLog::RequestLog(const EndpointTable& table)
                            "Requests refused because two parsers understood them differently")) {
   auto add = [this](const std::string& name, log::Level level) {
     metrics::Labels labels{{"endpoint", name}};
-    rows_.push_back(
-        {name, level,
-         &metrics::Histogram("tollgate_http_request_duration_seconds",
-                             "From the last byte of the request to the last byte of the response",
-                             metrics::AnswerBounds(), labels),
-         &metrics::Histogram("tollgate_http_first_byte_seconds",
-                             "From the last byte of the request to the first byte of the response",
-                             metrics::FirstTokenBounds(), labels)});
+    rows_.push_back({name, level,
+                     &metrics::Histogram(
+                         "tollgate_http_request_duration_seconds",
+                         "Time from the last byte of the request to the last byte of the response",
+                         metrics::AnswerBounds(), labels),
+                     &metrics::Histogram(
+                         "tollgate_http_first_byte_seconds",
+                         "Time from the last byte of the request to the first byte of the response",
+                         metrics::FirstTokenBounds(), labels)});
   };
   for (const Endpoint& row : table.rows()) {
     add(row.name, row.is_probe ? log::Level::kDebug : log::Level::kInfo);
@@ -54,7 +55,8 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
   if (summary.client_disconnected) disconnects_.Increment();
   if (summary.parsers_disagreed) disagreements_.Increment();
   if (!log::Enabled(row.level)) return;
-  // Logs the endpoint's name, not the path: an unmatched path may contain anything, also a key.
+  // Logs the endpoint's name instead of the path: an unmatched path may contain anything, even a
+  // key.
   log::Write(row.level, "request",
              {{"x_request_id", request.x_request_id},
               {"endpoint", row.name},

@@ -31,7 +31,7 @@ class RequestLog {
   };
   prometheus::Counter& CounterOf(size_t row, int status);
 
-  std::vector<Row> rows_;  // as in the table, then one for unmatched requests
+  std::vector<Row> rows_;  // in the order of the table, then one for unmatched requests
   prometheus::Gauge& in_flight_;
   prometheus::Counter& disconnects_;
   prometheus::Counter& disagreements_;

@@ -45,7 +45,7 @@ RequestTrace MakeTrace(const HttpRequest& request, int64_t begin_us) {
     flag = caller->sampled;
     if (!states.empty()) trace.tracestate = tracing::CleanTracestate(states);
   } else {
-    // The request's own id: whoever has one has the other.
+    // The trace id is the request id, so that one can be found from the other.
     trace.context.trace_id = (request.id.empty() ? Id::New() : request.id).bytes();
   }
   trace.context.span_id = tracing::NewSpanId();
@@ -64,8 +64,8 @@ std::string ErrorTypeOf(const RequestTrace& trace, int status) {
   return trace.error != nullptr ? std::string(trace.error->name) : std::to_string(status);
 }
 
-// Whether the last stage has refused the request or broken off, and not what follows it without a
-// span of its own: reading the body and finding the model.
+// Whether the last stage that ran caused the error. Reading the body and finding the model follow
+// authentication and have no span of their own.
 bool IsEndOf(const ErrorRow& error, const RequestTrace& trace) {
   return trace.of(Stage::kAdmit).begin_us != 0 || error.id == ErrorId::kInvalidApiKey ||
          error.id == ErrorId::kVirtualKeyBlocked || error.id == ErrorId::kServiceUnavailable;
@@ -104,7 +104,7 @@ Span MakeServerSpan(const RequestTrace& trace, const HttpRequest& request,
   span.parent = trace.parent;
   span.start_us = trace.begin_us;
   span.end_us = end_us;
-  // An unmatched path, and its method, may be anything, also a key.
+  // An unmatched path and its method may contain anything, even a key.
   const std::string method = endpoint != nullptr ? request.method : "_OTHER";
   span.name = endpoint != nullptr ? method + " " + endpoint->path : "HTTP";
   span.attributes = {{"http.request.method", method},
@@ -135,7 +135,7 @@ Span MakeStageSpan(const RequestTrace& trace, Stage stage, int64_t end_us) {
   span.context = trace.ContextOf(stage);
   span.parent = trace.context.span_id;
   span.start_us = times.begin_us;
-  // One that the client's disconnect has ended.
+  // A stage that was cut off by the client's disconnect ends with the request.
   span.end_us = times.end_us != 0 ? times.end_us : end_us;
   if (name.peer != nullptr) span.attributes.emplace_back("peer.service", std::string(name.peer));
   return span;
@@ -164,8 +164,8 @@ void BeginTrace(HttpRequest& request) {
 void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
               const Endpoint* endpoint) {
   if (!tracing::Enabled()) return;
-  // Refused by its head, before its handler: such a request has a route. What is no request has
-  // none.
+  // A request that is refused by its head never reaches its handler, but it has a route. Bytes that
+  // are not a valid request have none, and are not traced.
   std::optional<RequestTrace> refused;
   const RequestTrace* trace = TraceOf(request);
   if (trace == nullptr) {

@@ -1,5 +1,5 @@
-// What a request keeps for its trace: a fixed set of times and counts, written while it runs. The
-// spans are made of it when the request has ended, and only if they are exported.
+// The trace data of a request: a fixed set of times and counts, written while it runs. Spans are
+// built from it when the request has ended, and only if they are exported.
 #pragma once
 
 #include <array>
@@ -15,27 +15,27 @@
 
 namespace tollgate::gateway {
 
-// The parts of a request that have a span of their own. kRoute lasts from the first router that is
-// asked to the end of the last one's answer, kStream from the first token to the last byte.
+// The parts of a request that have a span of their own. kRoute lasts from the first call to a
+// router to the end of the last router's answer, kStream from the first token to the last byte.
 enum class Stage : uint8_t { kAuthenticate, kAdmit, kAuthorize, kRoute, kStream };
 inline constexpr int kStages = 5;
 
 struct RequestTrace {
-  // Monotonic microseconds; 0: not yet.
+  // Monotonic microseconds; 0: not reached yet.
   struct Times {
     int64_t begin_us = 0;
     int64_t end_us = 0;
   };
 
-  tracing::TraceContext context;  // of the request's own span
+  tracing::TraceContext context;  // the request's own span
   tracing::SpanId parent = 0;     // the caller's span; 0: the trace begins here
   std::string tracestate;         // the caller's, to be passed on
   int64_t begin_us = 0;
   std::array<Times, kStages> stages{};
   const ErrorRow* error = nullptr;  // why it failed
 
-  // Of a request that generates, set at its end.
-  std::string_view operation;  // empty: it does not
+  // The fields below are set at the end of requests that generate.
+  std::string_view operation;  // empty: the request does not generate
   std::string model;           // an id of the catalog, or "unlisted"; empty: none was found
   std::string workspace_id;
   std::string_view finish_reason;
@@ -43,7 +43,7 @@ struct RequestTrace {
   int64_t max_tokens = 0;
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
-  // Routers and models that were asked after the first one.
+  // Routers and models that were tried after the first one.
   int64_t further_tries = 0;
 
   Times& of(Stage stage) { return stages[static_cast<size_t>(stage)]; }
@@ -59,18 +59,19 @@ inline RequestTrace* TraceOf(const HttpRequest& request) {
 }
 // The field of log lines about the request.
 log::Field TraceField(const HttpRequest& request);
-// For a call that belongs to the stage. Empty unless the trace is sampled and the stage runs for
-// the first time.
+// The traceparent for a call that belongs to the stage. Empty unless the trace is sampled and the
+// stage runs for the first time.
 std::string TraceparentOf(const RequestTrace* trace, Stage stage);
 
-// When the request begins, if requests are traced: when its head is judged, else with its handler.
+// Call when the request begins: when its head is judged, otherwise before its handler. Does nothing
+// when tracing is off.
 void BeginTrace(HttpRequest& request);
-// When it has ended: exports its spans if it is sampled or has failed. endpoint: null when none
-// matches.
+// Call when the request has ended. Exports its spans if it is sampled or has failed. endpoint: null
+// when none matches.
 void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
               const Endpoint* endpoint);
 
-// Measures a stage while it lives, the first time that it runs. trace may be null.
+// Measures the first run of a stage, from construction to destruction. trace may be null.
 class StageTimer {
  public:
   StageTimer(RequestTrace* trace, Stage stage);
@@ -79,7 +80,7 @@ class StageTimer {
   StageTimer& operator=(const StageTimer&) = delete;
 
  private:
-  RequestTrace::Times* times_ = nullptr;  // null: nothing is measured
+  RequestTrace::Times* times_ = nullptr;  // null: not measuring
 };
 
 }  // namespace tollgate::gateway

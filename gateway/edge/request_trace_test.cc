@@ -1,5 +1,5 @@
-// What of a request's trace is exported: one span for it and one for each stage that ran, and never
-// a text of the client.
+// A request exports one span for itself and one for each stage that ran, and never a text of the
+// client.
 #include "gateway/edge/request_trace.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class RequestTraceTest : public ::testing::Test {
     ASSERT_TRUE(tracing::Start(config, {"gateway", "1"}).ok());
   }
   void TearDown() override { tracing::Stop(1'000); }
-  // What was exported, by name.
+  // The exported spans by name.
   std::map<std::string, otlp::v1::Span> Exported() {
     tracing::Stop(5'000);
     std::map<std::string, otlp::v1::Span> spans;
@@ -75,7 +75,7 @@ TEST_F(RequestTraceTest, ARequestAndItsStagesAreSpansOfTheCallersTrace) {
     admit = TraceparentOf(&trace, Stage::kAdmit);
   }
   EXPECT_EQ(admit, tracing::FormatTraceparent(trace.ContextOf(Stage::kAdmit)));
-  EXPECT_EQ(TraceparentOf(&trace, Stage::kAdmit), "") << "only of the first time";
+  EXPECT_EQ(TraceparentOf(&trace, Stage::kAdmit), "") << "only the first run is measured";
   const int64_t first_end_us = trace.of(Stage::kAdmit).end_us;
   {
     const StageTimer again(&trace, Stage::kAdmit);
@@ -116,7 +116,7 @@ TEST_F(RequestTraceTest, OneRefusedByItsHeadHasASpanToo) {
   Start(0);
   HttpRequest request = MakeRequest();
   EndTrace(request, {.status = 401, .duration_us = 5, .framing_error = true}, &endpoint_);
-  EndTrace(request, {.status = 400, .framing_error = true}, nullptr);  // no request at all
+  EndTrace(request, {.status = 400, .framing_error = true}, nullptr);  // not a valid request
   EXPECT_EQ(Exported().size(), 1u);
 }
 

@@ -13,7 +13,7 @@ namespace {
 // Clients give up on longer waits or block for their full length (docs/design/wire.md 1.4).
 constexpr int64_t kMaxRetryAfterS = 60;
 
-// An answer to bad input is small, whatever the error quotes.
+// Bounds the size of an answer to bad input, no matter what the error quotes.
 constexpr size_t kMaxMessage = 1024;
 constexpr size_t kMaxParam = 128;
 
@@ -26,8 +26,8 @@ std::string_view ValidUtf8(std::string_view text, size_t max_bytes) {
   return text.substr(0, end);
 }
 
-// The two overflow messages of the public Messages service, which agents match (decision 32);
-// each only when its numbers are known and exact. Empty: neither applies.
+// The two overflow messages of the public Messages service, which agents match (decision 32). Each
+// is used only when its numbers are known and exact. Empty when neither applies.
 std::string MessagesOverflow(const TokenAccounting& tokens) {
   const auto [limit, prompt, output, prompt_is_lower_bound] = tokens;
   if (limit <= 0 || prompt <= 0) return "";
@@ -35,7 +35,8 @@ std::string MessagesOverflow(const TokenAccounting& tokens) {
     return "prompt is too long: " + std::to_string(prompt) + " tokens > " + std::to_string(limit) +
            " maximum";
   }
-  // Clients compute the max_tokens that would fit from this form: a lower bound would be wrong.
+  // Clients compute the largest max_tokens that fits from this message, so a lower bound would
+  // mislead them.
   if (prompt_is_lower_bound || output <= limit - prompt) return "";
   return "input length and `max_tokens` exceed context limit: " + std::to_string(prompt) + " + " +
          std::to_string(output) + " > " + std::to_string(limit);
@@ -53,8 +54,8 @@ std::string OpenAiError(const Error& error) {
   return out.Text("code", row.code).Done();
 }
 
-// `details` that the official Messages client acts on (docs/design/wire.md 9): after this error it
-// sends the whole conversation instead of a thread. Empty: none.
+// The `details` that the official Messages client acts on (docs/design/wire.md 9): after this error
+// it sends the whole conversation instead of a thread. Empty for other errors.
 std::string_view MessagesDetails(const Error& error) {
   if (error.id != ErrorId::kBadRequest || error.param != "thread") return "";
   return R"({"error_code":"thread_unsupported_request","unsupported":["thread"]})";
@@ -110,7 +111,7 @@ HttpResponse RenderError(Family family, const Error& error, const HttpRequest& r
     response.headers.emplace_back("retry-after",
                                   std::to_string(RetryAfterSeconds(error.retry_after_ms)));
   }
-  // Official clients obey it before they look at the status (decision 40).
+  // Official clients obey this header before they look at the status (decision 40).
   response.headers.emplace_back("x-should-retry", error.row().retryable ? "true" : "false");
   const std::string_view request_id =
       request.x_request_id_was_sent ? std::string_view(request.x_request_id) : std::string_view();

@@ -10,20 +10,19 @@
 
 namespace tollgate::gateway {
 
-// The response to a request that failed before its response began. It says in x-should-retry
-// whether the same request can succeed later (decision 40), and has Retry-After only when that is
-// so and the time is known.
+// The response to a request that failed before its response began. The header x-should-retry says
+// whether the same request can succeed later (decision 40). Retry-After is sent only when it can
+// and the time is known.
 HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request);
 
-// The value of Retry-After for a wait: whole seconds, rounded up, 1 to 60 (docs/design/limits.md
+// The Retry-After value for a wait: whole seconds, rounded up, from 1 to 60 (docs/design/limits.md
 // 6).
 int64_t RetryAfterSeconds(int64_t wait_ms);
 
-// The message that the client gets, as worded by the family (decision 32).
+// The message for the client, in the wording of the family (decision 32).
 std::string PublicMessage(Family family, const Error& error);
 
-// The body alone. request_id: the client's own X-Request-Id or empty; used by the Messages
-// envelope.
+// Only the body. request_id: the client's own X-Request-Id or empty; used by the Messages envelope.
 std::string ErrorBody(Family family, const Error& error, std::string_view request_id = {});
 
 }  // namespace tollgate::gateway

@@ -127,7 +127,7 @@ TEST(Envelope, RetryAfterIsWholeSecondsRoundedUp) {
     return Header(RenderError(Family::kOpenAi, Make(ErrorId::kRateLimited, "", "", ms), request),
                   "retry-after");
   };
-  EXPECT_EQ(seconds(0), "");  // not known
+  EXPECT_EQ(seconds(0), "");  // unknown
   EXPECT_EQ(seconds(1), "1");
   EXPECT_EQ(seconds(1000), "1");
   EXPECT_EQ(seconds(1001), "2");
@@ -139,8 +139,7 @@ TEST(Envelope, InvalidUtf8IsReplaced) {
   EXPECT_TRUE(json::Document::ParseView(body).ok()) << body;
 }
 
-// Decision 32; the second form is the public service's message for a max_tokens that is too
-// large.
+// Decision 32. The second message is the public service's own for a max_tokens that is too large.
 TEST(Envelope, WhatAnErrorQuotesIsCutBetweenCharacters) {
   std::string text = "a";
   for (int i = 0; i < 1'000'000; ++i) text += "\xc3\xa9";

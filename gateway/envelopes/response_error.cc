@@ -9,7 +9,8 @@ namespace tollgate::gateway {
 
 namespace {
 
-// The code of the error catalog where the published list has no equivalent: clients accept any
+// Falls back to the code of the error catalog where the published list has no equivalent: clients
+// accept any string.
 // string.
 std::string_view PublishedCode(const Error& error) {
   switch (error.id) {

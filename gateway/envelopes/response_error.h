@@ -7,7 +7,7 @@
 
 namespace tollgate::gateway {
 
-// {"code":…,"message":…}. The code is from the API's published list where one matches
+// {"code":…,"message":…}. Uses a code of the API's published list where one matches
 // (docs/design/wire.md 5.3).
 std::string ResponseError(const Error& error);
 

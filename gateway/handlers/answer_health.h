@@ -1,5 +1,5 @@
-// GET /healthz: whether this gateway takes requests, for load balancers and probes. Public, says
-// nothing else, and asks no other process.
+// GET /healthz: whether this gateway accepts requests, for load balancers and probes. Public.
+// Reports nothing else and calls no other process.
 #pragma once
 
 #include "gateway/edge/endpoint.h"

@@ -7,7 +7,7 @@
 namespace tollgate::gateway {
 namespace {
 
-// A load balancer sees the state of this process, and nothing else of it.
+// A load balancer sees only whether this process accepts requests.
 TEST(AnswerHealth, SaysWhetherRequestsAreTaken) {
   LoopPool pool{1};
   pool.Start();

@@ -13,8 +13,8 @@ Task<void> CountTokens(Worker& worker, const Surface& surface, Exchange& exchang
                        const Endpoint& endpoint) {
   RequestContext context(worker, exchange, endpoint, surface);
   Result<void> stage = co_await Validate(context);
-  // Takes no credit and no tokens but counts as a request: tokenizers have a limited throughput,
-  // too.
+  // Takes no credit and no tokens but counts as a request, because tokenizers also have a limited
+  // throughput.
   if (stage && !exchange.disconnected()) stage = co_await Admit(context, 0);
   if (!co_await ContinueOrRefuse(context, stage)) co_return;
   const PromptCount count = co_await CountPrompt(context);

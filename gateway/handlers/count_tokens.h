@@ -10,8 +10,8 @@
 namespace tollgate::gateway {
 
 // Counts with the tokenizer of one of the model's engines, so the result is what the request would
-// be billed for. When no engine can count or no router is reachable, it is the estimate that the
-// token limits use: a token per four bytes of text and four per message.
+// be billed for. When no engine can count or no router is reachable, the result is the estimate of
+// the token limits: one token per four bytes of text and four per message.
 Task<void> CountTokens(Worker& worker, const Surface& surface, Exchange& exchange,
                        const Endpoint& endpoint);
 

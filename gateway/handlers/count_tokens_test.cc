@@ -58,7 +58,7 @@ class CountTokensTest : public ::testing::Test {
   std::function<void(FakeExchange&)> prepare;
 };
 
-// The same for the Responses API, in its form; the output limit has no effect.
+// The Responses API counts the same in its own format; the output limit has no effect.
 TEST_F(CountTokensTest, InputTokensOfAResponse) {
   SetEngineCount(17);
   const Endpoint endpoint{"POST",          "/v1/responses/input_tokens", "input_tokens",
@@ -130,11 +130,11 @@ TEST_F(CountTokensTest, EstimatesWhenNoEngineCanCountOrNoRouterIsReachable) {
   const Answer no_router = Post();
   EXPECT_EQ(no_router->status, 200);
   EXPECT_EQ(no_router->body, no_tokenizer->body);
-  // 17 bytes of text and a message.
+  // 17 bytes of text and one message.
   EXPECT_EQ(no_router->body, R"({"input_tokens":8})");
 }
 
-TEST_F(CountTokensTest, CountsPromptsThatDoNotFit) {  // so that clients see by how much
+TEST_F(CountTokensTest, CountsPromptsThatDoNotFit) {  // clients learn by how much
   const std::string long_text(40'000, 'x');
   const std::string body =
       R"({"model":"ns/model","max_tokens":999999,"messages":[{"role":"user","content":")" +

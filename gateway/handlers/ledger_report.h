@@ -1,4 +1,4 @@
-// What the endpoints share that answer with data of the ledger.
+// Shared by the endpoints that answer with data of the ledger.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace tollgate::gateway {
 
-// Waits for the workspace's turn to read the ledger; the turn ends with the ticket. Errors:
-// rate_limited when too many of the workspace wait, and one that nobody gets when the client has
-// left.
+// Waits for the workspace's turn to read the ledger. The turn ends with the ticket. Fails with
+// rate_limited when too many reports of the workspace are waiting, and with service_unavailable
+// when the client has left.
 Task<Result<KeyedQueue::Ticket>> TakeReportTurn(Worker& worker, const Exchange& exchange,
                                                 const std::string& workspace_id);
 
-// The error of a report whose call of billing failed: 503.
+// The 503 of a report whose call to billing failed.
 Error ReportUnavailable(const Error& billing);
 
-// Sends the JSON, or the error that it could not be made for, and counts it.
+// Sends the JSON or the error, and counts the response.
 Task<void> SendReport(Worker& worker, Exchange& exchange, const Endpoint& endpoint,
                       Result<std::string> json);
 

@@ -15,7 +15,7 @@ Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoi
     co_return co_await RefuseRequest(worker, exchange, endpoint,
                                      Unavailable("no catalog received yet").error);
   }
-  // The list is public: a key that is invalid or cannot be checked is ignored (decision 13).
+  // The list is public, so a key that is invalid or cannot be checked is ignored (decision 13).
   KeyPtr key;
   if (!request.header("authorization").empty()) {
     if (auto found = co_await AuthenticateRequest(worker, request, endpoint.credential)) {

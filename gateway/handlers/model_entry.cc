@@ -101,8 +101,8 @@ std::string TopProvider(int64_t window, int64_t max_output) {
       .Done();
 }
 
-// The members of `reasoning` in chat requests that have an effect. Without max_tokens, a budget
-// becomes a level of effort.
+// The members of `reasoning` that have an effect in chat requests. Without max_tokens, a budget is
+// converted to an effort level.
 std::string ReasoningParameters(const catalog_pb::Model& model) {
   if (!Reasons(model)) return "[]";
   Strings names;
@@ -116,7 +116,7 @@ std::string Links(const catalog_pb::Model& model) {
   const bool documented = !model.documentation_url().empty();
   return json::Writer()
       .Raw("documentation", documented ? json::Quoted(model.documentation_url()) : "null")
-      // Must be a string. Without a page of the model, the list is the only description.
+      // Must be a string. If the model has no page, the list is its only description.
       .Text("details", documented ? model.documentation_url() : "/v1/models")
       .Done();
 }

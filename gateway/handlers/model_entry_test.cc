@@ -46,7 +46,7 @@ TEST(ModelEntry, ModalitiesAndParametersFollowTheCapabilities) {
   model.add_capabilities(catalog::v1::CAPABILITY_CHAT);
   model.add_capabilities(catalog::v1::CAPABILITY_VISION);
   model.add_capabilities(catalog::v1::CAPABILITY_REASONING);
-  // Engines that cannot be told: the gateway alone can do something.
+  // The engines have no reasoning settings, so only what the gateway does itself is listed.
   std::string entry = RenderModelEntry(model);
   EXPECT_NE(entry.find(R"("include_reasoning"])"), std::string::npos);
   EXPECT_EQ(entry.find("reasoning_effort"), std::string::npos);
@@ -64,7 +64,7 @@ TEST(ModelEntry, ModalitiesAndParametersFollowTheCapabilities) {
                 R"("reasoning_parameters":["enabled","effort","max_tokens","exclude"])"),
             std::string::npos);
   EXPECT_EQ(entry.find("tool_choice"), std::string::npos);
-  // Without documentation_url.
+  // Without documentation_url the links point to the list.
   EXPECT_NE(entry.find(R"("links":{"documentation":null,"details":"/v1/models"})"),
             std::string::npos);
   model.clear_capabilities();

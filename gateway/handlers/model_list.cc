@@ -58,7 +58,7 @@ bool MatchesTag(std::string_view header, std::string_view tag) {
     header = comma == std::string_view::npos ? std::string_view() : header.substr(comma + 1);
     while (!item.empty() && (item.front() == ' ' || item.front() == '\t')) item.remove_prefix(1);
     while (!item.empty() && (item.back() == ' ' || item.back() == '\t')) item.remove_suffix(1);
-    if (item.starts_with("W/")) item.remove_prefix(2);  // weak comparison, as for GET
+    if (item.starts_with("W/")) item.remove_prefix(2);  // weak comparison, as required for GET
     if (item == "*" || item == tag) return true;
   }
   return false;

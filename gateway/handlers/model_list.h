@@ -10,8 +10,8 @@
 
 namespace tollgate::gateway {
 
-// The body. Without a valid key (null) it lists the public models; with one, the private models of
-// its workspace as well, and of all these only the ones on the key's allow-list.
+// Without a valid key (null) the body lists the public models. With a key it also lists the private
+// models of the key's workspace, restricted to the key's allow-list.
 std::string RenderModelList(const catalog::v1::Snapshot& snapshot, const auth::v1::Key* key);
 
 // A strong entity tag for a body, with its quotes.

@@ -6,7 +6,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// Empty for a malformed escape.
+// Returns nullopt for a malformed escape.
 std::optional<std::string> PercentDecode(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -16,8 +16,8 @@ struct QueryParameter {
   std::optional<std::string> value = {};
 };
 
-// Sets the values of these parameters; others are ignored. 400 naming the parameter when it is
-// given twice or its encoding is malformed.
+// Sets the values of these parameters; others are ignored. Fails with 400 naming the parameter when
+// it is given twice or its encoding is malformed.
 Result<void> ReadQuery(std::string_view query, std::span<QueryParameter> parameters);
 
 }  // namespace tollgate::gateway

@@ -22,15 +22,15 @@ Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exc
   request.set_workspace_id(key.workspace_id());
   request.set_key_id(key.key_id());
   request.set_start_us(period.start_us);
-  // Not the gateway's time: the ledger's clock may be ahead of it.
+  // Does not send the gateway's time, because the ledger's clock may be ahead.
   request.set_end_us(period.until_now ? std::numeric_limits<int64_t>::max() : period.end_us);
   auto answer = co_await worker.clients.billing->GetUsage(std::move(request));
   if (answer) co_return std::move(*answer);
   co_return Fail{ReportUnavailable(answer.error())};
 }
 
-// What remains of the limits of the key, or of its workspace. Empty when there are none and when
-// the limiter is unreachable: the report then states no remainder.
+// The remaining limits of the key or its workspace. Empty when there are none, and when the
+// limiter is unreachable: the report then states no remainder.
 Task<std::optional<rl::PeekResponse>> PeekLimits(Worker& worker, const auth::v1::Key& key,
                                                  bool of_workspace) {
   const auth::v1::Limits& limits = of_workspace ? key.workspace_limits() : key.key_limits();

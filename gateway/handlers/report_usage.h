@@ -1,5 +1,5 @@
 // GET /api/v1/usage: the usage of the calling key, read from the ledger's tables. Free of charge
-// and exempt from rate limits; instead at most one report per workspace and loop is read at a time,
+// and exempt from rate limits. Instead, only one report per workspace and loop is read at a time,
 // so that a client cannot overload the ledger. See docs/contract.md "Endpoints", decision 29.
 #pragma once
 

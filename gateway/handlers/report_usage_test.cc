@@ -79,7 +79,7 @@ TEST_F(ReportUsageTest, WithoutTheLimiterTheRemainderIsNull) {
 }
 
 TEST_F(ReportUsageTest, WithoutTheLedgerItIs503) {
-  // Whatever the error of billing is.
+  // The result is the same for every error of billing.
   rig.billing->usage = FailWith(ErrorId::kServerError, "", "a broken table");
   const auto answer = Get();
   EXPECT_EQ(answer->status, 503);

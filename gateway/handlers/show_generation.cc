@@ -19,7 +19,7 @@ namespace billing_pb = billing::v1;
 
 struct SurfaceNames {
   const char* name;
-  const char* id_prefix;  // of the answer's id; answers without one have that of the request
+  const char* id_prefix;  // prefix of the answer's id; answers without an id use the request's
 };
 
 SurfaceNames NamesOf(billing_pb::Surface surface) {

@@ -1,6 +1,6 @@
-// GET /api/v1/generation?id=: the receipt of one answer, by its id or its x-request-id (decision
-// 65), for keys of its workspace. Free of charge; reads the ledger like the usage report, and as
-// many at a time.
+// GET /api/v1/generation?id=: the receipt of one answer, found by its id or its x-request-id
+// (decision 65) with any key of its workspace. Free of charge. Reads the ledger in the same queue
+// as the usage report.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tollgate::gateway {
 
 Task<void> ShowGeneration(Worker& worker, Exchange& exchange, const Endpoint& endpoint);
 
-// {"data":{…}}, in the form of OpenRouter's endpoint of this name where that fits; amounts are
+// {"data":{…}}, in the format of OpenRouter's endpoint of this name where it fits. Amounts are
 // decimal strings in USD.
 std::string RenderGeneration(const billing::v1::GetReceiptResponse& found);
 

@@ -56,7 +56,7 @@ class ShowGenerationTest : public ::testing::Test {
                           Family::kOpenAi, CredentialRule::kBearer, {}};
 };
 
-// The ledger is asked for the key's own workspace only.
+// The ledger is asked only for the key's own workspace.
 TEST_F(ShowGenerationTest, IsAReceiptOfTheKeysWorkspace) {
   rig.billing->receipt = Found();
   const auto answer = Get("id=msg_abc");

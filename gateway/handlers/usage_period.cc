@@ -44,8 +44,8 @@ Result<UsagePeriod> ParseUsageQuery(std::string_view query, int64_t now_us) {
     if (!until) return BadRequest("end" + std::string(kTimeHelp), "end");
     period.end_us = *until;
   }
-  // The month of the period's last microsecond: an end at the first of a month is exclusive and
-  // belongs to the month before.
+  // The month of the period's last microsecond: the end is exclusive, so an end on the first of a
+  // month belongs to the month before.
   period.start_us = UtcMonthStartUs(UtcMonth(period.end_us - 1));
   if (start.value) {
     const auto from = ParseUtc(*start.value);

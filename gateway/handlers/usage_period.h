@@ -19,12 +19,12 @@ struct UsagePeriod {
 
 // query: the part after "?", percent-encoded.
 //  - `range` counts back from now: "24h", "7d" and "30d" to the microsecond, "month" to the first
-//    of this UTC month. It is the default, as "month".
+//    of this UTC month. The default is "month".
 //  - `start` and `end` are dates or RFC 3339 times. Without `end` the period ends now; without
-//    `start` it begins with the UTC month in which it ends. They and `range` exclude each other.
+//    `start` it begins with the UTC month in which it ends. They cannot be combined with `range`.
 //  - At most 366 days. Other parameters are ignored; each of these may be given once.
-// Fails with a 400 that names the parameter. "+" is not decoded to a space: times have it in their
-// offset.
+// Fails with a 400 that names the parameter. "+" is not decoded to a space because times use it in
+// their offset.
 Result<UsagePeriod> ParseUsageQuery(std::string_view query, int64_t now_us);
 
 }  // namespace tollgate::gateway

@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kNow[] = "2024-03-31T12:34:56.789012Z";
 
-// "start..end" with "now" for an open end, or "400 param".
+// Returns "start..end" with "now" for an open end, or "400 param".
 std::string ParseToText(std::string_view query, const char* now = kNow) {
   const auto period = ParseUsageQuery(query, *ParseUtc(now));
   if (!period) {

@@ -69,7 +69,7 @@ std::string MonthObject(const bv::Balance& balance) {
       .Done();
 }
 
-// remaining: null if it is unknown.
+// remaining: null if unknown.
 std::string LimitObject(int64_t limit, const LimitStatus* remaining) {
   if (limit <= 0) return "null";
   json::Writer out;

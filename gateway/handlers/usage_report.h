@@ -1,4 +1,4 @@
-// The body of GET /api/v1/usage, described in docs/usage-report.md. Amounts are exact decimals of
+// The body of GET /api/v1/usage, described in docs/usage-report.md. Amounts are exact decimals in
 // USD, printed from integers (decisions 10, 29).
 #pragma once
 
@@ -15,7 +15,7 @@ namespace tollgate::gateway {
 struct UsageReport {
   UsagePeriod period;
   billing::v1::GetUsageResponse usage;
-  // What remains of the limits of the key and of its workspace; empty if unknown.
+  // Remaining limits of the key and of its workspace; empty if unknown.
   std::optional<ratelimit::v1::PeekResponse> key_remaining;
   std::optional<ratelimit::v1::PeekResponse> workspace_remaining;
 };

@@ -80,7 +80,7 @@ TEST(UsageReport, LimitsAndTheirRemainders) {
                 R"("tokens_per_minute":null,"concurrent_requests":{"limit":5,"remaining":0}})"),
       std::string::npos)
       << body;
-  // The remainder of the workspace's limits is unknown.
+  // The remaining limits of the workspace are unknown.
   EXPECT_NE(body.find(R"("workspace":{"requests_per_minute":null,)"
                       R"("tokens_per_minute":{"limit":9000,"remaining":null},)"
                       R"("concurrent_requests":null})"),

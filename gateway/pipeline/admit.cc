@@ -14,10 +14,10 @@ namespace {
 
 namespace ratelimit_pb = ratelimit::v1;
 
-// Output tokens that the token limits are charged for before the real number is known
+// Output tokens that the token limits are charged before the real number is known
 // (docs/design/limits.md).
 constexpr int64_t kExpectedOutputTokens = 1024;
-// Least time between two log lines about an outage of the limiter.
+// Minimum time between two log lines about an outage of the limiter.
 constexpr int64_t kFallbackLogIntervalUs = 10'000'000;
 
 template <typename Visit>
@@ -29,7 +29,7 @@ void ForEachLimit(ratelimit_pb::AcquireItem& item, const Visit& visit) {
   if (item.has_model_limits()) visit(*item.mutable_model_limits());
 }
 
-// What a renewal says of the lease.
+// Copies to the renewal what the limiter needs to restore the lease.
 ratelimit_pb::RenewItem RenewOf(const ratelimit_pb::AcquireItem& item) {
   ratelimit_pb::RenewItem renew;
   renew.set_lease_id(item.lease_id());
@@ -46,14 +46,14 @@ ratelimit_pb::RenewItem RenewOf(const ratelimit_pb::AcquireItem& item) {
   return renew;
 }
 
-// Who is limited, for the message.
+// The subject of the limit, for the message.
 std::string WhoseLimit(ratelimit_pb::LimitSubject subject) {
   switch (subject) {
     case ratelimit_pb::LIMIT_SUBJECT_KEY_MODEL:
     case ratelimit_pb::LIMIT_SUBJECT_WORKSPACE_MODEL:
       return " for this model";
     case ratelimit_pb::LIMIT_SUBJECT_MODEL:
-      return " for this model, of all its callers together,";
+      return " for this model, shared by all callers,";
     default:
       return "";
   }
@@ -98,7 +98,8 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   Worker& worker = context.worker;
   ratelimit_pb::AcquireItem item;
   if (!CollectLimits(key, context.model, item)) co_return Result<void>();
-  // The lease of a candidate that was given up may still be on its way back.
+  // Later candidates use a new lease id: the release of the previous candidate's lease may still be
+  // on its way.
   item.set_lease_id((context.admissions++ == 0 ? context.id : Id::New()).ToBytes());
   item.set_workspace_id(key.workspace_id());
   item.set_key_id(key.key_id());
@@ -106,11 +107,11 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   item.set_traceparent(TraceparentOf(context.trace, Stage::kAdmit));
   bool limits_concurrency = false;
   ForEachLimit(item, [&](ratelimit_pb::SubjectLimits& limits) {
-    // Exempt: a token debt of other requests must not refuse this one.
+    // The request is exempt: the token debt of other requests must not refuse it.
     if (tokens == 0) limits.clear_tokens_per_minute();
     limits_concurrency = limits_concurrency || limits.concurrent_requests() > 0;
   });
-  // Held before the call: the limiter may grant the lease even if its response is lost.
+  // Created before the call: the limiter may grant the lease even if its response is lost.
   Lease lease(*worker.leases, RenewOf(item), limits_concurrency);
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
@@ -121,8 +122,8 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
       lease.Disarm();
       co_return Denied(context, *answer);
     }
-    // The limiter's store is unreachable: it has checked the rates against its share, and only this
-    // loop knows what it runs.
+    // The limiter cannot reach its store. It has checked the rates against its share, but only this
+    // loop knows its running requests.
     if (answer->local_share()) {
       worker.metrics.CountLimiterFallback();
       worker.local_limiter.ShareAmong(LimiterGateways::Get().count());
@@ -134,7 +135,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
     context.local_slot = worker.local_limiter.Take(item);
     co_return Result<void>();
   }
-  // Fail neither open nor closed: enforce this loop's share while the limiter is unreachable.
+  // Neither fails open nor closed: this loop's share is enforced while the limiter is unreachable.
   worker.metrics.CountLimiterFallback();
   const int64_t now = worker.clock.MonotonicUs();
   if (now - worker.fallback_logged_us > kFallbackLogIntervalUs) {

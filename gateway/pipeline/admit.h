@@ -1,4 +1,4 @@
-// Stage: the rate limits of the key and its workspace.
+// Stage: enforces the rate limits of the key and its workspace.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace tollgate::gateway {
 
-// Takes a lease at the rate limiter, or a local slot while the limiter is unreachable; fails with
-// 429. tokens: what the token limits are charged for now; 0 exempts the request from them. Sets
+// Takes a lease from the rate limiter, or a local slot while the limiter is unreachable. Fails with
+// 429. tokens: what the token limits are charged now; 0 exempts the request from them. Sets
 // context.limit_headers and context.lease or context.local_slot.
 Task<Result<void>> Admit(RequestContext& context, int64_t tokens);
 
-// The tokens that a generation is expected to use, prompt and output, before it has run.
+// The expected number of tokens of a generation, prompt and output, before it has run.
 int64_t EstimateTotalTokens(const TokenBounds& bounds);
 
 }  // namespace tollgate::gateway

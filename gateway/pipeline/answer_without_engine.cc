@@ -17,7 +17,7 @@ namespace {
 
 namespace pb = inference::v1;
 
-// One finished choice each, with nothing generated.
+// Each choice is finished and has no output.
 std::vector<pb::Delta> EmptyChoices(CanonicalRequest& canonical) {
   std::vector<pb::Delta> deltas(static_cast<size_t>(canonical.choices));
   for (size_t i = 0; i < deltas.size(); ++i) {

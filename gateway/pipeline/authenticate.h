@@ -1,4 +1,4 @@
-// Stage: the virtual key that the request carries, looked up and active.
+// Stage: looks up the request's virtual key and checks that it is active.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tollgate::gateway {
 // cache cannot answer. Sets context.key.
 Task<Result<void>> Authenticate(RequestContext& context);
 
-// The same for endpoints that do not run the pipeline.
+// Authenticates a request outside the pipeline.
 Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& request,
                                          CredentialRule rule);
 

@@ -64,8 +64,9 @@ Fail<Error> Denied(RequestContext& context, const billing_pb::AuthorizeResult& r
   }
 }
 
-// Only the ledger knows quotas and idempotency keys; the router must be able to say no, and the
-// request to be sent again.
+// Whether the request may go without a hold. Excluded are requests with a key quota or an
+// idempotency key, which only the ledger can check, and requests that could not be sent again if
+// the router refuses them.
 bool MayBeAdmittedByRouter(const RequestContext& context) {
   return context.attempt == 0 && context.candidates.size() <= 1 &&
          !context.key->has_monthly_quota_nano_usd() && context.idempotency_key_digest.empty() &&
@@ -89,7 +90,7 @@ void SetModel(const RequestContext& context, const catalog::v1::Model& model,
   to.set_model(model.id());
   *to.mutable_price() = model.price();
   to.set_prompt_tokens_bound(bounds.prompt_upper);
-  // A generation holds at least one output token, an embedding its input only.
+  // The hold of a generation covers at least one output token, that of an embedding only the input.
   const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
   to.set_output_tokens_bound(std::max<int64_t>(bounds.output_upper, generates ? 1 : 0));
 }
@@ -114,7 +115,7 @@ billing_pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
     item.set_candidate(static_cast<int32_t>(context.candidate));
   }
   const HttpRequest& http = context.exchange.request();
-  // One that the server made is found by the request's id (decision 65).
+  // An id that the server made is left out, because it contains the request id (decision 65).
   if (!http.x_request_id.ends_with(context.id.ToBase62())) {
     item.set_client_request_id(http.x_request_id);
   }
@@ -127,7 +128,7 @@ billing_pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
     item.set_idempotency_key_digest(context.idempotency_key_digest);
     item.set_idempotency_body_digest(context.canonical.body_digest);
   }
-  // No engine sees it, so nothing needs to be held or voided (decision 30).
+  // No engine gets the request, so nothing needs to be held or voided (decision 30).
   item.set_check_only(context.canonical.max_tokens == 0);
   item.set_traceparent(TraceparentOf(context.trace, Stage::kAuthorize));
   return item;
@@ -135,7 +136,7 @@ billing_pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
 
 namespace {
 
-// or_by_router: when billing is unreachable, the request goes to a router without a hold.
+// or_by_router: if billing is unreachable, the request goes to a router without a hold.
 Task<Result<void>> Authorize(RequestContext& context, bool or_by_router) {
   const StageTimer timer(context.trace, Stage::kAuthorize);
   Worker& worker = context.worker;
@@ -149,13 +150,13 @@ Task<Result<void>> Authorize(RequestContext& context, bool or_by_router) {
   auto answer = co_await std::move(asked);
   if (or_by_router && IsUnreachable(answer)) {
     worker.leased.OnUnreachable(context.key->workspace_id());
-    // If the hold was placed after all, the ledger takes the router's admission for the same.
+    // If billing has placed the hold after all, the ledger merges the router's admission with it.
     context.admitted_by_router = true;
     context.hold = std::move(hold);
     co_return Result<void>();
   }
   if (!answer) {
-    // Whatever the error is, a failure of billing is a 503 and never a 402.
+    // A failure of billing is always a 503, never a 402.
     Error error{ErrorId::kServiceUnavailable};
     error.retry_after_ms = std::max<int64_t>(answer.error().retry_after_ms, 1000);
     error.internal = "billing: " + answer.error().ToString();

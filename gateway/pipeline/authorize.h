@@ -1,5 +1,5 @@
-// Stage: a hold on the workspace's credit for the prompt bound and a first slice of output
-// (decision 2).
+// Stage: holds the workspace's credit for the prompt bound and a first slice of output (decision
+// 2).
 #pragma once
 
 #include "common/error/error.h"
@@ -8,13 +8,14 @@
 
 namespace tollgate::gateway {
 
-// Fails with 402, 429 while other requests hold the credit, or 503 when billing is unreachable.
-// The hold that the request needs.
+// Builds the message that asks for the request's hold.
 billing::v1::AuthorizeItem MakeAuthorizeItem(const RequestContext& context);
-// Sets context.hold and context.authorization; or, where the workspace has leases, context.hold and
-// context.admitted_by_router.
+// Opens the hold and sets context.hold and context.authorization. Where the workspace has leases,
+// sets context.hold and context.admitted_by_router instead. Fails with 402, 429 while other
+// requests hold the credit, or 503 when billing is unreachable.
 Task<Result<void>> AuthorizeSpend(RequestContext& context);
-// The same without a look at leases: of a request that no lease of its router covers.
+// Opens the hold at the ledger without trying leases, for a request that no lease of its router
+// covers.
 Task<Result<void>> AuthorizeAtLedger(RequestContext& context);
 
 }  // namespace tollgate::gateway

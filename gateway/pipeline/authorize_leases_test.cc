@@ -23,7 +23,7 @@ class Leases : public testing::PipelineFixture {
     event.mutable_end()->set_no_lease(true);
     return event;
   }
-  // What the next request is answered with.
+  // Sets the answer to the next request.
   void Answering(std::vector<std::vector<testing::pb::Event>> batches) {
     rig.RunOnLoop([&](Loop& loop) {
       rig.inference->script = std::make_shared<Script>();
@@ -31,14 +31,14 @@ class Leases : public testing::PipelineFixture {
       rig.inference->script->batches.assign(batches.begin(), batches.end());
     });
   }
-  // And what the one after it is, sent again.
+  // Sets the answer to the request after it, which is sent again.
   void Then(std::vector<std::vector<testing::pb::Event>> batches) {
     auto script = std::make_shared<Script>();
     rig.RunOnLoop([&](Loop& loop) { script->more = std::make_unique<Notify>(loop); });
     script->batches.assign(batches.begin(), batches.end());
     rig.inference->later.push_back(script);
   }
-  // A first request is authorized, and billing says that the workspace has leases.
+  // Sends a first request, which is authorized. Billing reports that the workspace has leases.
   void Begin() {
     rig.RunOnLoop([&](Loop&) { rig.worker->leased = LeasedWorkspaces(); });
     rig.billing->authorized.clear();
@@ -88,7 +88,7 @@ TEST_F(Leases, WithoutALeaseAtTheRouterItIsAuthorizedAndSentAgain) {
     EXPECT_FALSE(rig.inference->started[1].has_admission());
     EXPECT_EQ(rig.inference->started[1].hold().authorized_nano_usd(), 777);
     EXPECT_EQ(rig.inference->started[1].request_id(), rig.inference->started[0].request_id());
-    // Meanwhile the router takes a lease, and others are not sent in vain.
+    // During the pause the router takes a lease, and later requests are not sent to it in vain.
     Answering({Whole()});
     EXPECT_EQ(Send(Body(stream))->status, 200);
     EXPECT_EQ(rig.billing->authorized.size(), 2u);
@@ -97,7 +97,7 @@ TEST_F(Leases, WithoutALeaseAtTheRouterItIsAuthorizedAndSentAgain) {
   ExpectNoLeases();
 }
 
-// Another loop or gateway may have been told of a lease that this one was not.
+// Billing may have reported a lease to another loop or gateway.
 TEST_F(Leases, WhileTheLedgerIsUnreachableARouterIsAskedOnceBeforeItIsWaitedFor) {
   for (const char* stream : {"", kStream}) {
     Begin();
@@ -110,11 +110,11 @@ TEST_F(Leases, WhileTheLedgerIsUnreachableARouterIsAskedOnceBeforeItIsWaitedFor)
     ASSERT_EQ(rig.inference->started.size(), 1u);
     EXPECT_EQ(rig.inference->started[0].admission().SerializeAsString(),
               rig.billing->authorized[0].SerializeAsString())
-        << "the same request, should the hold have been placed";
+        << "the same request, in case the hold was placed";
     Answering({Whole()});
     EXPECT_EQ(Send(Body(stream))->status, 200);
     EXPECT_EQ(rig.billing->authorized.size(), 1u) << "the router has a lease";
-    // The next one is not covered, and the ledger is back at the second try.
+    // No lease covers the next request, and the ledger is back at the second attempt.
     rig.billing->on_call = [&] {
       if (rig.billing->authorized.size() == 3) rig.billing->answer = granted;
     };
@@ -152,7 +152,7 @@ TEST_F(Leases, QuotasAndIdempotencyKeysAndOrdinaryWorkspacesAreForTheLedger) {
   request.headers.emplace_back("idempotency-key", "once");
   EXPECT_EQ(rig.Run(ChatSurface(), std::move(request))->status, 200);
   EXPECT_EQ(rig.billing->authorized.size(), 1u);
-  // Billing finds the workspace busy no more.
+  // Billing no longer counts the workspace as busy.
   rig.billing->answer->set_lease(false);
   Answering({Whole()});
   request = rig.ChatRequest(Body());
@@ -164,7 +164,7 @@ TEST_F(Leases, QuotasAndIdempotencyKeysAndOrdinaryWorkspacesAreForTheLedger) {
   for (const auto& sent : rig.inference->started) EXPECT_FALSE(sent.has_admission());
 }
 
-// The lost router may have run it: the ledger is told that another one has it.
+// The lost router may have run the request, so the ledger learns that another router has it.
 TEST_F(Leases, ARequestOfALostRouterIsAuthorizedForAnother) {
   Begin();
   Answering({});
@@ -180,7 +180,7 @@ TEST_F(Leases, ARequestOfALostRouterIsAuthorizedForAnother) {
   EXPECT_EQ(rig.inference->started[1].attempt(), 1);
 }
 
-// The ledger may know it by then: what is charged is undone.
+// The ledger may know the request by then, so whatever was charged is undone.
 TEST_F(Leases, AnErrorIsFree) {
   Begin();
   auto failed = testing::Failed("upstream_error");

@@ -11,11 +11,12 @@ namespace tollgate::gateway {
 
 namespace {
 
-// From the first attempt on; milliseconds.
+// Milliseconds until a request gives up, from its first attempt, and milliseconds per attempt.
 constexpr int64_t kPatience = 3'000;
 constexpr int64_t kAttemptTimeout = 1'000;
 
-// What waits, as engines will get it. A request that a router has sent back is kept there.
+// Size of the waiting request in the form that engines get. A request that a router has returned is
+// kept in `movable`.
 int64_t BytesOf(const RequestContext& context) {
   return static_cast<int64_t>(context.movable ? context.movable->members_json().size()
                                               : context.canonical.members_json.size());
@@ -33,14 +34,13 @@ Task<Result<billing::v1::AuthorizeResult>> AuthorizeOnce(RequestContext& context
 
 LedgerWaiters::LedgerWaiters()
     : gauge_(metrics::Gauge("tollgate_gateway_ledger_waiters",
-                            "Admissions that wait for an unreachable ledger.")) {
+                            "Admissions that are waiting for an unreachable ledger.")) {
   const char* const kEnds[] = {"answered", "late", "left", "refused"};
   for (size_t i = 0; i < std::size(kEnds); ++i) {
     ends_[i] = &metrics::Counter(
         "tollgate_gateway_ledger_waits_total",
-        "Admissions that waited for an unreachable ledger, or would have, by how it ended: "
-        "answered, late (503 after 3 s), left (the caller did), refused (503 at once, as too many "
-        "waited).",
+        "Admissions that met an unreachable ledger, by result: answered, late (503 after 3 s), "
+        "left (the caller disconnected), refused (503 immediately because too many were waiting).",
         {{"result", kEnds[i]}});
   }
 }
@@ -69,7 +69,7 @@ void LedgerWaiters::Leave(int64_t bytes) {
 }
 
 Task<Result<billing::v1::AuthorizeResult>> AuthorizeOrWait(RequestContext& context) {
-  // Real time, as that of Sleep.
+  // Uses real time because Sleep does.
   const Clock& clock = SystemClock::Get();
   const int64_t deadline_us = clock.MonotonicUs() + kPatience * 1000;
   Backoff backoff(50, 400);

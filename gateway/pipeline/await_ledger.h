@@ -1,5 +1,5 @@
-// Waiting for a ledger that is unreachable, for example while its database changes its primary
-// (decision 50, docs/adr/0034): up to three seconds, by requests that would get a 503 otherwise.
+// Waiting for an unreachable ledger, for example while its database fails over (decision 50,
+// docs/adr/0034): requests that would otherwise get a 503 wait up to three seconds.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -14,15 +14,15 @@
 
 namespace tollgate::gateway {
 
-// Who waits, over all loops of the process: an outage does not fill a gateway with requests.
-// Thread-safe.
+// Bounds the waiting requests of all loops of the process, so that an outage does not fill the
+// gateway. Thread-safe.
 class LedgerWaiters {
  public:
   static constexpr int64_t kMaxRequests = 4'096;
-  // Of the requests that wait, as engines will get them.
+  // Bytes of the waiting requests, in the form that engines get.
   static constexpr int64_t kMaxBytes = int64_t{128} << 20;
 
-  // Of one request; it is given back when this is destroyed.
+  // The place of one waiting request, given back by the destructor.
   class Place {
    public:
     Place(LedgerWaiters& waiters, int64_t bytes) : waiters_(&waiters), bytes_(bytes) {}
@@ -38,12 +38,12 @@ class LedgerWaiters {
     int64_t bytes_;
   };
 
-  // How a wait ended; for a metric.
+  // How a wait ended, for the metric.
   enum class End : uint8_t { kAnswered, kLate, kLeft, kRefused };
 
-  // The first call makes the metrics.
+  // The first call registers the metrics.
   static LedgerWaiters& Get();
-  // nullopt: too many wait, or too many bytes.
+  // Returns nullopt when too many requests or too many bytes are waiting.
   std::optional<Place> Enter(int64_t bytes);
   void Count(End end) { ends_[static_cast<size_t>(end)]->Increment(); }
 
@@ -57,13 +57,14 @@ class LedgerWaiters {
   prometheus::Counter* ends_[4];  // by End
 };
 
-// Whether billing, or its ledger, could not be asked.
+// Whether billing or its ledger was unreachable.
 bool IsUnreachable(const Result<billing::v1::AuthorizeResult>& answer);
-// Asks billing for the context's hold, without waiting for a ledger that is unreachable.
+// Asks billing once for the context's hold.
 Task<Result<billing::v1::AuthorizeResult>> AuthorizeOnce(RequestContext& context);
-// Asks billing for the context's hold, again while it does not answer. Ends early when there is no
-// place, and within half a second after the caller has left, or when the attempt is answered that
-// runs then. The hold of an attempt that was not answered may be there: whoever gives up voids it.
+// Asks billing for the context's hold and retries while it is unreachable. Ends early when no place
+// is free. When the caller leaves, it ends with the attempt that is running, or within half a
+// second. The hold of an attempt without an answer may exist, so a caller that gives up must void
+// it.
 Task<Result<billing::v1::AuthorizeResult>> AuthorizeOrWait(RequestContext& context);
 
 }  // namespace tollgate::gateway

@@ -1,4 +1,4 @@
-// Decision 50: admissions wait for an unreachable ledger, bounded in time, number and memory.
+// Decision 50: admissions wait for an unreachable ledger. Time, number and memory are bounded.
 #include "gateway/pipeline/await_ledger.h"
 
 #include <chrono>
@@ -18,7 +18,7 @@ class AwaitLedgerTest : public PipelineFixture {
     rig.billing->answer = Unavailable("billing: the database is unreachable");
     began_ = Clock::now();
   }
-  // The ledger is back at that attempt.
+  // The ledger answers again at this attempt.
   void BackAt(size_t attempt) {
     rig.billing->on_call = [this, attempt] {
       if (rig.billing->authorized.size() < attempt) return;
@@ -54,7 +54,7 @@ TEST_F(AwaitLedgerTest, ARequestIsServedWhenTheLedgerComesBackAndHoldsOnce) {
 }
 
 TEST_F(AwaitLedgerTest, AfterThreeSecondsItIs503WithRetryAfterAndNoHoldIsLeft) {
-  // The rule is about time. A busy machine delays some tries: one of ten must be in time.
+  // The test measures time, and a busy machine delays some runs: one of ten must be in time.
   bool in_time = false;
   for (int tries = 0; tries < 10 && !in_time; ++tries) {
     rig.billing->authorized.clear();
@@ -112,7 +112,7 @@ TEST_F(AwaitLedgerTest, BeyondTheMemoryItIs503AtOnce) {
     EXPECT_EQ(rig.billing->authorized.size(), 1u);
   }
   EXPECT_FALSE(LedgerWaiters::Get().Enter(LedgerWaiters::kMaxBytes + 1));
-  EXPECT_TRUE(LedgerWaiters::Get().Enter(LedgerWaiters::kMaxBytes)) << "nothing is left of it";
+  EXPECT_TRUE(LedgerWaiters::Get().Enter(LedgerWaiters::kMaxBytes)) << "everything was given back";
 }
 
 }  // namespace

@@ -7,11 +7,11 @@ namespace tollgate::gateway {
 
 namespace {
 
-// The most that a chat template adds to a message.
+// The most tokens that a chat template adds to a message.
 constexpr int64_t kMaxTokensPerMessage = 16;
-// The most tokens that an image becomes; its size in bytes does not bound them.
+// The most tokens that an image is converted to; its size in bytes is not a bound.
 constexpr int64_t kMaxTokensPerMediaPart = 8192;
-// Averages, for estimates.
+// Averages for estimates.
 constexpr int64_t kBytesPerToken = 4;
 constexpr int64_t kUsualTokensPerMessage = 4;
 
@@ -33,7 +33,7 @@ Fail<Error> MaxTokensOverflow(const RequestContext& context, int64_t max_tokens)
   return Fail{std::move(error)};
 }
 
-// A list of token ids that is longer than the window: no tokenizer is needed to know it.
+// The list of token ids is longer than the window, so no tokenizer is needed.
 Fail<Error> TokenIdsOverflow(const RequestContext& context) {
   Error error{ErrorId::kContextLengthExceeded};
   const int64_t tokens = context.canonical.prompt.longest_tokens;
@@ -72,7 +72,7 @@ Result<void> BoundTokens(RequestContext& context) {
   TokenBounds& bounds = context.bounds;
   const int64_t windows = prompt.prompts * window;
   bounds.prompt_lower = std::clamp<int64_t>(prompt.messages + prompt.tokens, 1, windows);
-  // A byte-level tokenizer never makes more tokens than there are bytes.
+  // A byte-level tokenizer never produces more tokens than bytes.
   bounds.prompt_upper =
       std::clamp<int64_t>(prompt.text_bytes + kMaxTokensPerMessage * prompt.messages +
                               prompt.tokens + MediaTokens(prompt),
@@ -81,17 +81,17 @@ Result<void> BoundTokens(RequestContext& context) {
       std::clamp(EstimatePromptTokens(prompt), bounds.prompt_lower, bounds.prompt_upper);
   if (prompt.longest_tokens > window) return TokenIdsOverflow(context);
   const int64_t asked_output = request.max_tokens.value_or(0);
-  // Each byte may be a token. Of a prompt with media its texts alone are counted (decision 44).
+  // Assumes one token per byte. For prompts with media only the text is counted (decision 44).
   bounds.needs_count = LongestPromptBound(prompt) > window - asked_output;
   if (request.kind == inference::v1::REQUEST_KIND_EMBEDDING) return {};  // no output
-  // The least that the prompt takes of one window.
+  // The least that the prompt uses of one window.
   const int64_t taken = prompt.prompts == 1 ? bounds.prompt_lower
                                             : std::clamp<int64_t>(prompt.longest_tokens, 1, window);
   int64_t output = model_cap;
   if (request.max_tokens) {
     const int64_t asked = *request.max_tokens;
-    // Refuse only what cannot fit with any tokenizer; the engine counts the real prompt
-    // (decision 18).
+    // Refuse only what cannot fit with any tokenizer; the engine counts the real prompt (decision
+    // 18).
     if (asked > window - taken) return MaxTokensOverflow(context, asked);
     if (asked > model_cap && context.worker.options.refuse_large_max_tokens) {
       return BadRequest("'" + std::string(request.max_tokens_field) + "' may be at most " +
@@ -101,8 +101,8 @@ Result<void> BoundTokens(RequestContext& context) {
     output = std::min(asked, model_cap);
     bounds.max_tokens = output;
   } else if (model_cap <= window - bounds.prompt_upper) {
-    // The client did not ask for this limit, so it must not make the engine refuse the request:
-    // send the model's cap only where prompt and cap fit for certain.
+    // The client did not ask for this limit, so it must not make the engine refuse the request.
+    // Send the model's cap only if prompt and cap are certain to fit.
     bounds.max_tokens = model_cap;
   }
   bounds.output_upper = request.samples * std::min(output, window - taken);

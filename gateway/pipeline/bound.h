@@ -8,7 +8,7 @@
 
 namespace tollgate::gateway {
 
-// Fails with 400 context_length_exceeded when max_tokens cannot fit beside the smallest possible
+// Fails with 400 context_length_exceeded when max_tokens cannot fit next to the smallest possible
 // prompt. Sets context.bounds.
 Result<void> BoundTokens(RequestContext& context);
 

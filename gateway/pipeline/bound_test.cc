@@ -17,7 +17,7 @@ struct Case {
   std::optional<int64_t> max_tokens;
   int32_t samples = 1;
   int64_t media = 0;
-  // Number of prompts; token ids of all of them, and of the longest.
+  // Number of prompts, token ids of all prompts, and token ids of the longest one.
   int64_t prompts = 1;
   int64_t tokens = 0;
   int64_t longest = 0;
@@ -83,7 +83,7 @@ TEST_F(Bound, MaxTokensIsLoweredToTheCapOrRefused) {
 }
 
 TEST_F(Bound, RefusesOnlyWhatCannotFit) {  // H59
-  // Many bytes may still be few tokens, so the engine decides about a long prompt.
+  // Many bytes may still be few tokens, so the engine decides whether a long prompt fits.
   EXPECT_TRUE(Of({.text_bytes = 1'000'000, .max_tokens = 998}).ok());
   for (const int64_t max_tokens : {int64_t{999}, int64_t{1'000'000}, INT64_MAX}) {
     const auto refused = Of({.max_tokens = max_tokens});
@@ -120,7 +120,7 @@ TEST_F(Bound, EachPromptHasItsOwnWindow) {
   EXPECT_EQ(several->prompt_upper, 2500 + 3 * 16) << "above one window, below three";
   EXPECT_EQ(several->output_upper, 6 * 300);
   EXPECT_EQ(Of({.text_bytes = 1'000'000, .prompts = 3, .messages = 3})->prompt_upper, 3000);
-  // max_tokens must fit beside the longest prompt.
+  // max_tokens must fit next to the longest prompt.
   Case tokens = {.text_bytes = 0,
                  .max_tokens = 300,
                  .prompts = 2,
@@ -140,14 +140,14 @@ TEST_F(Bound, EmbeddingsHaveNoOutput) {
   EXPECT_EQ(bounds->max_tokens, 0);
 }
 
-// The window is 1000; a message may add 16 tokens.
+// The window is 1000 tokens; a message may add 16.
 TEST_F(Bound, APromptIsCountedOnlyIfItsBytesCanExceedTheWindow) {  // decision 44
   EXPECT_FALSE(Of({.text_bytes = 968})->needs_count);
   EXPECT_TRUE(Of({.text_bytes = 969})->needs_count);
   EXPECT_FALSE(Of({.text_bytes = 868, .max_tokens = 100})->needs_count);
   EXPECT_TRUE(Of({.text_bytes = 869, .max_tokens = 100})->needs_count);
   EXPECT_FALSE(Of({.text_bytes = 900, .media = 1})->needs_count) << "media is not counted";
-  EXPECT_TRUE(Of({.text_bytes = 969, .media = 1})->needs_count) << "its text is";
+  EXPECT_TRUE(Of({.text_bytes = 969, .media = 1})->needs_count) << "its text is counted";
   constexpr auto kEmbedding = inference::v1::REQUEST_KIND_EMBEDDING;
   EXPECT_FALSE(Of({.text_bytes = 984, .messages = 1, .kind = kEmbedding})->needs_count);
   EXPECT_TRUE(Of({.text_bytes = 985, .messages = 1, .kind = kEmbedding})->needs_count);

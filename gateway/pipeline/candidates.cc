@@ -14,7 +14,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// A fault of this model on which another one can be tried.
+// Why a model cannot answer. tolerated: another model may be tried.
 struct Fault {
   Error error;
   bool tolerated = false;
@@ -31,7 +31,7 @@ std::optional<Fault> Examine(RequestContext& context, const std::string& id) {
   return std::nullopt;
 }
 
-// An error about `model`, of an item of `models`.
+// Makes an error about `model` name the item of `models` instead.
 Error NameItem(Error error, const std::string& member) {
   if (error.param.empty() || error.param == "model") error.param = member;
   // Only a 400 shows its param.
@@ -47,7 +47,7 @@ Result<void> FindCandidates(RequestContext& context) {
   const CanonicalRequest& request = context.canonical;
   if (auto done = CheckProviderNames(context); !done) return done;
   std::optional<Error> first_error;
-  // False: the request fails.
+  // Returns false when the request fails.
   const auto consider = [&](const std::string& id, const std::string& member, bool by_caller) {
     auto fault = Examine(context, id);
     if (!fault) {

@@ -1,5 +1,5 @@
-// Stage: the models that may answer, each checked as if it were asked alone: catalog entry,
-// capability, the caller's terms, window (decision 66).
+// Stage: finds the models that may answer. Each is checked as if it were the only one: catalog
+// entry, capability, the caller's terms, window (decision 66).
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,17 @@
 
 namespace tollgate::gateway {
 
-// The model that the request names, then the others of `models`, or else the fall-backs that the
-// catalog has for the first one. A model that is not serving, too small for the request, or outside
-// of the caller's `provider` terms is left out; so is one of the catalog's that this key may not
-// use. Any other fault of a listed model fails the request, naming the item. Fails with the first
-// model's error when none is left. Sets context.candidates, and the first one as the current.
+// The candidates are the model that the request names, then the others of `models`, or otherwise
+// the fall-backs that the catalog lists for the first model. Models that are not serving, too small
+// for the request, or excluded by the caller's `provider` terms are skipped; so are catalog
+// fall-backs that this key may not use. Any other fault of a listed model fails the request with an
+// error that names the item. If no candidate is left, fails with the first model's error. Sets
+// context.candidates and makes the first one current.
 Result<void> FindCandidates(RequestContext& context);
 
 bool HasNextCandidate(const RequestContext& context);
 
-// Makes it the current one: its model, its bounds, and the answer's `model`.
+// Makes a candidate the current one: sets the model, its bounds, and the answer's `model`.
 void UseCandidate(RequestContext& context, size_t index);
 
 }  // namespace tollgate::gateway

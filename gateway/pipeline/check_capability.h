@@ -1,4 +1,4 @@
-// Stage: whether the model supports this kind of request and its media.
+// Stage: checks that the model supports this kind of request and its media.
 #pragma once
 
 #include "common/error/error.h"
@@ -6,7 +6,7 @@
 
 namespace tollgate::gateway {
 
-// Fails with 400 that names `model`, or the prompt's field for media sent to a text-only model.
+// Fails with 400 naming `model`, or the prompt's field for media sent to a text-only model.
 Result<void> CheckCapability(RequestContext& context);
 
 }  // namespace tollgate::gateway

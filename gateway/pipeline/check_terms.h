@@ -1,4 +1,5 @@
-// Stage: whether a model meets the caller's terms, the member `provider` (docs/design/wire.md 2.7).
+// Stage: checks that a model meets the caller's terms, the member `provider` (docs/design/wire.md
+// 2.7).
 #pragma once
 
 #include "common/error/error.h"
@@ -6,12 +7,12 @@
 
 namespace tollgate::gateway {
 
-// The names of providers, of which there is one, the brand: 400 naming `provider.order`,
-// `provider.only` or `provider.ignore` when they leave none.
+// Checks the names of providers. The only provider is the brand. Fails with 400 naming
+// `provider.order`, `provider.only` or `provider.ignore` when they exclude it.
 Result<void> CheckProviderNames(const RequestContext& context);
 
-// The current model: 400 naming the term that it does not meet: its price, the parameters that it
-// supports, what its engines keep.
+// Checks the current model: its price, its supported parameters, and what its engines keep. Fails
+// with 400 naming the term that it does not meet.
 Result<void> CheckTerms(const RequestContext& context);
 
 }  // namespace tollgate::gateway

@@ -6,8 +6,8 @@
 
 namespace tollgate::gateway {
 
-// 400 for a media type other than JSON, or a charset other than UTF-8. A missing Content-Type is
-// accepted.
+// Fails with 400 for a media type other than JSON or a charset other than UTF-8. A missing
+// Content-Type is accepted.
 Result<void> CheckContentType(const HttpRequest& request);
 
 }  // namespace tollgate::gateway

@@ -10,14 +10,14 @@ namespace tollgate::gateway {
 
 namespace {
 
-// request: with what differs between the uses.
+// request: has the options of this count already set.
 Task<PromptCount> Count(RequestContext& context, inference::v1::CountTokensRequest request) {
   const CanonicalRequest& canonical = context.canonical;
   PromptCount count{.tokens = EstimatePromptTokens(canonical.prompt), .estimated = true};
   request.set_x_request_id(context.exchange.request().x_request_id);
   request.set_model(context.model->id());
   request.set_kind(canonical.kind);
-  // Of a request that was sent to another model, what is kept of it.
+  // If the request was sent to another model before, its members have moved to the kept copy.
   request.set_members_json(context.movable ? context.movable->members_json()
                                            : canonical.members_json);
   if (SaysReasoning(canonical)) *request.mutable_reasoning() = canonical.reasoning;
@@ -43,7 +43,8 @@ Task<PromptCount> Count(RequestContext& context, inference::v1::CountTokensReque
 }  // namespace
 
 Task<PromptCount> CountPrompt(RequestContext& context) {
-  // Tokenizers count text only; how many tokens an image becomes is known after the engine ran.
+  // Tokenizers count only text. How many tokens an image is converted to is known after the engine
+  // has run.
   const PromptSize& size = context.canonical.prompt;
   if (size.media_parts > 0) co_return PromptCount{.tokens = EstimatePromptTokens(size)};
   co_return co_await Count(context, {});

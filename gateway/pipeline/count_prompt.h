@@ -1,4 +1,4 @@
-// The exact size of a prompt, by the tokenizer of one of the model's engines.
+// The exact size of a prompt, counted by the tokenizer of one of the model's engines.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,20 @@ namespace tollgate::gateway {
 struct PromptCount {
   int64_t tokens = 0;
   bool estimated = true;
-  // Of the longest of several prompts; 0: not known.
+  // Tokens of the longest of several prompts; 0: unknown.
   int64_t longest = 0;
-  // The prompt has at least so many: only its texts were counted, or none could be.
+  // `tokens` is a lower bound: only texts were counted, or no engine could count.
   bool is_lower_bound = false;
 };
 
-// The prompt_tokens that the engine would bill; EstimatePromptTokens when no engine can count it.
+// Returns the prompt_tokens that the engine would report, or EstimatePromptTokens when no engine
+// can count it.
 Task<PromptCount> CountPrompt(RequestContext& context);
 
 // Counts the prompt and fails with 400 context_length_exceeded when it does not fit the window,
-// alone or beside max_tokens. For TokenBounds::needs_count. Of a prompt with images its texts
-// decide. Where no engine can count, only what no known tokenizer could fit fails.
+// alone or together with max_tokens. For TokenBounds::needs_count. For a prompt with images only
+// its texts are counted. If no engine can count, fails only for a prompt that does not fit with any
+// known tokenizer.
 Task<Result<void>> CheckCountedPrompt(RequestContext& context);
 
 }  // namespace tollgate::gateway

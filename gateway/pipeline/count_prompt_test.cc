@@ -1,5 +1,5 @@
-// The model's cap hides a large max_tokens from the engine: prompt and max_tokens above the window
-// are refused by count. See decision 18, H59.
+// The model's cap hides a large max_tokens from the engine, so requests with prompt and max_tokens
+// above the window are refused by counting. See decision 18, H59.
 #include "gateway/pipeline/count_prompt.h"
 
 #include "gateway/testing/pipeline_fixture.h"

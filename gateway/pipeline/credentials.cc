@@ -39,7 +39,7 @@ Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule
     std::string_view token;
     if (name == "authorization") {
       any_credential = true;
-      // Ambiguous: proxies and servers differ in which one they take.
+      // Ambiguous: proxies and servers differ in which header they use.
       if (++authorizations > 1) return NoKey("More than one Authorization header was sent.");
       token = BearerToken(value);
     } else if (name == "x-api-key" && rule == CredentialRule::kBearerOrApiKey) {

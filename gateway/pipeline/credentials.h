@@ -12,8 +12,8 @@
 
 namespace tollgate::gateway {
 
-// The text of the one well-formed key, or 401 invalid_api_key. The view points into the request's
-// headers.
+// Returns the text of the only well-formed key, or 401 invalid_api_key. The view points into the
+// request's headers.
 Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule,
                                  std::string_view brand,
                                  std::span<const std::string> legacy_prefixes);

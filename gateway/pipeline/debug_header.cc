@@ -7,7 +7,7 @@
 namespace tollgate::gateway {
 namespace {
 
-// As a dictionary of RFC 9651.
+// Formats the choice as a dictionary of RFC 9651.
 std::string Text(const inference::v1::EngineChoice& choice) {
   return "engine=\"" + choice.engine_id() + "\", reason=" + choice.reason() +
          ", outstanding-tokens=" + std::to_string(choice.outstanding_tokens()) +

@@ -1,5 +1,6 @@
-// The header x-tollgate-debug: which engine answered, and why it was chosen. For operators only, by
-// keys that the configuration names (GatewaySettings.debug_keys): nobody else learns of engines.
+// The header x-tollgate-debug: which engine answered, and why it was chosen. Only for operators,
+// whose keys are listed in the configuration (GatewaySettings.debug_keys): other callers learn
+// nothing about engines.
 #pragma once
 
 #include <string>
@@ -10,11 +11,12 @@ namespace tollgate::gateway {
 
 inline constexpr char kDebugHeader[] = "x-tollgate-debug";
 
-// The request asks for it, and its key may have it. Of an authenticated request.
+// Whether the request asks for the header and its key may see it. Requires an authenticated
+// request.
 bool MayExplain(const RequestContext& context);
 
-// Keeps what an event says of the choice, for the header. Does nothing for a request that may not
-// have it, whatever the router says.
+// Keeps the choice of an event for the header. Does nothing if the request may not have the header,
+// even if the router sends the choice.
 void RecordChoice(RequestContext& context, const inference::v1::Event& event);
 
 }  // namespace tollgate::gateway

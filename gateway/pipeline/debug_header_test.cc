@@ -1,4 +1,4 @@
-// The header x-tollgate-debug: operators learn which engine answered, all others nothing.
+// The header x-tollgate-debug: operators learn which engine answered, other callers nothing.
 #include "gateway/pipeline/debug_header.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class DebugHeaderTest : public ::testing::Test {
     options.keep_alive_ms = keep_alive_ms;
     return options;
   }
-  // The router says it whether it was asked or not.
+  // The router sends the choice whether it was asked or not.
   static std::vector<pb::Event> Answer() {
     pb::Event started = Started();
     *started.mutable_started()->mutable_choice() = Choice();

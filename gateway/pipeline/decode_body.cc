@@ -17,21 +17,21 @@ using coding::Coding;
 using Status = coding::BodyDecoder::Status;
 
 constexpr char kHeader[] = "content-encoding";
-// Decoding so many bytes takes less than a millisecond, whatever comes out within the limit of what
-// a loop decodes.
+// Decoding this many coded bytes takes less than a millisecond, whatever they expand to within the
+// loop's limit.
 constexpr size_t kMaxCodedBytesOnLoop = size_t{64} * 1024;
-// Bodies are copied when they are parsed, and again when they are written for the engine.
+// A body is copied when it is parsed, and again when it is written for the engine.
 constexpr int64_t kCopies = 3;
 constexpr int64_t kRetryAfterMs = 2'000;
 
-// What the loop and a thread of the pool work on by turns; it owns the bytes, since the client may
+// State that the loop and a pool thread use in turns. It owns the bytes because the client may
 // disconnect meanwhile.
 struct Decoding {
   Decoding(Coding coding, std::string bytes, const coding::DecodeLimits& limits)
       : memory(bytes.size() + coding::DecoderBytes(coding)),
         coded(std::move(bytes)),
         decoder(coding, coded, limits) {}
-  const size_t memory;  // beside the body
+  const size_t memory;  // in addition to the body
   const std::string coded;
   BodyDecoder decoder;
   std::string body;
@@ -55,7 +55,7 @@ Error ErrorOf(Status status, Coding coding) {
   }
 }
 
-// Empty: identity.
+// Empty for identity.
 Result<std::optional<Coding>> FindCoding(const HttpRequest& request) {
   std::optional<Coding> found;
   int fields = 0;
@@ -72,7 +72,7 @@ Result<std::optional<Coding>> FindCoding(const HttpRequest& request) {
   return found;
 }
 
-// Memory for the decoder and a body of so many bytes.
+// Reserves memory for the decoder and a body of this many bytes.
 bool Reserve(RequestContext& context, const Decoding& decoding, size_t most) {
   const MemoryBudget* memory = context.exchange.memory();
   if (memory == nullptr) return true;
@@ -86,7 +86,7 @@ Fail<Error> ShortOfMemory() {
                     "", kRetryAfterMs, "memory budget"}};
 }
 
-// Decodes in pieces that double, so that memory is counted before it is used.
+// Decodes in pieces of doubling size, so that memory is reserved before it is used.
 Task<Result<Status>> Run(RequestContext& context, std::shared_ptr<Decoding> decoding) {
   const size_t limit = context.worker.options.max_body_bytes;
   size_t most = std::min(kMaxBytesDecodedOnLoop, limit + 1);

@@ -1,5 +1,5 @@
-// Stage: a request body with a content coding, decoded. After authentication: a caller without a
-// valid key makes the gateway decode nothing (decision 46).
+// Stage: decodes a request body with a content coding. Runs after authentication, so that a caller
+// without a valid key cannot make the gateway decode anything (decision 46).
 #pragma once
 
 #include "common/error/error.h"
@@ -8,13 +8,13 @@
 
 namespace tollgate::gateway {
 
-// Whether the body is not as it was written: it has a Content-Encoding other than identity.
+// Whether the body is encoded: it has a Content-Encoding other than identity.
 bool IsCoded(const HttpRequest& request);
 
-// Replaces the body by the decoded one, and counts its memory in context.body_memory. Fails with
-// 400 for anything but one of gzip, zstd and br, for a body that is malformed, above the size
-// limit or expands too much; with 503 while memory is short or too many bodies wait to be decoded.
-// Small bodies are decoded on the loop, others in pieces on the worker's pool.
+// Replaces the body by the decoded one and reserves its memory in context.body_memory. Fails with
+// 400 for a coding other than gzip, zstd and br, and for a body that is malformed, above the size
+// limit or expands too much. Fails with 503 when memory is short or too many bodies wait to be
+// decoded. Small bodies are decoded on the loop, larger ones in pieces on the worker's pool.
 Task<Result<void>> DecodeBody(RequestContext& context);
 
 }  // namespace tollgate::gateway

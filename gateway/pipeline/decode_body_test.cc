@@ -22,7 +22,7 @@ class DecodeBodyTest : public PipelineFixture {
     return request;
   }
   Answer Ask(HttpRequest request) { return rig.Run(ChatSurface(), std::move(request)); }
-  // Of a request that reaches the engine.
+  // Returns the members that reach the engine.
   std::string MembersOf(HttpRequest request) {
     PushEvents({Started(), Text("ok"), Finish(), End(3, 1)});
     const Answer answer = Ask(std::move(request));
@@ -41,7 +41,7 @@ std::string Noise(size_t size) {
 }
 
 TEST_F(DecodeBodyTest, EngineGetsTheDecodedBody) {
-  // Small ones are decoded on the loop, others beside it.
+  // Small bodies are decoded on the loop, larger ones on the pool.
   for (const size_t size : {size_t{10}, size_t{400'000}, size_t{3'000'000}}) {
     rig.snapshot.mutable_models(0)->set_context_window(10'000'000);
     rig.Publish();
@@ -78,7 +78,7 @@ TEST_F(DecodeBodyTest, BrokenBodiesAreRefused) {
       EXPECT_EQ(ErrorOf(answer), "400 bad_request invalid_request_error") << CodingName(coding);
       EXPECT_NE(answer->body.find("Content-Encoding"), std::string::npos);
     }
-    // What was decoded is judged like any other body.
+    // A decoded body is checked like any other body.
     EXPECT_EQ(ErrorOf(Ask(Coded(std::string(CodingName(coding)), Encode(coding, "{\"a\":")))),
               "400 bad_request invalid_request_error");
   }
@@ -113,7 +113,7 @@ TEST(DecodeBody, DecodedBodiesHaveTheLimitOfPlainOnes) {
   }
 }
 
-// An exchange whose memory is counted.
+// An exchange that accounts for memory.
 class CountingExchange : public FakeExchange {
  public:
   CountingExchange(Loop& loop, HttpRequest request, MemoryBudget& memory)

@@ -11,10 +11,11 @@ namespace tollgate::gateway {
 
 namespace {
 
-// One with further models to try is, up to this size: prompts that are too long for the first one.
+// Larger requests are kept up to this size when further models can be tried: a prompt may be too
+// long for the first model.
 constexpr size_t kMaxKeptBytes = 4 << 20;
 
-// What differs between two tries.
+// Sets the fields that differ between two attempts.
 void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
   request.set_request_id(context.id.ToBytes());
   request.set_model(context.model->id());
@@ -36,7 +37,7 @@ void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
   request.set_keep_hold(HasNextCandidate(context));
 }
 
-// Whether a copy of the request is kept for another try.
+// Whether a copy of the request is kept for another attempt.
 bool IsKept(RequestContext& context, const inference::v1::GenerateRequest& request) {
   const size_t bytes = request.members_json().size();
   if (bytes <= kMaxMovedBytes) return true;
@@ -75,13 +76,13 @@ void Dispatch(RequestContext& context) {
     request.set_keep_hold(false);
   }
   context.generation = context.worker.clients.inference->Start(std::move(request));
-  // One copy is left, which the client of the router sends.
+  // One copy of the members is left, which the router client sends.
   context.body_memory.Shrink(static_cast<int64_t>(members_bytes));
 }
 
 void SendAgain(RequestContext& context) {
   inference::v1::GenerateRequest& kept = *context.movable;
-  context.choice.clear();  // of the try before
+  context.choice.clear();  // the previous attempt's
   SetTry(context, kept);
   if (HasNextCandidate(context) || (!context.moved && IsKept(context, kept))) {
     context.generation = context.worker.clients.inference->Start(kept);

@@ -26,7 +26,7 @@ Task<Result<void>> AdmitCurrent(RequestContext& context) {
   return Admit(context, EstimateTotalTokens(context.bounds));
 }
 
-// The same request's next try, of the current candidate.
+// Tells the ledger that the current candidate is the next attempt of the same request.
 Task<Result<void>> TellLedger(RequestContext& context) {
   ++context.attempt;
   auto answer = co_await AuthorizeOrWait(context);
@@ -59,7 +59,7 @@ Task<Result<void>> AdmitAndAuthorize(RequestContext& context) {
     }
     co_await GiveBackLimits(context);
     context.worker.metrics.CountFallBack("limits");
-    // No hold has named them, so those that are given up need not be covered.
+    // No hold covers the earlier candidates yet, so the next hold need not cover them.
     context.candidates.erase(context.candidates.begin());
     UseCandidate(context, 0);
   }
@@ -89,7 +89,7 @@ Task<bool> FallBack(RequestContext& context, Error& error) {
       co_return true;
     }
     error = done.error();
-    // Not this model's fault: the next one would meet it too.
+    // The next model would fail in the same way.
     if (by_caller || tell) co_return false;
   }
   co_return false;

@@ -1,5 +1,5 @@
-// From one candidate to the next (decision 66): what is taken for a model is taken for the one that
-// is tried, and given back before another one is.
+// Moves from one candidate to the next (decision 66). Limits are taken for the current candidate
+// and given back before the next one is tried.
 #pragma once
 
 #include "common/error/error.h"
@@ -8,19 +8,19 @@
 
 namespace tollgate::gateway {
 
-// Stages: limits and hold of the first candidate that its own limits admit. The hold covers the
-// dearest of those that are left. Fails like Admit and AuthorizeSpend, with the error of the last
-// candidate.
+// Stages: takes limits and hold for the first candidate that its own limits admit. The hold covers
+// the most expensive of the remaining candidates. Fails like Admit and AuthorizeSpend, with the
+// error of the last candidate.
 Task<Result<void>> AdmitAndAuthorize(RequestContext& context);
 
-// Stage: where max_tokens was lowered and may not fit, the prompt is counted; moves on to the next
-// candidate while it does not fit. 400 context_length_exceeded when it fits none.
+// Stage: counts the prompt if max_tokens was lowered and may not fit, and moves on to the next
+// candidate while it does not fit. Fails with 400 context_length_exceeded when it fits none.
 Task<Result<void>> CheckPromptFits(RequestContext& context);
 
-// Moves on to the next candidate that is admitted and that the prompt fits, after the current one
-// has failed with `error` before anything was sent to the caller: the ledger knows the new one as
-// the next try of the same request. False: there is none, and `error` is what the caller gets;
-// limits are given back, the hold is as it was.
+// Moves on to the next candidate that its limits admit and that the prompt fits, after the current
+// one has failed with `error` before anything was sent to the caller. The ledger knows the new
+// candidate as the next attempt of the same request. Returns false if there is none: the caller
+// gets `error`, limits are given back, and the hold is unchanged.
 Task<bool> FallBack(RequestContext& context, Error& error);
 
 }  // namespace tollgate::gateway

@@ -1,5 +1,5 @@
-// Decision 66: the models of a request are tried in order until one answers; each is limited and
-// priced as itself, and the caller is told which one it was.
+// Decision 66: the models of a request are tried in order until one answers. Each has its own
+// limits and price, and the answer names the model.
 #include "gateway/testing/pipeline_fixture.h"
 
 namespace tollgate::gateway {
@@ -30,7 +30,7 @@ class FallBackTest : public testing::PipelineFixture {
   }
   catalog::v1::Model& Model(int index) { return *rig.snapshot.mutable_models(index); }
 
-  // What the routers send, one try after the other.
+  // Sets what the routers send, one answer per attempt.
   void Routers(std::vector<Events> answers) {
     rig.inference->script->batches = {answers[0]};
     rig.inference->later.clear();
@@ -42,7 +42,7 @@ class FallBackTest : public testing::PipelineFixture {
     }
   }
   static Events Answer1() { return {Started(), Text("hello"), testing::Finish(), End(3, 1)}; }
-  // The model fails, and the router leaves the hold.
+  // The model fails and the router leaves the hold open.
   static Events Kept(const std::string& error) {
     testing::pb::Event event = Failed(error);
     event.mutable_end()->set_hold_kept(true);
@@ -55,7 +55,7 @@ class FallBackTest : public testing::PipelineFixture {
     const auto document = json::Document::ParseView(answer->body);
     return document ? document->root().Find("model").string() : "not JSON: " + answer->body;
   }
-  // The models that were asked, in order.
+  // The models that were tried, in order.
   std::string Asked() const {
     std::string all;
     for (const auto& request : rig.inference->started) all += request.model() + " ";
@@ -168,10 +168,10 @@ TEST_F(FallBackTest, AModelAtItsLimitsIsPassedOverBeforeAnyHold) {
   EXPECT_EQ(ModelOf(answer), "ns/second");
   ASSERT_EQ(rig.billing->authorized.size(), 1u);
   EXPECT_EQ(rig.billing->authorized[0].model(), "ns/second")
-      << "the first one cannot answer any more";
+      << "the first one can no longer answer";
   EXPECT_EQ(rig.billing->authorized[0].fallbacks_size(), 1);
   EXPECT_EQ(rig.limiter->acquired[1].model(), "ns/second");
-  // Also of one that is tried later.
+  // The limit also skips a model that is tried later.
   rig.limiter->model_at_limit = "ns/second";
   rig.inference->started.clear();
   Routers({Kept("upstream_error"), Answer1()});
@@ -222,7 +222,7 @@ TEST_F(FallBackTest, ModelsThatCannotServeTheRequestAreLeftOut) {
   rig.Publish();
   EXPECT_EQ(ErrorOf(Send(Body(Models() + R"(,"max_tokens":100)"))),
             "503 model_unavailable not_found_error")
-      << "of the first";
+      << "the error of the first model";
 }
 
 TEST_F(FallBackTest, ModelMayBeLeftOut) {
@@ -257,7 +257,7 @@ TEST_F(FallBackTest, APriceLimitRefusesDearerModels) {
   const Answer answer =
       Send(R"({"models":["ns/third","ns/second","ns/model"],)" + capped(R"("prompt":0.00003)") +
            R"(,"messages":[{"role":"user","content":"hi"}]})");
-  EXPECT_EQ(ModelOf(answer), "ns/second") << "as dear as allowed";
+  EXPECT_EQ(ModelOf(answer), "ns/second") << "exactly the allowed price";
   EXPECT_EQ(rig.billing->authorized[0].fallbacks_size(), 1);
   EXPECT_EQ(ErrorOf(Send(Body(capped(R"("completion":"0.0000039")")))),
             "400 bad_request invalid_request_error param=provider.max_price.completion");

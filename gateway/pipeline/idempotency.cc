@@ -16,7 +16,7 @@ namespace tollgate::gateway {
 namespace {
 
 constexpr size_t kMaxKeyBytes = 255;
-// What is sealed: one of these lines, and the body of an answer with status 200.
+// The sealed text is one of these lines, followed by the body of an answer with status 200.
 constexpr std::string_view kAnswerHead = "200 application/json\n";
 constexpr std::string_view kCutAnswerHead = "200 application/json cut-by-credit\n";
 
@@ -51,13 +51,13 @@ bool HasIdempotencyKey(const HttpRequest& request) {
 }
 
 std::string IdempotencyBodyDigest(const std::string& path, const std::string& body) {
-  // Two hashes: a large body is not copied.
+  // Hashes twice so that a large body is not copied.
   return Sha256(path + '\0' + Sha256(body));
 }
 
 Result<void> ReadIdempotencyKey(RequestContext& context) {
   const HttpRequest& request = context.exchange.request();
-  // Without an engine nothing is billed (decision 30).
+  // Without an engine there is no charge (decision 30).
   if (context.canonical.max_tokens == 0 || !HasIdempotencyKey(request)) return {};
   const auto count =
       std::count_if(request.headers.begin(), request.headers.end(),
@@ -78,7 +78,7 @@ Result<void> ReadIdempotencyKey(RequestContext& context) {
 
 Task<void> KeepAnswer(RequestContext& context, const std::string& body, bool cut_by_credit) {
   const std::string& key = context.worker.options.answer_key;
-  // Whoever asks for no retention gets none here either.
+  // A caller that asks for no retention gets none here, either.
   if (context.idempotency_key_digest.empty() || key.empty() || body.size() > kMaxKeptBytes ||
       !context.canonical.provider.no_retention.empty()) {
     co_return;
@@ -92,7 +92,7 @@ Task<void> KeepAnswer(RequestContext& context, const std::string& body, bool cut
   request.set_sealed(Seal(key, context.idempotency_key_digest, answer));
   const auto stored = co_await context.worker.clients.billing->StoreAnswer(std::move(request));
   if (!stored) {
-    log::Warn("an answer could not be kept for repetitions of its Idempotency-Key",
+    log::Warn("an answer could not be stored for its Idempotency-Key",
               {{"x_request_id", context.exchange.request().x_request_id},
                {"error", stored.error().ToString()}});
   }
@@ -110,9 +110,9 @@ Task<void> RepeatAnswer(RequestContext& context) {
   if (answer->cut_by_credit) response.headers.emplace_back(kCutByCreditHeader, "true");
   AppendHeaders(context.limit_headers, response.headers);
   if (context.names_model) {
-    // The model that answered then, not the one that would be tried first now.
+    // Names the model that answered then, not the one that would be tried first now.
     json::Limits limits;
-    limits.allow_nul = true;  // in what the model said
+    limits.allow_nul = true;  // the model's output may contain it
     const auto document = json::Document::ParseView(answer->body, limits);
     const json::Value model = document ? document->root().Find("model") : json::Value();
     if (model.is_string()) response.headers.emplace_back(kModelHeader, model.string());

@@ -141,7 +141,7 @@ TEST_F(IdempotencyTest, ARepeatedAnswerSaysThatCreditCutIt) {
   EXPECT_EQ(again->header("x-tollgate-cut-by-credit"), "true");
 }
 
-// Models may say U+0000.
+// The output of a model may contain U+0000.
 TEST_F(IdempotencyTest, ARepeatedAnswerWithNulNamesItsModelToo) {
   catalog::v1::Model& second = *rig.snapshot.add_models();
   second = rig.snapshot.models(0);

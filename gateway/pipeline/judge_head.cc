@@ -10,8 +10,8 @@
 namespace tollgate::gateway {
 namespace {
 
-// Some clients send "{}" with a GET. Anyone may call public endpoints, so their bodies are within
-// the size of a head.
+// Some clients send "{}" with a GET. Anyone may call public endpoints, so their bodies are limited
+// to about the size of a head.
 constexpr uint64_t kMaxPublicBodyBytes = 4 * 1024;
 
 bool HasShortBody(const HttpRequest& request) {
@@ -45,7 +45,7 @@ http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const Http
       endpoint.credential == CredentialRule::kNone) {
     return JudgePublic(worker, endpoint, request);
   }
-  // The span of what takes no time names the stage that refused the request.
+  // Creates an empty span, so that the trace names the stage that refused the request.
   const auto refuse = [&](const Error& error) {
     const StageTimer timer(TraceOf(request), Stage::kAuthenticate);
     return http::HeadVerdict{MakeRefusal(worker, request, endpoint, error), std::nullopt};

@@ -1,5 +1,5 @@
-// What the head of a request says before its body is read (decision 46): a caller without a valid
-// credential makes the gateway hold no more than the head.
+// Checks the head of a request before its body is read (decision 46): a caller without a valid
+// credential cannot make the gateway buffer more than the head.
 #pragma once
 
 #include "common/http/head_verdict.h"
@@ -9,9 +9,9 @@
 
 namespace tollgate::gateway {
 
-// Refuses with what the pipeline would answer: 401, 403, or 503 when auth is unreachable. The key
-// is looked up if the cache cannot answer; the pipeline then finds it in the cache. Nothing is
-// taken from any limit.
+// Refuses with the same error as the pipeline: 401, 403, or 503 when auth is unreachable. Looks the
+// key up if the cache cannot answer; the pipeline then finds it in the cache. Takes nothing from
+// any limit.
 http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const HttpRequest& request);
 
 }  // namespace tollgate::gateway

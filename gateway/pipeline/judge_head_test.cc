@@ -1,5 +1,5 @@
-// What a head alone decides: a caller without a valid credential is refused before the body
-// (decision 46), with what the pipeline would answer.
+// Checks of the head alone: a caller without a valid credential is refused before the body
+// (decision 46), with the same error as in the pipeline.
 #include "gateway/pipeline/judge_head.h"
 
 #include "gateway/testing/pipeline_fixture.h"
@@ -70,7 +70,7 @@ TEST_F(JudgeHeadTest, TheRequestFindsTheKeyInTheCache) {
   EXPECT_EQ(Judge(Good()).status, 200);
   const int calls = rig.auth->calls;
   EXPECT_EQ(calls, 1);
-  // The change stream is live: the cache answers at once from here on.
+  // The change stream is live: from here on the cache answers at once.
   rig.RunOnLoop([&](Loop&) { rig.worker->keys->OnChanges({}); });
   EXPECT_FALSE(Judge(Good()).waited);
   PushEvents({Failed("service_unavailable")});

@@ -18,7 +18,7 @@ std::string NameOf(Family family, std::string_view kind, std::string_view what) 
   return name.append(what).append("-").append(kind);
 }
 
-// The point in time, never before it.
+// The time of the reset, rounded up.
 std::string ResetTime(int64_t ms, int64_t now_us) {
   return UtcText(now_us + std::max<int64_t>(ms, 0) * 1000 + 999'999, UtcPrecision::kSeconds);
 }

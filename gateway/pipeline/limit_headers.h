@@ -1,4 +1,4 @@
-// The response headers that tell what is left of the rate limits. See docs/design/wire.md 1.2.
+// The response headers that report what is left of the rate limits. See docs/design/wire.md 1.2.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tollgate::gateway {
 
-// For the limits that exist, x-ratelimit-{limit,remaining,reset}-{requests,tokens} in the OpenAI
-// family and anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset} in the Messages family:
-// input and output tokens have one limit together. The reset is the time until the limit is full
-// again, as the vendors document it; that of the limit that refused is the Retry-After of the
-// refusal, after which this request can be admitted. In the Messages family it is the point in
-// time, in whole seconds, rounded up. now_us: wall clock.
+// For the limits that exist: x-ratelimit-{limit,remaining,reset}-{requests,tokens} in the OpenAI
+// family and anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset} in the Messages family.
+// Input and output tokens share one limit. The reset is the time until the limit is full again, as
+// the vendors document it. For the limit that refused the request it is the Retry-After, after
+// which the request can be admitted. In the Messages family it is a point in time, in whole
+// seconds, rounded up. now_us: wall clock.
 Headers MakeLimitHeaders(Family family, const ratelimit::v1::AcquireResult& result, int64_t now_us);
 
 void AppendHeaders(const Headers& from, Headers& to);

@@ -60,16 +60,16 @@ TEST(LimitHeaders, ResetTimesAreNeverEarly) {
   }
 }
 
-// docs/design/limits.md 6: the reset of the limit that refused is the Retry-After, with its cap;
-// other limits say when they are whole again.
+// docs/design/limits.md 6: the reset of the limit that refused equals the Retry-After, with its
+// cap; the reset of other limits is the time until they are full.
 TEST(LimitHeaders, TheResetOfARefusalIsItsRetryAfter) {
   const struct {
     int64_t retry_ms, reset_ms;
     const char *openai, *messages;
   } kCases[] = {
-      {1, 60'000, "1s", "2026-02-02T02:40:02Z"},        // 60 a minute: one a second
-      {29'990, 60'000, "30s", "2026-02-02T02:40:31Z"},  // 2 a minute
-      {9'100, 8'000, "10s", "2026-02-02T02:40:11Z"},    // of another limit of the kind
+      {1, 60'000, "1s", "2026-02-02T02:40:02Z"},        // 60 per minute: one per second
+      {29'990, 60'000, "30s", "2026-02-02T02:40:31Z"},  // 2 per minute
+      {9'100, 8'000, "10s", "2026-02-02T02:40:11Z"},    // another limit of the same kind
       {59'001, 60'000, "1m0s", "2026-02-02T02:41:01Z"},
       {60'001, 90'000, "1m0s", "2026-02-02T02:41:01Z"},  // capped
       {120'000, 180'000, "1m0s", "2026-02-02T02:41:01Z"},

@@ -1,4 +1,4 @@
-// The limits of a request: from auth's and the catalog's messages to the limiter's.
+// Converts the limits of a request from auth's and the catalog's messages to the limiter's.
 #pragma once
 
 #include "tollgate/auth/v1/auth.pb.h"
@@ -7,7 +7,7 @@
 
 namespace tollgate::gateway {
 
-// auth::v1::Limits or catalog::v1::Capacity.
+// Limits: auth::v1::Limits or catalog::v1::Capacity.
 template <typename Limits>
 bool IsUnlimited(const Limits& limits) {
   return limits.requests_per_minute() == 0 && limits.tokens_per_minute() == 0 &&
@@ -22,9 +22,9 @@ void CopyLimits(const Limits& from, ratelimit::v1::SubjectLimits& to) {
   to.set_shadow(from.shadow());
 }
 
-// Everything that limits a request of this key for this model (null: for none): the key, its
-// workspace, each of them for the model, and the model's capacity. Limits that do not exist are not
-// set. False if there are none.
+// Collects everything that limits a request of this key for this model (null: no model): the limits
+// of the key and its workspace, of each of them for the model, and the model's capacity. Leaves
+// absent limits unset. Returns false if there are none.
 bool CollectLimits(const auth::v1::Key& key, const catalog::v1::Model* model,
                    ratelimit::v1::AcquireItem& item);
 

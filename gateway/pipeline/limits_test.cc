@@ -5,7 +5,7 @@
 namespace tollgate::gateway {
 namespace {
 
-// A request is held to everything that limits it, and the limiter is not asked about anything else.
+// The limiter is asked about everything that limits a request, and about nothing else.
 TEST(Limits, AllSubjectsWithLimitsAreCollected) {
   auth::v1::Key key;
   catalog::v1::Model model;
@@ -29,7 +29,7 @@ TEST(Limits, AllSubjectsWithLimitsAreCollected) {
   EXPECT_TRUE(item.workspace_model_limits().shadow());
   EXPECT_EQ(item.model_limits().concurrent_requests(), 4);
 
-  // Another model, an unlisted one, and none: only what is not of a model.
+  // With another model, an unlisted one or none, limits of the model do not apply.
   for (const std::string& id : {std::string("e/f"), std::string()}) {
     catalog::v1::Model other;
     other.set_id(id);

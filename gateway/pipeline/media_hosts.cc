@@ -36,7 +36,7 @@ bool IsMediaHostAllowed(const std::vector<std::string>& rules, std::string_view 
   if (rules.empty()) return true;
   return std::any_of(rules.begin(), rules.end(), [host](std::string_view rule) {
     if (!rule.starts_with(kAnyName)) return host == rule;
-    const std::string_view end = rule.substr(1);  // with the dot
+    const std::string_view end = rule.substr(1);  // includes the dot
     return host.size() > end.size() && host.ends_with(end);
   });
 }

@@ -8,8 +8,8 @@
 
 namespace tollgate::gateway {
 
-// A host name or address, or "*." and a name, in lower case. Empty: it is neither, for example
-// because it has a scheme or a port.
+// Reads a host name or address, or "*." and a name. Returns it in lower case. Empty for anything
+// else, for example text with a scheme or a port.
 std::optional<std::string> ReadMediaHostRule(std::string_view text);
 
 // host: as in CanonicalRequest::media_hosts. Without rules every host is allowed.

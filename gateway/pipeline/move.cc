@@ -12,14 +12,15 @@ namespace {
 
 using Answer = Result<billing::v1::AuthorizeResult>;
 
-// The lost router had ended the request, and its answer is lost. The ledger ends a request once.
+// Whether the lost router had ended the request, so that its answer is lost. The ledger ends a
+// request only once.
 bool HadEnded(const RequestContext& context, const Answer& answer) {
-  // The caller of a stream may know the id by now, and an idempotency key stays with its request.
+  // The caller of a stream may have seen the id, and an idempotency key stays with its request.
   return !context.canonical.stream && context.idempotency_key_digest.empty() && answer &&
          answer->denied_by() == billing::v1::DENY_REASON_CLOSED;
 }
 
-// What it was charged is given back, and it begins again as another request.
+// Refunds the charge and starts again as a new request.
 Task<Answer> AuthorizeAgain(RequestContext& context) {
   context.hold.Refuse("the answer was lost with its inference router");
   context.id = Id::New();
@@ -32,7 +33,8 @@ Task<Answer> AuthorizeAgain(RequestContext& context) {
 }  // namespace
 
 Task<bool> MoveToAnotherRouter(RequestContext& context) {
-  // Nothing of a request that was not sent can run, and another router was waited for.
+  // A request that was not sent cannot be running, and the client has already waited for another
+  // router.
   if (context.moved || !context.movable || !context.generation->sent()) co_return false;
   context.moved = true;
   ++context.attempt;

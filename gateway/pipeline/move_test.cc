@@ -1,4 +1,4 @@
-// A lost router (decision 52): the request moves to another one, or is refused and free.
+// A lost router (decision 52): the request moves to another router, or is refused without a charge.
 #include "common/rpc/link_protocol.h"
 #include "gateway/testing/pipeline_fixture.h"
 
@@ -20,7 +20,7 @@ class Move : public testing::PipelineFixture {
     rig.inference->script->batches.assign(batches.begin(), batches.end());
     rig.inference->script->broken = Lost();
   }
-  // Another router, which answers with these batches.
+  // Adds another router, which answers with these batches.
   Script& Then(std::vector<std::vector<testing::pb::Event>> batches) {
     auto script = std::make_shared<Script>();
     rig.RunOnLoop([&](Loop& loop) { script->more = std::make_unique<Notify>(loop); });
@@ -38,7 +38,7 @@ class Move : public testing::PipelineFixture {
   static std::vector<testing::pb::Event> Whole() {
     return {Started(), Text("hello"), testing::Finish(), End(3, 1)};
   }
-  // Billing's answer to the second call: the lost router has ended the request.
+  // Billing answers the second call that the lost router has ended the request.
   void CloseSecondTry() {
     rig.billing->on_call = [this, calls = 0, granted = rig.billing->answer]() mutable {
       ++calls;
@@ -97,13 +97,13 @@ TEST_F(Move, ItMovesOnce) {
   ExpectRefusedOnce();
 }
 
-// A router that is stopping says so, but what was sent before that arrives is refused.
+// A stopping router announces it, but requests that were sent before the announcement are refused.
 TEST_F(Move, WhatAStoppingRouterRefusesGoesToAnotherWithTheSameHold) {
   for (const char* stream : {"", kStream}) {
     rig.billing->authorized.clear();
     rig.inference->started.clear();
     rig.inference->script->batches = {{Declined()}};
-    Then({{Declined()}});  // all are restarted, one after the other
+    Then({{Declined()}});  // all routers restart, one after the other
     Then({Whole()});
     const Answer answer = Send(Body(stream));
     EXPECT_EQ(answer->status, 200) << answer->body;
@@ -179,7 +179,8 @@ TEST_F(Move, AnAnswerThatIsNotStreamedIsFreeWithoutItsEnd) {
   ExpectRefusedOnce();
 }
 
-// The lost router had settled it: the charge is given back, and the request is held and asked anew.
+// The lost router had settled the request: the charge is refunded, and the request gets a new hold
+// and is sent again.
 TEST_F(Move, ARequestThatHadEndedWithoutItsAnswerBeginsAgainUnderAnotherId) {
   CloseSecondTry();
   LoseFirst({{Started(), Text("hel")}});

@@ -7,7 +7,7 @@ namespace tollgate::gateway {
 std::optional<Error> FindOverflow(const RequestContext& context, const PromptCount& prompt) {
   const int64_t window = context.model->context_window();
   const int64_t max_tokens = context.canonical.max_tokens.value_or(0);
-  // Each of several prompts has a window of its own.
+  // Each of several prompts has its own window.
   const bool several = context.canonical.prompt.prompts > 1;
   const int64_t tokens = several ? prompt.longest : prompt.tokens;
   if (prompt.estimated || tokens <= window - max_tokens) return std::nullopt;

@@ -1,4 +1,4 @@
-// context_length_exceeded: finding it where no engine would, and naming the field at fault.
+// context_length_exceeded: detects it where no engine does, and names the field at fault.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace tollgate::gateway {
 
-// The error of a counted prompt that does not fit the window, alone or beside max_tokens
-// (decision 18). None for an estimate: it proves nothing.
+// The error of a counted prompt that does not fit the window, alone or together with max_tokens
+// (decision 18). nullopt for an estimate, which proves nothing.
 std::optional<Error> FindOverflow(const RequestContext& context, const PromptCount& prompt);
 
 // Sets the param of a context-length error from an engine: the prompt's field when the prompt alone
-// does not fit, the field of max_tokens when that is at fault, none when the numbers do not show
-// which.
+// does not fit, the field of max_tokens when that is at fault, and none when the numbers do not
+// tell.
 void SetOverflowParam(const CanonicalRequest& request, Error& error);
 
 }  // namespace tollgate::gateway

@@ -18,7 +18,7 @@ namespace {
 // The longest list that is accepted (docs/design/wire.md 2.7).
 constexpr size_t kMaxListedModels = 64;
 
-// What a body may be beyond strict JSON: see decision 38.
+// Limits for bodies, which may deviate from strict JSON: see decision 38.
 json::Limits BodyLimits() {
   json::Limits limits;
   limits.allow_nul = true;
@@ -35,14 +35,15 @@ ModelTraits TraitsOf(const CatalogPtr& catalog, const std::string& id) {
   return traits;
 }
 
-// Several models may answer, and the engines of each of them must understand what is made.
+// The traits that both models have: several models may answer, and the engines of each must
+// understand the translation.
 ModelTraits Common(ModelTraits one, const ModelTraits& other) {
   one.keeps_system_messages = one.keeps_system_messages && other.keeps_system_messages;
   one.bounds_reasoning = one.bounds_reasoning && other.bounds_reasoning;
   return one;
 }
 
-// Holds the catalog, since it may run on another thread.
+// Keeps the catalog alive because the translation may run on another thread.
 ParseContext MakeParseContext(const RequestContext& context) {
   ParseContext made;
   made.traits_of = [catalog = context.catalog](const std::string& id) {
@@ -60,7 +61,7 @@ ParseContext MakeParseContext(const RequestContext& context) {
   return made;
 }
 
-// With the models that the body lists.
+// Extends the traits to the models that the body lists.
 ParseContext ForModelsOf(json::Value body, const ParseContext& context) {
   const json::Value models = body.Find("models");
   if (!models.is_array() || models.size() > kMaxListedModels) return context;
@@ -75,11 +76,11 @@ ParseContext ForModelsOf(json::Value body, const ParseContext& context) {
   return made;
 }
 
-// All work that grows with the body. The result holds its own copy of what the engine gets.
-// digest_path: of a request with an Idempotency-Key; else empty.
+// Does all work that grows with the body. The result has its own copy of the members for the
+// engine. digest_path: the path if the request has an Idempotency-Key, else empty.
 Result<CanonicalRequest> Decode(const Surface& surface, const ParseContext& context,
                                 std::string body, const std::string& digest_path) {
-  // Of the bytes that came: the document may change its own.
+  // Hashes the received bytes, because the document may change its own copy.
   const std::string digest =
       digest_path.empty() ? std::string() : IdempotencyBodyDigest(digest_path, body);
   const auto document = json::Document::Parse(std::move(body), BodyLimits());
@@ -93,7 +94,7 @@ Result<CanonicalRequest> Decode(const Surface& surface, const ParseContext& cont
   return canonical;
 }
 
-// The header asks for what `usage.include` of chat completions asks for, on every endpoint.
+// The header does on every endpoint what `usage.include` does for chat completions.
 bool AsksForCost(const HttpRequest& request) {
   return http::EqualsIgnoreCase(request.header("x-tollgate-include-cost"), "true");
 }
@@ -107,7 +108,7 @@ std::string DigestPath(const HttpRequest& request) {
   return HasIdempotencyKey(request) ? request.path : "";
 }
 
-// What a thread of the pool works on. It owns the body, since the client may disconnect meanwhile.
+// The work of a pool thread. It owns the body because the client may disconnect meanwhile.
 struct DecodeJob {
   const Surface* surface;
   ParseContext context;
@@ -150,7 +151,7 @@ Task<Result<void>> ParseBesideLoop(RequestContext& context) {
   if (!*canonical) co_return Fail{canonical->error()};
   context.canonical = std::move(**canonical);
   ReadHeaders(request, context.canonical);
-  // Nothing was decoded: the stages after this one must not see the empty request.
+  // Nothing was decoded, and later stages must not see the empty request.
   if (client_gone->load()) co_return Unavailable("the client disconnected");
   co_return Result<void>();
 }

@@ -1,4 +1,4 @@
-// Stage: the body, parsed as JSON and translated by the endpoint's surface.
+// Stage: parses the body as JSON and translates it with the endpoint's surface.
 #pragma once
 
 #include "common/error/error.h"
@@ -7,10 +7,10 @@
 
 namespace tollgate::gateway {
 
-// Both fail with 400, set context.canonical and free the request's body.
+// Parses on the loop. Fails with 400, sets context.canonical and frees the request's body.
 Result<void> Parse(RequestContext& context);
-// For a body that would hold the loop up: the same on a thread of the worker's pool. Fails with 503
-// when too many bodies wait for these threads.
+// Does the same on a thread of the worker's pool, for a body that would block the loop. Fails also
+// with 503 when too many bodies wait for these threads.
 Task<Result<void>> ParseBesideLoop(RequestContext& context);
 inline bool IsParsedBesideLoop(const RequestContext& context) {
   return context.exchange.request().body.size() > kMaxBytesDecodedOnLoop;

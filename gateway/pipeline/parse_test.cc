@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;  // NOLINT: fakes and event builders
 
-// Keeps the one thread of the pool busy, so that what is submitted waits.
+// Keeps the pool's only thread busy, so that submitted work waits.
 class BusyPool {
  public:
   explicit BusyPool(ThreadPool& pool) {
@@ -67,7 +67,7 @@ TEST_F(LargeBodyTest, IsRefusedWhenTooManyWaitAndSmallOnesAreNot) {
 TEST_F(LargeBodyTest, IsNotDecodedOnceTheClientHasDisconnected) {
   BusyPool busy(*rig.decoders);
   const Answer answer = Send(LargeBody() + "x", [&](FakeExchange& exchange) {
-    // Runs on the loop, after the handler has handed the body to the pool.
+    // Runs on the loop after the handler has passed the body to the pool.
     rig.pool.loop(0).RunAfter(1, [&] {
       exchange.Disconnect();
       busy.Release();

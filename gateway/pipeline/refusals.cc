@@ -9,10 +9,11 @@ namespace {
 
 using Subject = RefusalBudget::Subject;
 
-// Most callers who leave early are charged for the prompt, which the gateway does not see.
+// Cost of a request whose caller left early: most of them are charged for the prompt, which the
+// gateway cannot see.
 constexpr int64_t kMayBeChargedUs = RefusalBudget::kIntervalUs / 10;
 
-// A limit in shadow mode bounds nothing.
+// A limit in shadow mode does not bound anything.
 bool IsEnforced(const auth::v1::Limits& limits) {
   return limits.requests_per_minute() > 0 && !limits.shadow();
 }
@@ -22,12 +23,12 @@ bool IsBounded(const RequestContext& context) {
   return IsEnforced(key.key_limits()) || IsEnforced(key.workspace_limits());
 }
 
-// What the caller does is counted for its key; a model at capacity for the key and that model.
+// Refusals caused by the caller count for its key; a model at capacity counts for key and model.
 Subject OfKey(const RequestContext& context) {
   return RefusalBudget::SubjectOf(context.key->key_id());
 }
 Subject OfModel(const RequestContext& context) {
-  // Callers choose the ids of unlisted models, so these count as one model.
+  // Callers choose the ids of unlisted models, so all of them count as one model.
   const bool listed = context.unlisted == nullptr;
   return RefusalBudget::SubjectOf(context.key->key_id(),
                                   listed ? std::string_view(context.model->id()) : "*");

@@ -1,19 +1,19 @@
-// The bound on requests that end free after they have taken a hold (ADR 0016), for keys without a
-// limit on requests.
+// Bounds the requests that take a hold and then end without a charge (ADR 0016), for keys without a
+// request limit.
 #pragma once
 
 #include "gateway/pipeline/request_context.h"
 
 namespace tollgate::gateway {
 
-// Refuses the request while too many of its key have ended free.
+// Refuses the request while too many requests of its key have ended without a charge.
 Result<void> CheckRefusals(RequestContext& context);
-// The request ends with this error, and nothing is charged.
+// Counts a request that ends with this error, without a charge.
 void CountRefusal(RequestContext& context, const Error& error);
-// The caller left before anything of an answer came. may_be_charged: a router has the request, and
-// charges its prompt if an engine took it.
+// Counts a caller that left before any part of the answer arrived. may_be_charged: a router has the
+// request, and charges the prompt if an engine took it.
 void CountLeave(RequestContext& context, bool may_be_charged);
-// The request was answered and charged.
+// Counts an answered and charged request.
 void CountPaid(RequestContext& context);
 
 }  // namespace tollgate::gateway

@@ -1,5 +1,5 @@
-// Requests that took a hold and ended free are bounded (docs/adr/0016): each has written a hold and
-// its release to the ledger, and nobody pays for them.
+// Requests that take a hold and end without a charge are bounded (docs/adr/0016): each writes a
+// hold and its release to the ledger, and nobody pays for them.
 #include "gateway/pipeline/refusals.h"
 
 #include "gateway/testing/pipeline_fixture.h"
@@ -17,7 +17,7 @@ class RefusalsTest : public PipelineFixture {
     rig.snapshot.mutable_models(1)->set_id("ns/other");
     rig.Publish();
   }
-  // The status when the engine fails like this.
+  // The status of a request that the engine fails with this error.
   int Refused(const char* error, const std::string& body = Body()) {
     PushEvents({Failed(error)});
     const int status = Send(body)->status;
@@ -30,12 +30,13 @@ class RefusalsTest : public PipelineFixture {
     rig.RunOnLoop([&](Loop&) { rig.inference->script->batches.clear(); });
     return status;
   }
-  // Sends a request whose caller leaves when the hold is placed. True: a hold was taken.
+  // Sends a request and makes its caller leave when the hold is placed. Returns whether a hold was
+  // taken.
   bool Leave(bool dispatched) {
     const size_t holds = rig.billing->authorized.size();
     FakeExchange* exchange = nullptr;
     rig.billing->on_call = [&] {
-      // The posted one runs when the pipeline waits for the router.
+      // The posted disconnect runs while the pipeline waits for the router.
       if (dispatched) {
         rig.worker->loop.Post([&] { exchange->Disconnect(); });
       } else {
@@ -74,7 +75,7 @@ TEST_F(RefusalsTest, OfEnginesAreBoundedForAKeyWithoutALimitOnRequests) {
   EXPECT_EQ(Refused("bad_request"), 400) << "its own limit bounds them";
 }
 
-// A limit in shadow mode refuses nobody, so it bounds nothing.
+// A limit in shadow mode refuses nobody, so it does not bound anything.
 TEST_F(RefusalsTest, AreBoundedWhenTheLimitOnRequestsIsInShadowMode) {
   rig.key.mutable_key_limits()->set_requests_per_minute(100);
   rig.key.mutable_key_limits()->set_shadow(true);
@@ -114,7 +115,7 @@ TEST_F(RefusalsTest, CallersWhoLeaveBeforeARouterHasTheRequestAreBounded) {
   EXPECT_EQ(ErrorOf(Send()), "429 rate_limited rate_limit_error retry=1");
 }
 
-// A router charges them for the prompt if an engine took it, which the gateway does not see.
+// A router charges them for the prompt if an engine took the request, which the gateway cannot see.
 TEST_F(RefusalsTest, CallersWhoLeaveARouterBeforeItAnswersCountForATenth) {
   for (int64_t i = 0; i < 10 * kBurst - 9; ++i) ASSERT_TRUE(Leave(true)) << i;
   EXPECT_FALSE(Leave(true));

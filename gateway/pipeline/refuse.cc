@@ -45,7 +45,7 @@ Task<void> Refuse(RequestContext& context, const Error& error) {
 Task<void> ReleaseAndRefuse(RequestContext& context, Error error) {
   CountRefusal(context, error);
   context.hold = HoldGuard();
-  // The rate-limit headers count this request; after the refund they would be wrong.
+  // The rate-limit headers count this request, and the refund makes them wrong.
   if (context.lease.held()) context.limit_headers.clear();
   co_await context.lease.Refund();
   context.local_slot = LocalSlot();

@@ -1,5 +1,5 @@
 // Error responses for requests whose response has not begun: rendered in the endpoint's envelope,
-// counted, and logged when the status is 5xx.
+// counted, and logged if the status is 5xx.
 #pragma once
 
 #include "common/error/error.h"
@@ -9,7 +9,7 @@
 
 namespace tollgate::gateway {
 
-// Counts and logs the refusal, and makes its response.
+// Counts and logs the refusal, and builds its response.
 HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpoint& endpoint,
                          const Error& error);
 
@@ -17,14 +17,14 @@ HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpo
 Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& endpoint, Error error,
                          Headers limit_headers = {});
 
-// The same for a request of the pipeline. Releases nothing.
+// Refuses a request of the pipeline. Releases nothing.
 Task<void> Refuse(RequestContext& context, const Error& error);
 
-// Releases the hold and the lease, then refuses: when the client reads the error, its next request
-// finds both free.
+// Releases the hold and the lease before it refuses, so that they are free when the client has read
+// the error.
 Task<void> ReleaseAndRefuse(RequestContext& context, Error error);
 
-// What follows a stage: true if the request goes on. Otherwise it has been refused, or the client
+// Returns true if the request continues after a stage. Otherwise it has been refused, or the client
 // has disconnected and the context's guards release what was taken.
 Task<bool> ContinueOrRefuse(RequestContext& context, const Result<void>& stage);
 

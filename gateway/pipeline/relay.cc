@@ -28,33 +28,33 @@ namespace {
 
 namespace pb = inference::v1;
 
-// Routers that stop one after the other, as in an update; a request meets hardly more than one of
-// them.
+// Stopping routers that one request may meet, for example during a rolling update. More are
+// unlikely.
 constexpr int kMostDeclines = 3;
 
-// What has been received of the generation so far.
+// State of the generation received so far.
 struct Progress {
   bool started = false;
   bool any_delta = false;
   int64_t deltas = 0;
   bool ended = false;
   bool released = false;
-  // How often a router that is stopping did not take the request.
+  // How many stopping routers refused the request.
   int declined = 0;
   pb::End end;
   // Why the generation failed.
   std::optional<Error> error;
-  // What the disconnect of the client cancels; null: nothing any more.
+  // The generation that a client disconnect cancels; null: none.
   std::shared_ptr<Generation*> running;
 
-  // The router has left the hold to this gateway: another model may be tried.
+  // The router left the hold open for this gateway, so another model may be tried.
   bool hold_kept() const { return error && end.hold_kept() && !started && !any_delta; }
-  // The router has released the hold, or will.
+  // The router has released the hold, or will release it.
   bool released_by_router() const {
     return ended && end.has_error() && !end.has_usage() && !end.hold_kept();
   }
-  // Nothing of an answer has come, so that a caller who leaves now may have left before an engine
-  // took the request.
+  // No part of an answer has arrived. A caller that leaves now may have left before an engine took
+  // the request.
   bool nothing_came() const { return !started && !any_delta && !ended && !error; }
 };
 
@@ -87,7 +87,7 @@ Task<void> Release(RequestContext& context, Progress& progress) {
   if (context.generation->sent() && !progress.hold_kept()) context.hold.HandOver();
   const bool refused = progress.error && !progress.started;
   if (refused || !context.generation->sent()) {
-    // The rate-limit headers count this request; after the refund they would be wrong.
+    // The rate-limit headers count this request, and the refund makes them wrong.
     if (context.lease.held()) context.limit_headers.clear();
     co_await context.lease.Refund();
   } else if (progress.ended && progress.end.has_usage()) {
@@ -96,23 +96,24 @@ Task<void> Release(RequestContext& context, Progress& progress) {
     CountPaid(context);
     co_await context.lease.Finish(usage.prompt_tokens() + usage.completion_tokens());
   } else {
-    // Cut off: charge what is known.
+    // The answer was cut off: charge what is known.
     co_await context.lease.Finish(context.bounds.prompt_estimate + progress.deltas);
   }
   context.local_slot = LocalSlot();
 }
 
-// The caller gets an error and nothing of an answer, so nothing may be charged, whatever the router
-// does (decision 52).
+// The caller gets an error and no output, so nothing may be charged, whatever the router does
+// (decision 52).
 void MakeFree(RequestContext& context, const Progress& progress) {
   CountRefusal(context, *progress.error);
   if (!progress.released_by_router()) context.hold.Refuse(progress.error->ToString());
 }
 
-// The router was lost. True: another one has the request now, and what came of it is void.
+// Handles a lost router. Returns true if another router has the request now; what the first one
+// sent is discarded.
 Task<bool> TryElsewhere(RequestContext& context, Progress& progress, const Error& error) {
   if (error.id != ErrorId::kServiceUnavailable) co_return false;
-  // What came of a stream is on its way to the caller.
+  // Parts of the stream may have reached the caller.
   if (context.canonical.stream && (progress.started || progress.any_delta)) co_return false;
   *progress.running = nullptr;
   if (!co_await MoveToAnotherRouter(context)) co_return false;
@@ -122,8 +123,8 @@ Task<bool> TryElsewhere(RequestContext& context, Progress& progress, const Error
   co_return true;
 }
 
-// The router is stopping and refused the request before anything of it ran, which the gateway
-// learns when it has sent it. True: another one gets it, with the same hold.
+// Handles a stopping router that refused the request before it ran, which the gateway learns only
+// after sending it. Returns true if the request was sent to another router with the same hold.
 bool SendToAnother(RequestContext& context, Progress& progress,
                    const Result<std::vector<pb::Event>>& batch) {
   if (!batch || batch->size() != 1 || !batch->front().has_end()) return false;
@@ -137,8 +138,8 @@ bool SendToAnother(RequestContext& context, Progress& progress,
   return true;
 }
 
-// No lease of the router covered the request, and nothing of it ran. True: it is sent again, with a
-// hold. False: it fails with progress.error, or the caller has left.
+// Handles a router without a lease that covers the request, which has not run. Returns true if the
+// request was sent again with a hold, false if it fails with progress.error or the caller has left.
 Task<bool> SendWithHold(RequestContext& context, Progress& progress) {
   Worker& worker = context.worker;
   worker.leased.OnNoLease(context.key->workspace_id(), worker.clock.MonotonicUs());
@@ -163,20 +164,20 @@ bool HasNoLease(const RequestContext& context, const Result<std::vector<pb::Even
          batch->front().end().no_lease() && context.movable != nullptr;
 }
 
-// It is not sent again.
+// Frees the kept copy, because the request is not sent again.
 void ForgetRequest(RequestContext& context) {
   context.movable.reset();
   context.kept_memory.Shrink(0);
 }
 
-// The answer is an error; nothing of one was sent.
+// Ends a request whose answer is an error, before any part of it was sent.
 Task<void> RefuseAnswer(RequestContext& context, Progress& progress) {
   co_await Release(context, progress);
   MakeFree(context, progress);
   co_await Refuse(context, *progress.error);
 }
 
-// A failure after the status 200 has been sent.
+// Records a failure after the status 200 was sent.
 void RecordBrokenStream(RequestContext& context, const Error& error) {
   log::Warn("stream failed", {{"x_request_id", context.exchange.request().x_request_id},
                               {"endpoint", context.endpoint.name},
@@ -223,8 +224,8 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
       }
       if (event.has_end()) RecordEnd(context, event.end(), progress);
     }
-    // Until its end the answer can be lost with its router, and nothing of it was sent. Large
-    // requests are kept for another model only.
+    // Keeps a small request until its answer has ended, because the answer can be lost with its
+    // router and nothing was sent yet. Large requests are kept only for another model.
     if (!progress.hold_kept() && context.kept_memory.bytes() > 0) ForgetRequest(context);
   }
   if (progress.hold_kept()) co_return;
@@ -236,11 +237,11 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
   co_await SendJson(context, std::move(body), progress.end.cut_by_credit());
 }
 
-// The bytes of one batch: events that arrive together are written together.
+// Encodes one batch. Events that arrive together are written together.
 std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
                    StreamEncoder& encoder, Progress& progress) {
   std::string out;
-  out.reserve(256 * batch.size());  // envelope of a chunk and one or two tokens
+  out.reserve(256 * batch.size());  // the envelope of a chunk and one or two tokens
   for (const pb::Event& event : batch) {
     RecordChoice(context, event);
     if (event.has_delta()) {
@@ -261,7 +262,8 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
   return out;
 }
 
-// By a header, or once the status has been sent by a comment before the answer.
+// Reports the engine's choice in a header, or in a comment before the answer once the status is
+// sent.
 void TellChoice(const RequestContext& context, StreamWriter& writer, bool& told, std::string& out) {
   if (std::exchange(told, true)) return;
   if (!writer.begun()) return writer.SetHeaders(AnswerHeaders(context));
@@ -292,7 +294,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     if (!batch && co_await TryElsewhere(context, progress, batch.error())) continue;
     std::string out;
     if (no_lease) {
-      // As of a router that refuses: progress.error is set.
+      // progress.error is set: billing refused the hold.
     } else if (batch) {
       out = Encode(context, *batch, *encoder, progress);
     } else {
@@ -300,7 +302,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     }
     if (!progress.hold_kept()) ForgetRequest(context);
     if (progress.error) {
-      // Nothing was sent and nothing was generated: the error can still be a status.
+      // Nothing was sent and no output arrived, so the error can still set the status.
       if (!writer->begun() && !progress.any_delta) break;
       encoder->OnError(*progress.error, out);
     }
@@ -316,7 +318,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     context.generation->Cancel();
     if (!progress.released) context.worker.metrics.CountClientDisconnect();
     co_await Release(context, progress);
-    // Only an error was on its way to the caller.
+    // At most an error was on its way to the caller.
     if (progress.error && !progress.any_delta) MakeFree(context, progress);
     if (progress.nothing_came()) CountLeave(context, context.generation->sent());
   } else if (progress.error && !writer->begun()) {
@@ -341,8 +343,8 @@ Task<void> RelayOne(RequestContext& context, Progress& progress) {
   context.worker.metrics.CountClientDisconnect();
 }
 
-// The model has failed and left the hold. True: another one has the request. Otherwise the request
-// is over.
+// Handles a model that failed while the hold was left open. Returns true if another model has the
+// request. Otherwise the request is over.
 Task<bool> TryAnotherModel(RequestContext& context, Progress& progress) {
   *progress.running = nullptr;
   const bool goes_on = !context.exchange.disconnected() && context.movable != nullptr &&
@@ -355,7 +357,7 @@ Task<bool> TryAnotherModel(RequestContext& context, Progress& progress) {
     co_await RefuseAnswer(context, progress);
     co_return false;
   }
-  // The guards of the context give back what it holds.
+  // The guards of the context release what the request holds.
   context.worker.metrics.CountClientDisconnect();
   co_await Release(context, progress);
   co_return false;
@@ -364,7 +366,7 @@ Task<bool> TryAnotherModel(RequestContext& context, Progress& progress) {
 }  // namespace
 
 Task<void> Relay(RequestContext& context) {
-  // The callback can run at any time, also after the generation was destroyed.
+  // The disconnect callback can run at any time, even after the generation was destroyed.
   const auto running = std::make_shared<Generation*>(nullptr);
   context.exchange.OnDisconnect([running] {
     if (*running != nullptr) (*running)->Cancel();

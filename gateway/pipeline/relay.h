@@ -6,7 +6,7 @@
 
 namespace tollgate::gateway {
 
-// Handles its own errors, since the status 200 may have been sent already. Releases the lease and
+// Handles its own errors because the status 200 may already have been sent. Releases the lease and
 // hands the hold over to the router.
 Task<void> Relay(RequestContext& context);
 

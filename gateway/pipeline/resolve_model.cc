@@ -14,7 +14,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// Longer ids are not echoed in the error message.
+// Longer ids are not quoted in the error message.
 constexpr size_t kMaxEchoedId = 128;
 // The longest model name that fits a record of the routers' journals.
 constexpr size_t kMaxUnlistedId = 120;
@@ -27,7 +27,7 @@ bool HasLegacyPrefix(const RequestContext& context, const std::string& id) {
   return id.starts_with(BrandPrefix(context));  // decision 21
 }
 
-// The characters that an unlisted id may have: it is stored in usage records and logged.
+// The characters that an unlisted id may have, because it is stored in usage records and logged.
 bool IsWellFormedId(std::string_view id) {
   return !id.empty() && id.size() <= kMaxUnlistedId &&
          std::all_of(id.begin(), id.end(), [](char c) {
@@ -35,8 +35,8 @@ bool IsWellFormedId(std::string_view id) {
          });
 }
 
-// For completions of ids outside the catalog: the operator's `unlisted` entry under the requested
-// id (decision 20). Null when none is configured or the id does not qualify.
+// For completions with an id outside the catalog: the operator's `unlisted` entry under the
+// requested id (decision 20). Null when none is configured or the id does not qualify.
 std::shared_ptr<const catalog::v1::Model> FindUnlisted(const RequestContext& context,
                                                        const std::string& id) {
   if (!context.catalog->snapshot().has_unlisted() ||
@@ -56,7 +56,7 @@ Fail<Error> ModelNotFound(const RequestContext& context, const std::string& id) 
                         "' are no longer accepted: use an id that GET /v1/models returns.");
   }
   if (id.size() > kMaxEchoedId) return FailWith(ErrorId::kModelNotFound);
-  // Some clients are set up with the key in place of the model.
+  // Some clients are configured with the key in the place of the model.
   return FailWith(ErrorId::kModelNotFound,
                   "The model '" + log::Redact(id) + "' is not in the catalog.");
 }

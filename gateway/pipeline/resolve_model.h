@@ -1,4 +1,4 @@
-// Stage: the catalog entry of the requested model, and whether this key may use it.
+// Stage: finds the catalog entry of the requested model and checks that this key may use it.
 #pragma once
 
 #include <string>

@@ -9,17 +9,17 @@
 
 namespace tollgate::gateway {
 
-// A new public id and the time, for the response of this request.
+// A new public id and the current time for the response.
 ResponseStamp MakeResponseStamp(const RequestContext& context);
 
-// The model that answers, where several could: callers may not see it in a body before its end.
+// Names the model that answers, where several could: in a body callers may see it only at the end.
 inline constexpr std::string_view kModelHeader = "x-tollgate-model";
 
 // The rate-limit headers, kModelHeader and kDebugHeader.
 Headers AnswerHeaders(const RequestContext& context);
 
 // Says that the answer ends early because the credit or a cap is used up: a header, and in a stream
-// a comment before its end. Clients see `length` or `max_tokens` otherwise (decision 4).
+// a comment before its end. Otherwise clients see only `length` or `max_tokens` (decision 4).
 inline constexpr char kCutByCreditHeader[] = "x-tollgate-cut-by-credit";
 
 // Sends a 200 with a JSON body and AnswerHeaders.

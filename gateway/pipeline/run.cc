@@ -14,8 +14,9 @@
 
 namespace tollgate::gateway {
 
-// Each stage reads the context, adds to it, and fails with the error that the client gets. What a
-// stage takes (lease, hold) is a guard in the context, so every early return releases it.
+// Each stage reads the context, adds to it, and fails with the error that the client gets.
+// Everything a stage takes (lease, hold) is a guard in the context, so every early return releases
+// it.
 
 Task<Result<void>> Validate(RequestContext& context) {
   if (auto done = co_await Authenticate(context); !done) co_return done;

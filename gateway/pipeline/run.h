@@ -15,7 +15,7 @@ namespace tollgate::gateway {
 Task<void> RunInference(Worker& worker, const Surface& surface, Exchange& exchange,
                         const Endpoint& endpoint);
 
-// The stages that depend on the request, its key and the catalog only: 1 to 5. Takes nothing from
+// Stages 1 to 5, which depend only on the request, its key and the catalog. Takes nothing from
 // limits or credit.
 Task<Result<void>> Validate(RequestContext& context);
 

@@ -1,5 +1,5 @@
-// Every error of an inference request: status, code, type, param and Retry-After; that lease and
-// hold are released; and which of several errors is returned.
+// Every error of an inference request: its status, code, type, param and Retry-After, the release
+// of lease and hold, and which of several errors is returned.
 #include "gateway/pipeline/run.h"
 
 #include "gateway/testing/pipeline_fixture.h"
@@ -146,8 +146,8 @@ TEST_F(RunErrors, OverflowsAreRefusedWithTheNumbers) {  // decisions 18, 32
   EXPECT_NE(answer->body.find("maximum context length is 1000 tokens"), std::string::npos);
 }
 
-// The prompt's field when the prompt alone does not fit; the field of max_tokens when that is at
-// fault.
+// Expects the prompt's field when the prompt alone does not fit, and the field of max_tokens when
+// that is at fault.
 TEST_F(RunErrors, EngineOverflowsNameTheFieldAtFault) {
   const auto error_for = [&](const TokenAccounting& tokens, const std::string& more) {
     pb::Event event = Failed("context_length_exceeded");
@@ -324,7 +324,7 @@ TEST_F(RunErrors, UnsentRequestsAreVoided) {
   ExpectAllRefunded();
 }
 
-// Decision 52: its caller got an error, whatever the router does with it.
+// Decision 52: the caller got an error, so the request is free whatever the router does with it.
 TEST_F(RunErrors, ACallThatEndsWithALostRouterIsFree) {
   rig.inference->script->broken = Error{ErrorId::kServiceUnavailable, "", "", 1000};
   EXPECT_EQ(ErrorOf(Send()), "503 service_unavailable service_unavailable retry=1");
@@ -399,7 +399,7 @@ TEST_F(RunErrors, TheFirstFailingStageDecidesTheError) {
   EXPECT_TRUE(ErrorOf(Send()).starts_with("402 insufficient_credits"));
 }
 
-// The operator's list, and the templates that the catalog allows (decision 45).
+// Templates need the catalog's permission (decision 45).
 TEST_F(RunErrors, TemplatesNeedTheCatalogsPermission) {
   const std::string bad = "400 bad_request invalid_request_error param=";
   const std::string direct = R"("chat_template":"{{x}}")";
@@ -444,7 +444,7 @@ TEST(RunErrorsWithMediaHosts, OtherHostsAreRefused) {  // H67
   }
 }
 
-// A router that lets an endless answer through is not believed (H75).
+// A router that passes an endless answer on is cut off (H75).
 TEST(RunErrorsWithEndlessAnswers, ACollectedAnswerIsBounded) {
   PipelineOptions options;
   options.max_collected_bytes = 100'000;
@@ -457,7 +457,7 @@ TEST(RunErrorsWithEndlessAnswers, ACollectedAnswerIsBounded) {
   EXPECT_EQ(answer->status, 502);
   rig.RunOnLoop([&](Loop&) { EXPECT_TRUE(rig.inference->script->cancelled); });
   ASSERT_EQ(rig.billing->voided.size(), 1u);
-  EXPECT_TRUE(rig.billing->voided[0].refused()) << "also what the router settles";
+  EXPECT_TRUE(rig.billing->voided[0].refused()) << "including what the router settles";
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST_F(RunInferenceTest, RespondsWithOneBody) {
   ExpectNoLeases();
 }
 
-// Decision 65: an x-request-id that the server made names the request itself.
+// Decision 65: an x-request-id that the server made contains the request's id.
 TEST_F(RunInferenceTest, ARequestHasTheIdThatTheServerMade) {
   PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
   HttpRequest request = rig.ChatRequest(Body(R"("stream":true)"));

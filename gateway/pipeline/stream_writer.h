@@ -15,7 +15,8 @@ namespace tollgate::gateway {
 
 class StreamWriter : public std::enable_shared_from_this<StreamWriter> {
  public:
-  // exchange and encoder must live until Close. headers: added to those of every event stream.
+  // exchange and encoder must live until Close. headers: sent in addition to those of every event
+  // stream.
   StreamWriter(Exchange& exchange, StreamEncoder& encoder, int64_t keep_alive_ms, Headers headers)
       : exchange_(exchange),
         encoder_(encoder),
@@ -25,16 +26,17 @@ class StreamWriter : public std::enable_shared_from_this<StreamWriter> {
 
   // Starts the keep-alive timer.
   void Open() { ArmTimer(); }
-  // Replaces those of the constructor; before the status is sent.
+  // Replaces the headers of the constructor. Call before the status is sent.
   void SetHeaders(Headers headers) { headers_ = std::move(headers); }
-  // The status has been sent.
+  // Whether the status has been sent.
   bool begun() const { return begun_; }
-  // Comments are written between these two calls only, while the request waits for the engine.
+  // Comments are written only between these two calls, while the request waits for the engine.
   void BeginWait() { waiting_ = true; }
   Task<void> EndWait();
-  // One write; sends the status first if needed. False: the client disconnected.
+  // Writes once, after the status if that was not sent yet. Returns false if the client
+  // disconnected.
   Task<bool> Write(std::string bytes);
-  // Stops the keep-alive timer. Not between BeginWait and EndWait.
+  // Stops the keep-alive timer. Do not call between BeginWait and EndWait.
   void Close();
 
  private:

@@ -16,29 +16,29 @@ namespace tollgate::gateway {
 
 // Id and time of a response.
 struct ResponseStamp {
-  // The request's id in base62; public ids are a prefix and this, so that they find the receipt
-  // (decision 65).
+  // The request's id in base62. Public ids are this id with a prefix, so that a receipt can be
+  // found by them (decision 65).
   std::string id;
   // Unix time in seconds.
   int64_t created_s = 0;
-  // For responses that state when they ended; null: created_s is used.
+  // Used by responses that state when they ended; null: created_s is used.
   const Clock* clock = nullptr;
 
   int64_t NowS() const { return clock != nullptr ? clock->WallUs() / 1'000'000 : created_s; }
 };
 
-// Encodes one response as server-sent events. Called in the order of the events. What one
-// Generation::Next returned is appended to one buffer and sent in one write, each event complete.
+// Encodes one response as server-sent events. Called in the order of the events. The events of one
+// Generation::Next are appended to one buffer and sent in one write, each event complete.
 class StreamEncoder {
  public:
   virtual ~StreamEncoder() = default;
   virtual void OnStarted(const inference::v1::Started& started, std::string& out) = 0;
   virtual void OnDelta(const inference::v1::Delta& delta, std::string& out) = 0;
-  // A successful end, with the terminal marker. The last call.
+  // Encodes a successful end, with the terminal marker. The last call.
   virtual void OnEnd(const inference::v1::End& end, std::string& out) = 0;
-  // A failure after the stream began (decision 23). The last call.
+  // Encodes a failure after the stream began (decision 23). The last call.
   virtual void OnError(const Error& error, std::string& out) = 0;
-  // A keep-alive that is valid between any two events, also before the first.
+  // Encodes a keep-alive, valid between any two events and before the first.
   virtual void KeepAlive(std::string& out) { out += ": keep-alive\n\n"; }
 };
 
@@ -47,7 +47,7 @@ class BodyEncoder {
  public:
   virtual ~BodyEncoder() = default;
   virtual void OnDelta(const inference::v1::Delta& delta) = 0;
-  // The body. Called once, after a successful end.
+  // Returns the body. Called once, after a successful end.
   virtual std::string Finish(const inference::v1::End& end) = 0;
 };
 

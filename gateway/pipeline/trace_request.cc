@@ -1,4 +1,4 @@
-// What the pipeline tells the trace of a request, and what of it is passed on to the router.
+// The request's data for its trace, and the trace context that is passed on to the router.
 #include <algorithm>
 
 #include "common/tracing/tracestate.h"
@@ -9,7 +9,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// By OpenTelemetry's conventions.
+// Names of OpenTelemetry's conventions.
 std::string_view OperationOf(inference::v1::RequestKind kind) {
   switch (kind) {
     case inference::v1::REQUEST_KIND_COMPLETION:
@@ -27,7 +27,7 @@ void DescribeTrace(const RequestContext& context) {
   RequestTrace& trace = *context.trace;
   if (!trace.context.sampled && trace.error == nullptr) return;
   if (context.key) trace.workspace_id = context.key->workspace_id();
-  // The name of a model that is not in the catalog is the caller's text.
+  // The name of a model outside the catalog is the caller's text, so it is not exported.
   if (context.model != nullptr) {
     trace.model = context.unlisted ? "unlisted" : context.model->id();
   }
@@ -51,7 +51,7 @@ void PassTraceOn(const RequestContext& context, inference::v1::GenerateRequest& 
   }
   const HttpRequest& http = context.exchange.request();
   const std::string_view sent = http.header("traceparent");
-  // Of a later version only what is known is passed on.
+  // For a later version only the known fields are passed on.
   const auto caller = tracing::ParseTraceparent(sent);
   if (!caller) return;
   request.set_traceparent(sent.starts_with("00") ? std::string(sent)

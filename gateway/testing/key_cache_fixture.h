@@ -1,4 +1,4 @@
-// Fixture for tests of the cache of keys, with the stream of changes in the test's hands.
+// Fixture for tests of the key cache. The test controls the change stream.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class KeyCacheTest : public ::testing::Test {
     message.mutable_changes(0)->mutable_key()->set_version(version);
     Push(message);
   }
-  // Advances the clock while auth's pings arrive.
+  // Advances the clock while pings from auth keep arriving.
   void AdvanceLive(int64_t seconds) {
     for (int64_t i = 0; i < seconds; ++i) {
       rig.clock.Advance(kSecondUs);

@@ -1,5 +1,5 @@
 // Fakes of everything around the pipeline: an exchange that records the response, and clients with
-// configurable results. All of them on one loop.
+// configurable results. All of them run on one loop.
 #pragma once
 
 #include <atomic>
@@ -101,7 +101,7 @@ class FakeAuth : public AuthClient {
       *response.mutable_key() = found->second;
     }
     response.set_version(version);
-    // Responds with the state at the time of the call.
+    // The response reflects the state at the time of the call.
     ++running;
     (void)co_await gate.Wait();
     --running;
@@ -131,7 +131,7 @@ class FakeAuth : public AuthClient {
     return std::make_unique<FakeSubscription>();
   }
   std::map<std::string, auth::v1::Key> keys;  // by digest
-  int64_t version = 0;                        // of the database; 0 is not reported
+  int64_t version = 0;                        // the database's; 0: not reported
   bool down = false;
   int calls = 0;
   std::vector<auth::v1::ReportKeyUseRequest> use_reports;
@@ -139,7 +139,7 @@ class FakeAuth : public AuthClient {
   bool wants_addresses = false;
   int version_reads = 0;
   std::atomic<int> running = 0;
-  Event gate;  // responses wait for it
+  Event gate;  // responses wait for this event
 };
 
 class FakeLimiter : public RateLimitClient {
@@ -147,7 +147,7 @@ class FakeLimiter : public RateLimitClient {
   Task<Result<ratelimit::v1::AcquireResult>> Acquire(ratelimit::v1::AcquireItem item) override {
     acquired.push_back(item);
     if (on_call) on_call();
-    // A limit of that model.
+    // This model is at its limit.
     if (item.model() == model_at_limit && !model_at_limit.empty()) {
       ratelimit::v1::AcquireResult denied;
       denied.set_denied_by(ratelimit::v1::LIMIT_KIND_REQUESTS);
@@ -177,7 +177,7 @@ class FakeLimiter : public RateLimitClient {
     peeked.push_back(std::move(request));
     co_return peek_result;
   }
-  // No gateway asks for it.
+  // Unused: gateways never call GetUse.
   Task<Result<ratelimit::v1::GetUseResponse>> GetUse(ratelimit::v1::GetUseRequest) override {
     co_return ratelimit::v1::GetUseResponse();
   }
@@ -196,7 +196,7 @@ class FakeLimiter : public RateLimitClient {
   std::vector<ratelimit::v1::ReleaseItem> released;
   std::vector<std::vector<ratelimit::v1::RenewItem>> renewed;
   std::function<void()> on_renew;
-  std::vector<std::string> restored;  // what Renew answers
+  std::vector<std::string> restored;  // what Renew returns
   std::vector<ratelimit::v1::PeekRequest> peeked;
   Result<ratelimit::v1::PeekResponse> peek_result = ratelimit::v1::PeekResponse();
 };
@@ -250,7 +250,7 @@ class FakeBilling : public BillingClient {
   Result<billing::v1::GetUsageResponse> usage = billing::v1::GetUsageResponse();
 };
 
-// What the router sends: batches of events, then silence or a broken link.
+// The events that the router sends: batches, then silence or a broken link.
 struct Script {
   std::deque<std::vector<pb::Event>> batches;
   std::optional<Error> broken;  // after the batches
@@ -306,10 +306,10 @@ class FakeInference : public InferenceClient {
     co_return count;
   }
   std::shared_ptr<Script> script;
-  std::deque<std::shared_ptr<Script>> later;  // of the following starts
+  std::deque<std::shared_ptr<Script>> later;  // scripts of the calls after the first
   std::vector<pb::GenerateRequest> started;
   std::vector<pb::CountTokensRequest> counted;
-  // By default no engine can count.
+  // No engine can count by default.
   Result<pb::CountTokensResponse> count = pb::CountTokensResponse();
   std::function<void()> on_count;
 };
@@ -345,7 +345,7 @@ inline pb::Event Failed(std::string name, int64_t retry_after_ms = 0, std::strin
 }
 
 // A worker with its fakes, one key (`key_text`) of workspace ws1 with a request limit, and one
-// model "ns/model".
+// model, "ns/model".
 class Rig {
  public:
   explicit Rig(PipelineOptions options = {}) {
@@ -394,7 +394,7 @@ class Rig {
     });
   }
 
-  // Publishes key and snapshot through the fakes of auth and catalog.
+  // Publishes the key and the snapshot through the fakes of auth and catalog.
   void Publish() {
     RunOnLoop([&](Loop&) {
       auth->keys[KeyDigest(key_text)] = key;
@@ -420,7 +420,7 @@ class Rig {
     return request;
   }
 
-  // Runs the whole pipeline. `prepare` is called with the exchange first.
+  // Runs the whole pipeline. `prepare` is called with the exchange before.
   std::shared_ptr<FakeExchange> Run(const Surface& surface, HttpRequest request,
                                     std::function<void(FakeExchange&)> prepare = {}) {
     std::shared_ptr<FakeExchange> exchange;

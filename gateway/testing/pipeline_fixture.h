@@ -1,4 +1,4 @@
-// Fixture for tests of whole requests.
+// Fixture for tests that send whole requests.
 #pragma once
 
 #include <gtest/gtest.h>

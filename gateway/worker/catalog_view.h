@@ -1,5 +1,5 @@
-// An immutable snapshot of the catalog with an index. A request keeps the snapshot it started with,
-// so its prices and limits cannot change while it runs (decision 5).
+// An immutable, indexed snapshot of the catalog. A request keeps the snapshot it started with, so
+// its prices and limits cannot change while it runs (decision 5).
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class CatalogView {
   CatalogView(const CatalogView&) = delete;
   CatalogView& operator=(const CatalogView&) = delete;
 
-  // Exact and case-sensitive; null for an unknown id.
+  // Matches exactly and case-sensitively; null for an unknown id.
   const catalog::v1::Model* Find(std::string_view id) const;
   const catalog::v1::Snapshot& snapshot() const { return snapshot_; }
 

@@ -10,8 +10,8 @@
 
 namespace tollgate::gateway {
 
-// Voids the hold in its destructor unless a router has taken it over. A void of this class undoes
-// whatever was charged (decision 52), except Release.
+// Voids the hold in its destructor unless a router has taken it over. Every void of this class,
+// except Release, undoes whatever was charged (decision 52).
 class HoldGuard {
  public:
   HoldGuard() = default;
@@ -31,11 +31,11 @@ class HoldGuard {
   }
 
   bool held() const { return billing_ != nullptr; }
-  // The caller gets an error: nothing may be charged, also when a router has the hold.
+  // The caller gets an error, so nothing may be charged, even if a router has the hold.
   void Refuse(std::string_view reason) { Void(reason, true); }
   // The request needs no engine.
   void Release(std::string_view reason) { Void(reason, false); }
-  // A router settles the hold from here on.
+  // From here on a router settles the hold.
   void HandOver() { handed_over_ = true; }
   // There is no hold: billing refused to place it.
   void Disarm() { billing_ = nullptr; }

@@ -10,18 +10,18 @@ namespace {
 constexpr size_t kMaxKeys = 100'000;
 constexpr int64_t kPositiveUs = 30 * kSecondUs;
 constexpr int64_t kNegativeUs = 5 * kSecondUs;
-// From this age on, a use starts a refresh in the background.
+// Age from which a use starts a refresh in the background.
 constexpr int64_t kRefreshUs = 20 * kSecondUs;
 // Silence of the stream after which keys are revalidated on use.
 constexpr int64_t kSilenceUs = 3 * kSecondUs;
 // How long cached keys are served while auth is unreachable (decision 14).
 constexpr int64_t kOutageUs = 30 * kSecondUs;
-// The longest wait for auth of a request whose key can be served from the cache.
+// The longest time that a request waits for auth when its key can be served from the cache.
 constexpr int64_t kRevalidateMs = 250;
-// For so long after a failed lookup, requests with a cached key do not wait for auth.
+// After a failed lookup, requests with a cached key do not wait for auth for this long.
 constexpr int64_t kBackOffUs = 1 * kSecondUs;
-// How often a response that may lack changes is read in all. The second one lacks none, unless it
-// comes from a database that is behind the one of the stream.
+// How many times a key is read when its response may lack changes. The second response lacks none,
+// unless it comes from a database that is behind the database of the stream.
 constexpr int kMaxAttempts = 2;
 // How long a key that the filter lacks waits for the stream to reach auth's version. When healthy,
 // changes arrive within a second.
@@ -41,7 +41,7 @@ KeyCache::KeyCache(Loop& loop, const Clock& clock, AuthClient& auth,
       stream_advanced_(loop),
       known_(kMaxKeys, [this](const CachedKey& cached) { digest_of_.erase(cached.key->key_id()); }),
       unknown_(kMaxKeys / 4) {
-  // No contact yet.
+  // No contact with auth yet.
   last_stream_message_us_ = last_contact_us_ = last_failure_us_ =
       clock_.MonotonicUs() - 2 * kOutageUs;
 }
@@ -104,14 +104,14 @@ std::optional<KeyPtr> KeyCache::Peek(const std::string& digest) {
 }
 
 bool KeyCache::IsStillUnknown(const UnknownKey& unknown, int64_t now_us) const {
-  // It may have been created since: changes do not tell the digest of a key.
+  // The key may have been created since: changes carry the key's id but not its digest.
   return unknown.read_version >= std::max(complete_from_, last_change_version_) &&
          now_us - unknown.looked_up_us <= kNegativeUs;
 }
 
 Task<bool> KeyCache::IsMadeUp(std::string_view digest, std::string_view key_id) {
   if (filter_->MayContain(digest, key_id)) co_return false;
-  // A key that was created a moment ago may not have reached the filter.
+  // A key that was just created may not have reached the filter.
   const std::optional<int64_t> version = co_await version_reader_->Read();
   if (!version) co_return false;
   const int64_t deadline_us = clock_.MonotonicUs() + kCatchUpMs * 1000;
@@ -142,7 +142,7 @@ Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer,
 
 Task<Result<KeyPtr>> KeyCache::Revalidate(std::string digest, CachedKey cached) {
   const int64_t now = clock_.MonotonicUs();
-  // If the stream covers the key, every change up to the last message has been applied.
+  // If the stream covers the key, every change up to the stream's last message has been applied.
   const int64_t applied_until_us = IsCovered(cached.read_version)
                                        ? std::max(cached.verified_us, last_stream_message_us_)
                                        : cached.verified_us;
@@ -215,7 +215,7 @@ KeyPtr KeyCache::NewestVersion(KeyPtr answered, const std::string& digest) {
       newest = change;
     }
   }
-  // Another replica of auth may be behind the stream.
+  // This replica of auth may be behind the stream.
   if (const CachedKey* cached = known_.Find(digest)) {
     if (cached->key->version() > newest->version()) newest = cached->key;
   }
@@ -231,9 +231,9 @@ bool KeyCache::Finish(const std::string& digest, Lookup& lookup,
   const auto& answer = others_answer_ && given && given->vouched() ? overruled : given;
   int64_t read_version = kNoVersion;
   if (answer) {
-    // The database was at least at the version that the stream had reached.
+    // The database had at least the version that the stream had reached when the call was made.
     read_version = answer->version() > 0 ? answer->version() : lookup.stream_version;
-    // The changes between the two are not in the ring.
+    // The ring no longer has the changes between the two versions.
     const bool overtaken = stream_version_ != kNoVersion &&
                            read_version < std::max(complete_from_, lost_change_version_);
     if (overtaken || lookup.resets != reset_count_) {
@@ -290,7 +290,7 @@ void KeyCache::OnChanges(const auth::v1::WatchKeysResponse& message) {
     changes_ = {};
     ++reset_count_;
   }
-  // The stream begins here. At version 0 auth takes every watcher for a new one.
+  // The stream begins here. Auth treats every watcher at version 0 as new.
   if (message.reset() || stream_version_ <= 0) {
     complete_from_ = message.version();
     lost_change_version_ = last_change_version_ = kNoVersion;

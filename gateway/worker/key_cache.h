@@ -5,15 +5,17 @@
 //    background before that, so that requests do not wait.
 //  - Auth pushes changes. While the stream has been silent for more than 3 s, a key is revalidated
 //    on each use; when auth is unreachable, it is served for up to 30 s after auth's last message.
-//  - A response tells the version of the database at which it was read, a message of the stream the
-//    version up to which all changes have been sent. So a key that was read before the stream began
-//    is revalidated on its next use, and a response that a change has overtaken is read again.
-//  - What cannot be decided is a 503, never a 401.
-//  - A flood of made-up keys does not reach auth's database (H49). A key that the filter of live
-//  keys
-//    lacks is refused without a lookup, once auth has no newer change than the stream (ADR 0013).
-//    Lookups that find nothing are limited per client address and in total. Beyond the limits the
-//    client gets 503: the key was not looked up, and a 401 would make it drop a valid key.
+//
+//  - A response carries the version of the database at which it was read, a message of the stream
+//    the version up to which all changes have been sent. So a key that was read before the stream
+//    began is revalidated on its next use, and a response that a change has overtaken is read
+//    again.
+//  - When the state of a key cannot be determined, the answer is a 503, never a 401.
+//  - A flood of made-up keys does not reach auth's database (H49). A key that is missing from the
+//    filter of live keys is refused without a lookup, once auth has no newer change than the stream
+//    (ADR 0013). Lookups that find nothing are limited per client address and in total. Beyond
+//    the limits the client gets 503: the key was not looked up, and a 401 would make it drop a
+//    valid key.
 #pragma once
 
 #include <array>
@@ -44,41 +46,44 @@ struct KeyCacheCounters {
   // Served without revalidation because auth did not respond.
   int64_t stale = 0;
   int64_t unavailable = 0;
-  // Not looked up: this address, or all together, have sent too many unknown keys.
+  // Not looked up, because this address or all addresses together sent too many unknown keys.
   int64_t throttled = 0;
-  // Not looked up: the filter of live keys lacks it.
+  // Not looked up, because the filter of live keys does not contain it.
   int64_t filtered = 0;
-  // Reads of auth's version, for keys that the filter lacks.
+  // Reads of auth's version before a key that is missing from the filter is refused.
   int64_t version_reads = 0;
 };
 
 class KeyCache : public std::enable_shared_from_this<KeyCache> {
  public:
-  // Lookups that find nothing, per address: 50/s (H49). A lookup in flight counts as one until it
+  // Limit on lookups that find nothing, per address: 50/s (H49). A lookup in flight counts until it
   // has found a key, hence the burst.
   static constexpr AddressLimiter::Options kUnknownKeysPerAddress{.interval_us = 20'000,
                                                                   .burst = 200};
 
-  // unknown_key_limiter is shared by the caches of all loops, of which there are this many.
+  // unknown_key_limiter is shared by the caches of all loops. loops: their number.
   KeyCache(Loop& loop, const Clock& clock, AuthClient& auth,
            std::shared_ptr<AddressLimiter> unknown_key_limiter, int loops);
 
-  // The key with this digest, null if auth has none. Fails with 503 when that cannot be determined.
-  // peer: the client's address. key_id: the public id in the key, empty for a legacy key.
-  // traceparent: of a request that is traced, for the look-up that it starts; else empty.
+  // Returns the key with this digest, or null if auth has none. Fails with 503 when that cannot be
+  // determined. peer: the client's address. key_id: the public id in the key, empty for a legacy
+  // key. traceparent: passed to the lookup that this call starts; empty when the request is not
+  // traced.
   Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer, std::string_view key_id = {},
                            std::string traceparent = {});
 
-  // What the cache can say without asking auth; nullopt: only Get can. A found key does not count
-  // as a hit: the request that asks has yet to Get it.
+  // Returns what the cache knows without asking auth; nullopt when only Get can tell. A found key
+  // does not count as a hit, because the request still has to call Get.
   std::optional<KeyPtr> Peek(const std::string& digest);
 
   // Applies a message of auth's change stream.
   void OnChanges(const auth::v1::WatchKeysResponse& message);
-  // The filter, which has every key up to the next message that OnChanges gets. Null: none.
+  // Sets the filter, which contains every key up to the next message that OnChanges gets. Null:
+  // none.
   void SetFilter(LiveFilterPtr filter) { filter_ = std::move(filter); }
 
-  // Calls auth no more: its client is about to be destroyed. Lookups in flight may still finish.
+  // Makes no more calls to auth, whose client is about to be destroyed. Lookups in flight may still
+  // finish.
   void Stop();
 
   // Whether auth has sent anything within the last 30 s.
@@ -92,8 +97,8 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   struct CachedKey {
     KeyPtr key;
     int64_t verified_us = 0;  // monotonic
-    // The version at which it was read. Later changes have been applied if the stream was complete
-    // from there on.
+    // The version of the database when the key was read. Later changes have been applied if the
+    // stream has been complete since that version.
     int64_t read_version = kNoVersion;
   };
   struct UnknownKey {
@@ -104,11 +109,11 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   struct Lookup {
     explicit Lookup(Loop& loop) : done(loop) {}
     Event done;
-    // The address that is charged if nothing is found. A known key is not charged.
+    // The address that is charged if nothing is found. Known keys are not charged.
     std::optional<std::string> peer;
-    std::string traceparent;  // of the request that started it
+    std::string traceparent;  // from the request that started the lookup
     int attempts = 0;
-    // When the current attempt began.
+    // The stream's version when the current attempt began.
     int64_t stream_version = kNoVersion;
     int64_t resets = 0;
     Result<KeyPtr> result = KeyPtr();
@@ -120,22 +125,22 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
                                 std::string traceparent = {});
   static Task<void> Run(std::shared_ptr<KeyCache> self, std::string digest,
                         std::shared_ptr<Lookup> lookup);
-  // Ends a lookup that is not made.
+  // Ends a lookup without making the call.
   void Drop(const std::string& digest, Lookup& lookup, Error error);
-  // False: the response may lack changes that the stream has sent, so read it again.
+  // Returns false if the response may lack changes that the stream has sent: read it again.
   bool Finish(const std::string& digest, Lookup& lookup,
               const Result<auth::v1::VerifyKeyResponse>& answer);
   void Store(const std::string& digest, Lookup& lookup, const auth::v1::VerifyKeyResponse& answer,
              int64_t read_version);
-  // The newest version of the key among the response, the latest changes and the cache.
+  // The newest version of the key in the response, the latest changes and the cache.
   KeyPtr NewestVersion(KeyPtr answered, const std::string& digest);
   // Whether the stream has sent every change after this version.
   bool IsCovered(int64_t read_version) const {
     return stream_version_ != kNoVersion && read_version >= complete_from_;
   }
   bool IsStillUnknown(const UnknownKey& unknown, int64_t now_us) const;
-  // Whether the filter lacks the key and every key has reached it that existed when this was
-  // called.
+  // Returns true if the filter does not contain the key although it contains every key that existed
+  // when this was called.
   Task<bool> IsMadeUp(std::string_view digest, std::string_view key_id);
   // For a key that is not cached.
   Task<Result<KeyPtr>> Fetch(std::string digest, std::string_view peer, std::string traceparent);
@@ -150,30 +155,31 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   const std::shared_ptr<LookupBudget> lookup_budget_;
   const std::shared_ptr<VersionReader> version_reader_;
   LiveFilterPtr filter_;
-  // The stream has reached a higher version.
+  // Notified when the stream reaches a higher version.
   Notify stream_advanced_;
   SecondChanceMap<CachedKey> known_;
-  // Key id → digest of the entry in known_: changes carry the id only.
+  // Key id → digest of the entry in known_, because changes carry only the id.
   std::unordered_map<std::string, std::string> digest_of_;
   SecondChanceMap<UnknownKey> unknown_;
   std::unordered_map<std::string, std::shared_ptr<Lookup>> in_flight_;
-  // The latest changes, as a ring: a response that was on its way when a change arrived must not
-  // undo it.
+  // Ring of the latest changes: a response that was on its way when a change arrived must not undo
+  // that change.
   std::array<KeyPtr, 256> changes_;
   size_t next_change_ = 0;
-  // The version of the newest change that the ring has lost, and of the newest one.
+  // Version of the newest change that the ring has dropped, and version of the newest change of
+  // all.
   int64_t lost_change_version_ = kNoVersion;
   int64_t last_change_version_ = kNoVersion;
   // Every change after complete_from_ and up to stream_version_ has been received.
   int64_t complete_from_ = kNoVersion;
   int64_t stream_version_ = kNoVersion;
   int64_t reset_count_ = 0;
-  // The stream's replica vouches without its database, and whether another one has answered since:
-  // then what the vouching one says no longer counts (decision 58).
+  // Whether the stream's replica vouches without its database, and whether another replica has
+  // answered since. After that, vouched answers no longer count (decision 58).
   bool stream_vouches_ = false;
   bool others_answer_ = false;
-  // Monotonic: the last message of the stream, the last message or response, the last failed
-  // lookup.
+  // Monotonic times of the last message of the stream, the last message or response, and the last
+  // failed lookup.
   int64_t last_stream_message_us_;
   int64_t last_contact_us_;
   int64_t last_failure_us_;

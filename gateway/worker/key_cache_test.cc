@@ -39,7 +39,7 @@ TEST_F(KeyCacheTest, UnknownKeyLookupsAreLimitedPerAddress) {
         EXPECT_EQ(*result, nullptr);
         continue;
       }
-      ++refused;  // not looked up, so not 401
+      ++refused;  // 503, not 401: the key was not looked up
       EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
       EXPECT_GT(result.error().retry_after_ms, 0);
     }
@@ -93,7 +93,7 @@ TEST_F(KeyCacheTest, PushedChangesApplyAtOnce) {
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_ACTIVE);
   PushState(auth::v1::KEY_STATE_DISABLED, 2);
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_DISABLED);
-  PushState(auth::v1::KEY_STATE_ACTIVE, 1);  // an older version, late
+  PushState(auth::v1::KEY_STATE_ACTIVE, 1);  // an older version that arrives late
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_DISABLED);
   EXPECT_EQ(rig.auth->calls, 1);
 }
@@ -116,7 +116,7 @@ TEST_F(KeyCacheTest, AChangeDuringALookupIsKept) {
   EXPECT_EQ((*found)->state(), auth::v1::KEY_STATE_DISABLED);
 }
 
-// The filter of live keys (ADR 0013). It has the rig's key.
+// The filter of live keys (ADR 0013), which contains the rig's key.
 class KeyFilterTest : public KeyCacheTest {
  protected:
   void SetUp() override {
@@ -139,7 +139,7 @@ class KeyFilterTest : public KeyCacheTest {
     rig.RunOnLoop([&](Loop&) { counters = rig.worker->keys->counters(); });
     return counters;
   }
-  // Many requests at once; returns those that were refused as unknown. The rest got 503.
+  // Sends many requests at once. Returns how many were refused as unknown; the others got 503.
   int Flood(int requests, const std::function<std::string(int)>& address) {
     int finished = 0;
     int unknown = 0;
@@ -174,8 +174,8 @@ TEST_F(KeyFilterTest, MadeUpKeysFromManyAddressesAreRefusedWithoutALookup) {
   EXPECT_EQ(Flood(5'000, AddressOf), 5'000);
   EXPECT_LE(counters().lookups, 5) << "0.33 on average pass the filter";
   EXPECT_GE(counters().filtered, 4'995);
-  EXPECT_LE(rig.auth->version_reads, 2) << "one for all that wait";
-  // A key that this gateway has not seen, during the flood.
+  EXPECT_LE(rig.auth->version_reads, 2) << "one for all waiters";
+  // During the flood, a key that this gateway has not seen before is served.
   EXPECT_NE(*Get(), nullptr);
 }
 
@@ -208,15 +208,15 @@ TEST_F(KeyFilterTest, AKeyIsLookedUpWhenTheFilterCannotBeTrusted) {
     rig.RunOnLoop([&](Loop&) { rig.auth->keys[name] = rig.key; });
     return name;
   };
-  // The stream does not reach auth's version.
+  // Auth's version is ahead of the stream and stays there.
   rig.RunOnLoop([&](Loop&) { rig.auth->version = 6; });
   EXPECT_NE(*Get(created("behind")), nullptr);
-  // The stream is silent.
+  // Now the stream is silent.
   const int reads = rig.auth->version_reads;
   rig.clock.Advance(4 * kSecondUs);
   EXPECT_NE(*Get(created("silent")), nullptr);
   EXPECT_EQ(rig.auth->version_reads, reads);
-  // A reset took the filter away.
+  // A reset removed the filter.
   PingAt(6);
   rig.RunOnLoop([&](Loop&) { rig.worker->keys->SetFilter(nullptr); });
   EXPECT_NE(*Get(created("reset")), nullptr);
@@ -241,7 +241,7 @@ TEST_F(KeyFilterTest, KeysInUseDoNotDependOnTheFilter) {
   EXPECT_NE(*Get(), nullptr);
 }
 
-// Without a filter, for example while auth builds it: lookups are bounded and addresses take turns.
+// Without a filter, for example while auth builds it, lookups are bounded and addresses take turns.
 TEST_F(KeyCacheTest, WithoutAFilterLookupsAreBoundedInTotal) {
   int finished = 0;
   constexpr int kRequests = 3'000;
@@ -256,7 +256,7 @@ TEST_F(KeyCacheTest, WithoutAFilterLookupsAreBoundedInTotal) {
   });
   bool done = false;
   while (!done) rig.RunOnLoop([&](Loop&) { done = finished == kRequests; });
-  EXPECT_LE(rig.auth->calls, 801) << "the burst: the clock stands still";
+  EXPECT_LE(rig.auth->calls, 801) << "the burst: the clock does not move";
   EXPECT_GE(rig.auth->calls, 700);
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 using testing::KeyCacheTest;
 
-// The order of a look-up's response and of the stream's messages is what these tests control; auth
-// reports the version at which it read a key, or does not (0).
+// These tests control the order of lookup responses and stream messages. The parameter says whether
+// auth reports the version at which it read a key; without it the version is 0.
 class KeyVersionTest : public KeyCacheTest, public ::testing::WithParamInterface<bool> {
  protected:
   // Sets the state of the key in auth's database.
@@ -26,7 +26,7 @@ class KeyVersionTest : public KeyCacheTest, public ::testing::WithParamInterface
   void SetVersion(int64_t version) {
     rig.RunOnLoop([&](Loop&) { rig.auth->version = GetParam() ? version : 0; });
   }
-  // What the stream begins with.
+  // The first message of a stream.
   void Greet(int64_t version) {
     auth::v1::WatchKeysResponse ping;
     ping.set_version(version);
@@ -38,7 +38,8 @@ class KeyVersionTest : public KeyCacheTest, public ::testing::WithParamInterface
     *message.add_changes()->mutable_key() = rig.key;
     Push(message);
   }
-  // Starts a request whose look-up is answered by Open, with what auth has now.
+  // Starts a request and holds the response of its lookup until Open; it carries auth's current
+  // state.
   void RequestInFlight() {
     rig.RunOnLoop([&](Loop& loop) {
       rig.auth->gate.Reset();
@@ -62,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Auth, KeyVersionTest, ::testing::Bool(), [](const auto&
   return info.param ? "reports_versions" : "reports_none";
 });
 
-// Without a stream: no ping has come yet.
+// Before the stream has begun: no ping has arrived.
 class KeyStartUpTest : public KeyVersionTest {
  protected:
   bool has_stream() const override { return false; }
@@ -75,7 +76,7 @@ TEST_P(KeyStartUpTest, AKeyRevokedBetweenItsLookupAndTheFirstMessageIsRefused) {
   Change(auth::v1::KEY_STATE_ACTIVE, 5);
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_ACTIVE);
   Change(auth::v1::KEY_STATE_REVOKED, 6);
-  Greet(6);  // a new watcher is not told what changed before
+  Greet(6);  // a new watcher does not get earlier changes
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_REVOKED);
   const int calls = rig.auth->calls;
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_REVOKED);
@@ -145,7 +146,7 @@ TEST_P(KeyVersionTest, AResponseFromBeforeAResetIsReadAgain) {
   Greet(50);
   Change(auth::v1::KEY_STATE_ACTIVE, 50);
   RequestInFlight();
-  // The database is restored from a backup that lacks the key.
+  // The database was restored from a backup that lacks the key.
   rig.RunOnLoop([&](Loop&) { rig.auth->keys.clear(); });
   SetVersion(7);
   auth::v1::WatchKeysResponse reset;
@@ -171,9 +172,9 @@ TEST_F(KeyCacheTest, AResponseOfAReplicaBehindTheStreamIsNotTrusted) {
   auth::v1::WatchKeysResponse ping;
   ping.set_version(6);
   Push(ping);
-  rig.RunOnLoop([&](Loop&) { rig.auth->version = 5; });  // always
+  rig.RunOnLoop([&](Loop&) { rig.auth->version = 5; });  // auth stays at this version
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_ACTIVE);
-  EXPECT_EQ(rig.auth->calls, 2) << "read once more, not for ever";
+  EXPECT_EQ(rig.auth->calls, 2) << "read once more, not forever";
   rig.key.set_state(auth::v1::KEY_STATE_REVOKED);
   rig.key.set_version(6);
   rig.Publish();

@@ -9,7 +9,7 @@ namespace tollgate::gateway {
 
 // An entry is the model's id, or namespace/* for all models of a namespace.
 bool AllowsModel(const auth::v1::Key& key, std::string_view model);
-// A client without an IP address, for example on a unix socket, is in no network.
+// A client without an IP address, for example on a Unix socket, is in no network.
 bool AllowsAddress(const auth::v1::Key& key, std::string_view address);
 
 }  // namespace tollgate::gateway

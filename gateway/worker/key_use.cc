@@ -32,7 +32,7 @@ KeyUseReporter::KeyUseReporter(Loop& loop, const Clock& clock, AuthClient& auth)
       auth_(auth),
       reporter_(Id::New().ToHex()),
       dropped_(metrics::Counter("tollgate_gateway_key_uses_dropped_total",
-                                "Reported uses of keys that auth refused.")) {}
+                                "Reported key uses that auth refused.")) {}
 
 void KeyUseReporter::Stop() {
   stopped_ = true;
@@ -61,7 +61,7 @@ KeyUseReporter::Use* KeyUseReporter::Find(const std::string& key_id) {
   const int64_t now_us = clock_.WallUs();
   const int64_t hour = now_us / kHourUs, minute = now_us / kMinuteUs;
   const int64_t quarter = now_us / kQuarterUs;
-  // What a period had in the end must not be lost with it.
+  // Keeps the final counts of a period that has ended.
   if (use.changed && minute != use.minute && ended_.size() < kMaxKeysInUse) {
     Report(key_id, use, ended_.emplace_back());
   }
@@ -117,7 +117,7 @@ Task<void> KeyUseReporter::Report() {
   reporting_ = true;
   const auto self = shared_from_this();
   std::vector<auth::v1::KeyUse> waiting = std::exchange(ended_, {});
-  // Keys that were not used since the last report are forgotten with their period.
+  // Forgets the keys that were not used since the last report when their hour has ended.
   const int64_t hour = clock_.WallUs() / kHourUs;
   std::erase_if(uses_, [hour](const auto& entry) {
     return !entry.second.changed && entry.second.hour != hour;
@@ -142,13 +142,13 @@ Task<void> KeyUseReporter::Report() {
     const auto answer = co_await auth_.ReportKeyUse(std::move(request));
     if (!answer && answer.error().id != ErrorId::kServiceUnavailable) {
       dropped_.Increment(static_cast<double>(end - at));
-      log::Warn("auth refused a report of uses of keys, which is dropped",
+      log::Warn("auth refused a report of key uses; dropping the report",
                 {{"uses", std::to_string(end - at)}, {"error", answer.error().ToString()}});
       at = end;
       continue;
     }
     if (!answer) {
-      // Again with the next report.
+      // Keeps the rest for the next report.
       for (size_t i = at; i < waiting.size() && ended_.size() < kMaxKeysInUse; ++i) {
         ended_.push_back(std::move(waiting[i]));
       }

@@ -1,8 +1,7 @@
-// How keys are used at one loop, reported to auth in batches: for last_used_time, and for the
-// policy against abuse, and for the figures of refusals. Counters are those of the running hour,
-// minute and quarter of an hour, so a report that is
-// repeated changes nothing. What a gateway has not reported when it stops is lost, as is a batch
-// that auth refuses: the same one would be refused again.
+// Counts how keys are used on one loop and reports it to auth in batches: for last_used_time, for
+// the abuse policy and for the statistics of refusals. The counters cover the current hour, minute
+// and quarter of an hour, so a repeated report changes nothing. What a gateway has not reported
+// when it stops is lost, and so is a batch that auth refuses: auth would refuse it again.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +23,22 @@ namespace tollgate::gateway {
 
 class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
  public:
-  // A report every 20 s: last_used_time is at most a minute behind, also when one report is lost.
+  // One report every 20 s keeps last_used_time at most a minute behind, even when one report is
+  // lost.
   static constexpr int64_t kIntervalMs = 20'000;
 
   KeyUseReporter(Loop& loop, const Clock& clock, AuthClient& auth);
 
-  // A request that was authenticated.
+  // Counts an authenticated request.
   void Count(const std::string& key_id, std::string_view address);
-  // The request was answered with the status of this error. Each is counted by its code
-  // (decision 55); as abuse those from 400 to 499, but not 429: a customer at their rate limit is
-  // no abuse.
+  // Counts a request that was answered with this error. Every error is counted by its code
+  // (decision 55). Statuses 400 to 499 also count as abuse, except 429: a customer at their rate
+  // limit does not abuse the service.
   void CountRefusal(const std::string& key_id, const ErrorRow& row);
-  // Calls auth no more: its client is about to be destroyed.
+  // Makes no more calls to auth, whose client is about to be destroyed.
   void Stop();
 
-  // Reports what was counted since the last report. Runs by itself; tests call it.
+  // Reports what was counted since the last report. Called by a timer, and by tests.
   Task<void> Report();
 
  private:
@@ -47,12 +47,12 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
     int64_t hour = 0, requests = 0;
     int64_t minute = 0, refusals = 0;
     int64_t quarter = 0;
-    std::map<std::string_view, int64_t> refusals_by_code;  // the texts are those of the catalog
+    std::map<std::string_view, int64_t> refusals_by_code;  // keys are literals of the error catalog
     std::unordered_set<uint64_t> addresses;
     bool changed = false;
   };
   static void Report(const std::string& key_id, const Use& use, auth::v1::KeyUse& into);
-  // Null when too many keys are counted.
+  // Returns null when too many keys are counted.
   Use* Find(const std::string& key_id);
   void ArmTimer();
   static Task<void> ReportLater(std::shared_ptr<KeyUseReporter> self);
@@ -63,7 +63,7 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
   const std::string reporter_;
   prometheus::Counter& dropped_;
   std::unordered_map<std::string, Use> uses_;
-  // Periods that have ended since the last report.
+  // Final counts of periods that have ended since the last report.
   std::vector<auth::v1::KeyUse> ended_;
   bool wants_addresses_ = false;
   bool reporting_ = false;

@@ -11,7 +11,7 @@ namespace {
 
 using testing::FakeAuth;
 
-// Runs body with a reporter whose auth is a fake.
+// Runs body with a reporter that talks to a fake of auth.
 template <typename Body>
 void WithReporter(ManualClock& clock, Body body) {
   ::tollgate::testing::RunTask([&](Loop& loop) -> Task<void> {
@@ -38,7 +38,7 @@ TEST(KeyUseReporter, CountsAreThoseOfTheHourAndTheMinute) {
     EXPECT_EQ(use.refusals_in_minute(), 1);
     EXPECT_EQ(use.hour(), 100);
     EXPECT_EQ(use.last_used_us(), clock.WallUs());
-    EXPECT_EQ(use.addresses_size(), 0);  // not wanted
+    EXPECT_EQ(use.addresses_size(), 0);  // auth did not ask for them
     co_await reporter.Report();
     EXPECT_EQ(auth.use_reports.size(), 2u);  // nothing new
   });
@@ -72,7 +72,7 @@ TEST(KeyUseReporter, AReportThatFailedIsSentAgain) {
   });
 }
 
-// The same report would be refused for ever, and with it all that follow.
+// Auth would refuse the same report forever, and it would block all later reports.
 TEST(KeyUseReporter, AReportThatAuthRefusesIsDroppedAndCounted) {
   ManualClock clock;
   auto& dropped = metrics::Counter("tollgate_gateway_key_uses_dropped_total", "");
@@ -91,7 +91,7 @@ TEST(KeyUseReporter, AReportThatAuthRefusesIsDroppedAndCounted) {
   EXPECT_EQ(dropped.Value() - before, 1);
 }
 
-// A customer at their rate limit is no abuse.
+// A customer at their rate limit does not abuse the service.
 TEST(KeyUseReporter, RateLimitsAndFaultsOfTheServerAreNoRefusals) {
   ManualClock clock;
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
@@ -106,8 +106,8 @@ TEST(KeyUseReporter, RateLimitsAndFaultsOfTheServerAreNoRefusals) {
   });
 }
 
-// Decision 55. The counts of a code are those since the start of the quarter of an hour, so a
-// report that comes twice changes nothing.
+// Decision 55. The counts per code start with the quarter of an hour, so a repeated report changes
+// nothing.
 TEST(KeyUseReporter, EveryErrorIsCountedByItsCodeAndQuarterOfAnHour) {
   ManualClock clock(100 * 3600LL * 1'000'000);
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
@@ -132,7 +132,7 @@ TEST(KeyUseReporter, EveryErrorIsCountedByItsCodeAndQuarterOfAnHour) {
   });
 }
 
-// Uses of many addresses are spread over reports far below the limit of a gRPC message.
+// Uses with many addresses are spread over reports far below the gRPC message limit.
 TEST(KeyUseReporter, AReportStaysBelowTheLimitOfAMessage) {
   constexpr int kKeys = 300, kAddresses = 1000;
   ManualClock clock;

@@ -15,7 +15,7 @@ Task<KeyedQueue::Ticket> KeyedQueue::Acquire(std::string key) {
   // Release keeps the entry while its count is above 0.
   const bool acquired = co_await waiters.next.Wait();
   --waiters.count;
-  if (!acquired) co_return Ticket();  // the loop stops
+  if (!acquired) co_return Ticket();  // the loop is stopping
   co_return Ticket(self, std::move(key));
 }
 

@@ -1,6 +1,6 @@
-// A mutex per key with a bounded FIFO queue of waiters. For work that is free to the client but
-// expensive here: at most one runs per key, and a client that queues too much is refused. One loop
-// only.
+// A mutex per key with a bounded FIFO queue of waiters. For work that is free for the client but
+// expensive for the server: one call per key runs at a time, and a client that queues too many is
+// refused. One loop only.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace tollgate::gateway {
 
 class KeyedQueue : public std::enable_shared_from_this<KeyedQueue> {
  public:
-  // max_waiting: per key, besides the holder.
+  // max_waiting: waiters per key, not counting the holder.
   KeyedQueue(Loop& loop, int max_waiting) : loop_(loop), max_waiting_(max_waiting) {}
 
-  // The lock on a key; released by its destructor. Empty (false) when the queue was full.
+  // The lock on a key, released by the destructor. Empty (false) when it was not acquired.
   class Ticket {
    public:
     Ticket() = default;
@@ -35,8 +35,8 @@ class KeyedQueue : public std::enable_shared_from_this<KeyedQueue> {
     std::string key_;
   };
 
-  // Waits for the key's lock in FIFO order. Returns an empty ticket at once when max_waiting others
-  // wait already, and when the loop stops.
+  // Waits for the key's lock in FIFO order. Returns an empty ticket immediately when max_waiting
+  // others are waiting, and when the loop stops.
   Task<Ticket> Acquire(std::string key);
   // Number of locked keys.
   size_t size() const { return locked_.size(); }

@@ -11,7 +11,7 @@ namespace {
 
 // A third of the lease's lifetime (docs/design/limits.md 4): two renewals in a row may be lost.
 constexpr int64_t kRenewIntervalMs = 3'000;
-// How long a limiter that does not respond can delay the end of a request.
+// The longest delay at the end of a request when the limiter does not respond.
 constexpr int64_t kMaxReleaseWaitMs = 200;
 
 ratelimit::v1::ReleaseItem ReleaseOf(const ratelimit::v1::RenewItem& lease) {
@@ -48,7 +48,7 @@ Task<void> LeaseKeeper::Renew(std::shared_ptr<LeaseKeeper> self) {
   const std::vector<ratelimit::v1::RenewItem> sent = items;
   const std::vector<std::string> restored = co_await self->limiter_.Renew(std::move(items));
   if (restored.empty() || self->stopped_) co_return;
-  // A request that ended meanwhile was released before the limiter restored its lease.
+  // The release of a request that ended meanwhile reached the limiter before it restored the lease.
   const std::unordered_set<std::string> again(restored.begin(), restored.end());
   for (const ratelimit::v1::RenewItem& item : sent) {
     if (!again.contains(item.lease_id()) || self->leases_.contains(item.lease_id())) continue;

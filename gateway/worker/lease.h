@@ -14,11 +14,11 @@
 
 namespace tollgate::gateway {
 
-// Renews the leases of one loop's running requests: all of them in one call every 3 s.
+// Renews the leases of all running requests of one loop, in one call every 3 s.
 class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(Loop& loop, RateLimitClient& limiter) : loop_(loop), limiter_(limiter) {}
-  // Cancels the timer. On the loop, before the clients are destroyed.
+  // Cancels the timer. Call on the loop, before the clients are destroyed.
   void Stop();
 
   void Add(ratelimit::v1::RenewItem item);
@@ -27,7 +27,7 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
 
   // Sends the release in the background.
   void Release(ratelimit::v1::ReleaseItem item);
-  // The same, and waits until the limiter has applied it, for 200 ms at most.
+  // Sends the release and waits until the limiter has applied it, at most 200 ms.
   Task<void> ReleaseAndWait(ratelimit::v1::ReleaseItem item);
 
  private:
@@ -40,15 +40,16 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   bool stopped_ = false;
 };
 
-// What the limiter has granted to a request. The destructor refunds all of it.
+// Everything that the limiter granted to a request. The destructor refunds all of it.
 class Lease {
  public:
   Lease() = default;
-  // The limiter may or may not have received the request for it yet. limits_concurrency: the lease
-  // takes a concurrency slot.
+  // Create it before the limiter is asked: the limiter may grant it even if the response is lost.
+  // limits_concurrency: the lease takes a concurrency slot.
   Lease(LeaseKeeper& keeper, ratelimit::v1::RenewItem item, bool limits_concurrency);
-  // The limiter has granted it. It is renewed from here on, and not before: the limiter restores a
-  // lease that it does not know, above the limit, and then takes the acquire for its repetition.
+  // Starts to renew the lease. Call it only after the limiter has granted the lease: the limiter
+  // restores an unknown lease even above the limit, and would then treat the acquire as a
+  // repetition.
   void KeepAlive() { keeper_->Add(std::move(renewal_)); }
   Lease(Lease&& other) noexcept { *this = std::move(other); }
   Lease& operator=(Lease&& other) noexcept {
@@ -67,22 +68,22 @@ class Lease {
   // Refunds everything. Waits until the limiter has applied it, so that the client's next request
   // finds it free on any connection.
   Task<void> Refund();
-  // The request ran: returns the tokens that it did not use. Waits only if it releases a
-  // concurrency slot, which the client's next request may need.
+  // Call when the request has run: returns the unused tokens. Waits only if it releases a
+  // concurrency slot, because the client's next request may need the slot.
   Task<void> Finish(int64_t actual_tokens);
-  // The limiter refused: there is nothing to release.
+  // The limiter refused, so there is nothing to release.
   void Disarm() {
     if (held()) keeper_->Remove(item_.lease_id());
     keeper_ = nullptr;
   }
 
  private:
-  // The message that releases the lease, which is not held any more.
+  // Builds the message that releases the lease, and gives up the lease.
   ratelimit::v1::ReleaseItem TakeItem(bool refund);
 
   LeaseKeeper* keeper_ = nullptr;
   ratelimit::v1::ReleaseItem item_;
-  ratelimit::v1::RenewItem renewal_;  // until KeepAlive
+  ratelimit::v1::RenewItem renewal_;  // moved out by KeepAlive
   bool limits_concurrency_ = false;
 };
 

@@ -61,7 +61,7 @@ TEST(Lease, WaitsForTheLimiterWhenASlotIsReleased) {
     rig.limiter->release_applied = std::make_shared<Event>(loop);
     const auto applied = rig.limiter->release_applied;
     Lease unbounded = MakeLease(rig, "unbounded", false);
-    co_await unbounded.Finish(1);  // takes no slot, so it does not wait
+    co_await unbounded.Finish(1);  // holds no slot, so it does not wait
 
     const auto released = std::make_shared<bool>(false);
     loop.RunAfter(20, [applied, released] {
@@ -72,7 +72,7 @@ TEST(Lease, WaitsForTheLimiterWhenASlotIsReleased) {
     co_await slot.Finish(1);
     EXPECT_TRUE(*released) << "Finish waits until the slot is free";
 
-    // A limiter that does not respond delays a request briefly.
+    // A limiter that does not respond delays a request only briefly.
     applied->Reset();
     Lease refused = MakeLease(rig, "refused", false);
     co_await refused.Refund();
@@ -103,8 +103,8 @@ TEST(Lease, IsNotRenewedBeforeItIsGranted) {
   EXPECT_EQ(rig.limiter->released.size(), 2u) << "the limiter may have granted it";
 }
 
-// A limiter that has lost its state counts the running requests again. What ended while the renewal
-// was under way must not hold a slot until it expires.
+// A limiter that lost its state counts the running requests again. A request that ended during the
+// renewal must not hold a slot until the lease expires.
 TEST(Lease, ALeaseThatWasRestoredAfterItsEndIsReleased) {
   testing::Rig rig;
   tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
@@ -113,12 +113,13 @@ TEST(Lease, ALeaseThatWasRestoredAfterItsEndIsReleased) {
     Event renewed(loop);
     rig.limiter->restored = {"stays", "ends"};
     rig.limiter->on_renew = [&] {
-      ends.reset();  // its release reaches the limiter before the renewal
+      ends.reset();  // the release reaches the limiter before the renewal
       renewed.Set();
     };
     const int64_t from_us = SystemClock::Get().MonotonicUs();
     EXPECT_TRUE(co_await renewed.WaitFor(60'000));
-    // Every 3 s; a lease lives 9 s without. The rest is for a busy machine.
+    // Renewals run every 3 s, and an unrenewed lease expires after 9 s. The slack is for a busy
+    // machine.
     EXPECT_LT(SystemClock::Get().MonotonicUs() - from_us, 9'000'000);
     rig.limiter->on_renew = nullptr;
     while (rig.limiter->released.size() < 2) co_await loop.Sleep(1);

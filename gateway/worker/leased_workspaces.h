@@ -1,6 +1,6 @@
-// The workspaces whose requests go to a router without a hold, as billing says
-// (AuthorizeResult.lease); the router admits them from its lease on the workspace's credit.
-// One per loop. See docs/adr/0042.
+// The workspaces whose requests go to a router without a hold, as billing reports them
+// (AuthorizeResult.lease). The router admits these requests from its lease on the workspace's
+// credit. One per loop. See docs/adr/0042.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@ namespace tollgate::gateway {
 
 class LeasedWorkspaces {
  public:
-  // Beyond so many, requests are authorized one by one.
+  // With more workspaces than this, further ones are authorized request by request.
   static constexpr size_t kMaxWorkspaces = 4096;
-  // A router that has no lease yet takes one meanwhile.
+  // Pause after a router without a lease was asked. The router takes a lease during it.
   static constexpr int64_t kPauseUs = 200'000;
 
-  // Whether a request of the workspace goes without a hold.
+  // Whether requests of the workspace go without a hold now.
   bool Has(const std::string& workspace, int64_t now_us) const {
     const auto found = paused_until_us_.find(workspace);
     return found != paused_until_us_.end() && now_us >= found->second;
   }
-  // Billing has authorized a request, and says whether the workspace has leases.
+  // Call when billing has authorized a request. lease: whether billing reports leases of the
+  // workspace.
   void OnAuthorized(const std::string& workspace, bool lease) {
     if (lease) {
       any_ = true;
@@ -31,14 +32,15 @@ class LeasedWorkspaces {
       paused_until_us_.erase(workspace);
     }
   }
-  // Whether a router may have a lease that only other loops were told of: worth a try when billing
-  // is unreachable.
+  // Whether a router may have a lease that billing reported to another loop. Used when billing is
+  // unreachable.
   bool MayHave(const std::string& workspace) const {
     return any_ && !paused_until_us_.contains(workspace);
   }
-  // Billing is unreachable: routers are asked, until they or billing say otherwise.
+  // Call when billing is unreachable: requests go to routers until a router or billing says
+  // otherwise.
   void OnUnreachable(const std::string& workspace) { Add(workspace); }
-  // No lease of the router that was asked covered a request.
+  // Call when the router that was asked had no lease that covers the request.
   void OnNoLease(const std::string& workspace, int64_t now_us) {
     const auto found = paused_until_us_.find(workspace);
     if (found != paused_until_us_.end()) found->second = now_us + kPauseUs;
@@ -51,7 +53,7 @@ class LeasedWorkspaces {
     }
   }
 
-  // Billing grants leases.
+  // Whether billing has reported any lease.
   bool any_ = false;
   std::unordered_map<std::string, int64_t> paused_until_us_;
 };

@@ -1,5 +1,5 @@
-// Tells the limiters every few seconds that this gateway lives: they divide the limits among those
-// that do (docs/design/limits.md 8). One loop only; one of each process has it.
+// Tells the limiters every few seconds that this gateway is running: they divide the limits among
+// the running gateways (docs/design/limits.md 8). Used by one loop of each process.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,14 @@ namespace tollgate::gateway {
 
 class LimiterPresence : public std::enable_shared_from_this<LimiterPresence> {
  public:
-  // Each of several limiters is told in turn, and remembers it for a minute.
+  // With several limiters, each call goes to the next one. A limiter remembers a gateway for a
+  // minute.
   static constexpr int64_t kIntervalMs = 5'000;
 
   LimiterPresence(Loop& loop, RateLimitClient& limiter) : loop_(loop), limiter_(limiter) {}
 
   void Start();
-  // Calls the limiter no more: its client is about to be destroyed.
+  // Makes no more calls to the limiter, whose client is about to be destroyed.
   void Stop();
 
  private:

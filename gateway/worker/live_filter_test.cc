@@ -77,7 +77,7 @@ TEST_F(LiveFilterTest, KeysWithoutATagPassByTheirIdAndThenEveryLegacyKeyPasses) 
   EXPECT_TRUE(Has(receiver, other));
   EXPECT_TRUE(receiver.current()->MayContain(legacy, ""));
   EXPECT_FALSE(Has(receiver, MakeKey("acme")));
-  // Auth may say so from the start.
+  // Auth may set the flag in the first piece.
   auth::v1::WatchKeysResponse untagged = Piece(*filter, 0, filter->shape().bytes);
   untagged.mutable_filter_piece()->set_has_untagged(true);
   LiveFilterReceiver second;
@@ -110,9 +110,9 @@ TEST_F(LiveFilterTest, AnIncompleteOneIsNeverUsed) {
   const size_t bytes = filter->shape().bytes;
   EXPECT_FALSE(receiver.Apply(Piece(*filter, 64, bytes)));
   EXPECT_FALSE(receiver.Apply(Piece(*filter, 0, 64)));
-  EXPECT_FALSE(receiver.Apply(Piece(*filter, 128, bytes)));  // 64 to 128 is missing
+  EXPECT_FALSE(receiver.Apply(Piece(*filter, 128, bytes)));  // bytes 64 to 128 are missing
   EXPECT_EQ(receiver.current(), nullptr);
-  // The stream broke off; the next one begins from the start.
+  // After the stream broke off, the next one starts from the beginning.
   EXPECT_FALSE(receiver.Apply(Piece(*filter, 0, 64)));
   EXPECT_TRUE(receiver.Apply(Piece(*filter, 0, bytes)));
   EXPECT_TRUE(Has(receiver, live));

@@ -9,13 +9,14 @@ namespace ratelimit_pb = ratelimit::v1;
 
 namespace {
 
-// All gateways together grant 1.2 times the limit: their load is not equal.
+// All gateways together grant 1.2 times the limit, because the load is not spread evenly.
 constexpr int64_t kShareNumerator = 12;
 constexpr int64_t kShareDenominator = 10;
-// No debt lasts longer (docs/design/limits.md 3).
+// The longest debt (docs/design/limits.md 3).
 constexpr int64_t kMaxDebtUs = 2 * kMinuteUs;
 
-// What `cost` takes from a rate of `limit` a minute. A cost above the whole burst takes all of it.
+// The time by which `cost` moves a rate of `limit` per minute. A cost above the burst takes the
+// whole burst.
 int64_t CostUs(int64_t limit, int64_t cost) {
   const double interval = static_cast<double>(kMinuteUs) / static_cast<double>(limit);
   return static_cast<int64_t>(interval * static_cast<double>(std::min(cost, limit)));
@@ -24,13 +25,13 @@ int64_t CostUs(int64_t limit, int64_t cost) {
 }  // namespace
 
 int64_t LocalLimiter::LocalShare(int64_t limit) const {
-  // In floating point: limits may be too large to multiply.
+  // Computed in floating point because limits may be too large to multiply.
   const double share = static_cast<double>(limit) * kShareNumerator /
                        static_cast<double>(kShareDenominator * gateways_ * loops_);
   return std::max<int64_t>(1, static_cast<int64_t>(share));
 }
 
-// One rate of `limit` a minute with a burst of the same size.
+// Checks one rate of `limit` per minute with a burst of the same size.
 bool LocalLimiter::CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
                              int64_t* next_tat_us, int64_t* wait_us) {
   // A cost above the whole burst passes when the burst is unused; otherwise it could never pass.
@@ -56,7 +57,7 @@ struct NamedLimits {
   const ratelimit_pb::SubjectLimits* limits;
 };
 
-// The subjects that have a limit that is enforced.
+// The subjects with a limit that is enforced.
 std::vector<NamedLimits> SubjectsOf(const ratelimit_pb::AcquireItem& item) {
   std::vector<NamedLimits> subjects;
   const auto add = [&](std::string name, const ratelimit_pb::SubjectLimits& limits) {
@@ -104,8 +105,8 @@ LocalLimiter::Subject LocalLimiter::Find(const std::string& name) {
   return found != nullptr ? *found : Subject();
 }
 
-// The limiter says what is left of the limit with the least left. Its time until the limit is whole
-// is that of the share, too. Of other limits only what this loop was granted is known.
+// The limiter reports only the limit with the least left. Its reset time applies to the share, too.
+// For all other limits, this loop counts only what it was granted.
 int64_t LocalLimiter::ObservedTat(int64_t limit, int64_t share, int64_t cost,
                                   const ratelimit_pb::LimitStatus& status, bool granted,
                                   int64_t tat_us, int64_t now_us) {

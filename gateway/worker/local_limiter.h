@@ -15,7 +15,7 @@ namespace tollgate::gateway {
 
 class LocalLimiter;
 
-// The concurrency slots of a request; freed by the destructor.
+// The concurrency slots of a request, freed by the destructor.
 class LocalSlot {
  public:
   LocalSlot() = default;
@@ -38,28 +38,28 @@ class LocalSlot {
 
 class LocalLimiter {
  public:
-  // loops: number of event loops among which this process's share is divided.
+  // loops: number of event loops that divide this process's share.
   explicit LocalLimiter(int loops) : loops_(loops), subjects_(20'000) {}
 
-  // Among how many gateways the limits are divided; 0: nobody has said.
+  // Sets the number of gateways that divide the limits; 0: unknown.
   void ShareAmong(int64_t gateways) { gateways_ = gateways > 0 ? gateways : kUnknownGateways; }
-  // What the limiter answered: an outage then starts with what was left of each limit, and grants
-  // no second burst.
+  // Records the limiter's answer, so that an outage starts with what is left of each limit and does
+  // not grant a second burst.
   void Observe(const ratelimit::v1::AcquireItem& item, const ratelimit::v1::AcquireResult& result,
                int64_t now_us);
-  // Checks all limits of the item, those in shadow mode excepted; takes from all of them or from
-  // none. A granted item must be followed by Take.
+  // Checks all limits of the item except those in shadow mode. Takes from all of them or from none.
+  // A granted item must be followed by Take.
   ratelimit::v1::AcquireResult Acquire(const ratelimit::v1::AcquireItem& item, int64_t now_us);
-  // Only those on concurrency: the limiter has checked the rates.
+  // Checks only the limits on concurrency, because the limiter has checked the rates.
   ratelimit::v1::AcquireResult CheckSlots(const ratelimit::v1::AcquireItem& item);
-  // Counts the slots of a granted item, also of one that the limiter granted: an outage then starts
-  // with what runs.
+  // Counts the slots of a granted item. Call it for items that the limiter granted, too, so that an
+  // outage starts with the requests that are running.
   LocalSlot Take(const ratelimit::v1::AcquireItem& item);
 
  private:
   friend class LocalSlot;
   static constexpr int64_t kUnknownGateways = 2;
-  // Each rate as the time at which it will have recovered (GCRA), µs.
+  // Each rate is stored as the time at which it will have recovered (GCRA), µs.
   struct Subject {
     int64_t requests_tat_us = 0;
     int64_t tokens_tat_us = 0;

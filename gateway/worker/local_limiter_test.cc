@@ -19,7 +19,7 @@ ratelimit::v1::AcquireItem Item(int64_t rpm, int64_t tpm, int64_t concurrent, in
 TEST(LocalLimiter, EnforcesItsShareOfTheRequestLimit) {
   LocalLimiter limiter(2);
   int granted = 0;
-  // 60 % of 100 per minute, divided by two loops: 30 at once, then one every two seconds.
+  // 60 % of 100 per minute, divided by two loops: a burst of 30, then one every two seconds.
   for (int i = 0; i < 100; ++i) granted += limiter.Acquire(Item(100, 0, 0, 1), 1'000'000).granted();
   EXPECT_EQ(granted, 30);
   const auto denied = limiter.Acquire(Item(100, 0, 0, 1), 1'000'000);
@@ -29,7 +29,7 @@ TEST(LocalLimiter, EnforcesItsShareOfTheRequestLimit) {
   EXPECT_TRUE(limiter.Acquire(Item(100, 0, 0, 1), 1'000'000 + 2'000'000).granted());
 }
 
-// The answer of a limiter whose limit of 100 a minute has this much left.
+// The limiter's answer when this much is left of its limit of 100 per minute.
 ratelimit::v1::AcquireResult Left(int64_t requests, bool granted = true) {
   ratelimit::v1::AcquireResult result;
   result.set_granted(granted);
@@ -55,7 +55,7 @@ TEST(LocalLimiter, AllGatewaysTogetherHave120PercentHoweverManyThereAre) {
     }
     EXPECT_EQ(granted, 1200) << gateways;
   }
-  // Of the smallest limits one a minute each.
+  // The smallest limits still grant one request per minute.
   LocalLimiter limiter(1);
   limiter.ShareAmong(8);
   EXPECT_EQ(Burst(limiter, Item(2, 0, 0, 1), 1'000'000), 1);
@@ -77,10 +77,10 @@ TEST(LocalLimiter, AnOutageStartsWithWhatWasLeft) {
   half.Observe(item, Left(50), now);
   EXPECT_EQ(Burst(half, item, now), 15) << "a quarter of 120 % of 50";
   half.Observe(item, Left(100), now);
-  EXPECT_EQ(Burst(half, item, now), 30) << "the limiter knows better";
+  EXPECT_EQ(Burst(half, item, now), 30) << "the limiter's answer takes precedence";
 }
 
-// The limiter speaks of the limit with the least left; of the others this loop counts its own.
+// The limiter reports the limit with the least left; this loop counts the others itself.
 TEST(LocalLimiter, LimitsOfWhichNothingIsSaidAreChargedWithWhatWasGranted) {
   ratelimit::v1::AcquireItem item = Item(100, 0, 0, 1);
   item.mutable_workspace_limits()->set_requests_per_minute(200);
@@ -130,13 +130,13 @@ TEST(LocalLimiter, EverySubjectHasItsShareAndShadowModeRefusesNobody) {
     for (int i = 0; i < 100; ++i) granted += limiter.Acquire(item, 1'000'000).granted();
     return granted;
   };
-  EXPECT_EQ(burst(), 6);  // of the model
+  EXPECT_EQ(burst(), 6);  // the model's limit
   item.mutable_model_limits()->set_shadow(true);
-  EXPECT_EQ(burst(), 6);  // 12 of the workspace for the model, 6 of them used
+  EXPECT_EQ(burst(), 6);  // workspace and model: 12, of which 6 are used
   item.clear_workspace_model_limits();
-  EXPECT_EQ(burst(), 18);  // 30 of the key for the model
+  EXPECT_EQ(burst(), 18);  // key and model: 30, of which 12 are used
   item.set_model("m/b");
-  EXPECT_EQ(burst(), 30);  // 60 of the key in all
+  EXPECT_EQ(burst(), 30);  // the key: 60, of which 30 are used
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Task<bool> LookupBudget::Take(AddressSubject subject) {
   ++waiting_;
   GrantInTurn();
   (void)co_await waiter->done.WaitFor(options_.max_wait_ms);
-  // Those that gave up stay in their queue until its next turn, and are not counted.
+  // Waiters that gave up stay in their queue until its next turn and are not counted.
   if (!waiter->granted && !waiter->gone) {
     waiter->gone = true;
     --waiting_;

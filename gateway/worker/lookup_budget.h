@@ -1,7 +1,7 @@
-// How many lookups at auth may find nothing (H49). A lookup takes a permit and gives it back if it
-// finds a key, so known customers do not use the budget up. When no permit is left, lookups wait in
-// one queue per address (AddressSubject) and the addresses take turns: one that sends much delays
-// the others by one lookup per turn. Lives on one loop.
+// Limits the lookups at auth that find nothing (H49). A lookup takes a permit and returns it if it
+// finds a key, so known customers do not use up the budget. When no permit is left, lookups wait in
+// one queue per address (AddressSubject) and the addresses take turns: a busy address delays the
+// others by one lookup per turn. Lives on one loop.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ class LookupBudget : public std::enable_shared_from_this<LookupBudget> {
     // One permit is added every interval_us, up to `burst` permits.
     int64_t interval_us = 5'000;
     int64_t burst = 800;
-    // Per address. Further ones are refused.
+    // Waiters per address. More are refused.
     size_t max_waiting_per_address = 20;
-    // Of all addresses. Beyond it one more per address may wait, up to twice as many in all, so
-    // that a few addresses cannot keep others out.
+    // Waiters of all addresses together. Above it each address may still have one waiter, up to
+    // twice this number in total, so that a few addresses cannot keep others out.
     size_t max_waiting = 1'000;
     int64_t max_wait_ms = 1'000;
   };
-  // The process has 200 permits a second and 800 at once, divided among its loops.
+  // The process has 200 permits per second and 800 at once, divided among its loops.
   static Options PerLoop(int loops) {
     Options options;
     options.interval_us *= loops;
@@ -40,7 +40,8 @@ class LookupBudget : public std::enable_shared_from_this<LookupBudget> {
   LookupBudget(Loop& loop, const Clock& clock, Options options)
       : loop_(loop), clock_(clock), options_(options) {}
 
-  // Takes a permit, if need be after waiting for it. False: too many are waiting, or for too long.
+  // Takes a permit, waiting for one if necessary. Returns false when too many wait, or after
+  // max_wait_ms.
   Task<bool> Take(AddressSubject subject);
   // Returns a permit that was taken.
   void GiveBack();
@@ -58,16 +59,16 @@ class LookupBudget : public std::enable_shared_from_this<LookupBudget> {
 
   bool TryTake();
   bool MayWait(const AddressSubject& subject) const;
-  // Grants permits to those that wait, while there are any; then sets a timer for the next permit.
+  // Grants permits to waiters while there are any, then sets a timer for the next permit.
   void GrantInTurn();
 
   Loop& loop_;
   const Clock& clock_;
   const Options options_;
-  // When all permits are back (GCRA).
+  // The time at which all permits will be back (GCRA).
   int64_t full_us_ = 0;
-  std::unordered_map<AddressSubject, Queue> queues_;  // none is empty
-  std::list<AddressSubject> turns_;                   // of queues_
+  std::unordered_map<AddressSubject, Queue> queues_;  // never holds an empty queue
+  std::list<AddressSubject> turns_;  // the addresses in queues_, in the order of their turns
   size_t waiting_ = 0;
   bool timer_set_ = false;
 };

@@ -27,7 +27,7 @@ class LookupBudgetTest : public ::testing::Test {
   void Make(LookupBudget::Options options) {
     OnLoop([&](Loop& loop) { budget = std::make_shared<LookupBudget>(loop, clock, options); });
   }
-  // Starts to wait for a permit.
+  // Starts waiting for a permit.
   void Take(const std::string& address) {
     OnLoop([&](Loop& loop) {
       ++started;
@@ -40,7 +40,7 @@ class LookupBudgetTest : public ::testing::Test {
     });
     OnLoop([](Loop&) {});
   }
-  // Waits until those that get the permits have them.
+  // Returns permits and waits until the waiters have them.
   void GiveBack(int permits) {
     int waiting = 0;
     int before = 0;
@@ -108,7 +108,7 @@ TEST_F(LookupBudgetTest, AnAddressThatWasGrantedMayWaitAgain) {
   Take("10.0.0.9");
   Take("10.0.0.1");
   Take("10.0.0.2");
-  GiveBack(1);  // to 10.0.0.1, while 10.0.0.2 still waits
+  GiveBack(1);  // goes to 10.0.0.1, while 10.0.0.2 still waits
   Take("10.0.0.1");
   GiveBack(3);
   WaitForAll();
@@ -134,7 +134,7 @@ TEST_F(LookupBudgetTest, FewAddressesCannotKeepOthersOut) {
   Take("10.0.0.1");
   EXPECT_EQ(refused["10.0.0.1"], 0);
   OnLoop([&](Loop&) { EXPECT_EQ(budget->waiting(), 41u); });
-  // In all at most twice as many.
+  // The total is bounded by twice max_waiting.
   for (int i = 0; i < 100; ++i) Take("10.7.0." + std::to_string(i));
   OnLoop([&](Loop&) { EXPECT_EQ(budget->waiting(), 80u); });
   GiveBack(3);
@@ -150,7 +150,7 @@ TEST_F(LookupBudgetTest, NobodyWaitsLongerThanAllowed) {
   WaitForAll();
   EXPECT_EQ(refused["10.0.0.1"], 1);
   OnLoop([&](Loop&) { EXPECT_EQ(budget->waiting(), 0u); });
-  // Who gave up takes no permit.
+  // A waiter that gave up takes no permit.
   GiveBack(1);
   Take("10.0.0.2");
   EXPECT_EQ(granted["10.0.0.2"], 1);

@@ -11,12 +11,11 @@ namespace {
 constexpr const char* kMoves = "tollgate_gateway_moves_total";
 constexpr const char* kMovesHelp =
     "Requests whose inference router was lost before anything was sent to the caller: moved to "
-    "another router, or refused since billing did not let them.";
+    "another router, or refused because billing did not allow the move.";
 constexpr const char* kLargeBodies = "tollgate_gateway_large_bodies_total";
 constexpr const char* kLargeBodiesHelp =
-    "Request bodies too large for an event loop, decoded beside it, or refused with 503 because "
-    "too "
-    "many waited.";
+    "Request bodies too large for an event loop: decoded on the thread pool, or refused with 503 "
+    "because too many were waiting.";
 constexpr const char* kKeyHelp = "Virtual key checks, by the result of the loop's cache.";
 
 prometheus::Counter& Denials(const std::string& reason) {
@@ -27,7 +26,7 @@ prometheus::Counter& Denials(const std::string& reason) {
 
 prometheus::Counter& FallBacks(const std::string& stage) {
   return metrics::Counter("tollgate_gateway_model_fallbacks_total",
-                          "Requests that went on to another model, since a model's limits did not "
+                          "Requests that went on to another model because a model's limits did not "
                           "admit them or its engines failed.",
                           {{"stage", stage}});
 }
@@ -52,7 +51,7 @@ GatewayMetrics::GatewayMetrics()
       not_moved_(metrics::Counter(kMoves, kMovesHelp, {{"result", "refused"}})),
       version_reads_(metrics::Counter(
           "tollgate_gateway_key_version_reads_total",
-          "Reads of auth's version, before keys that the filter lacks are refused.")),
+          "Reads of auth's version before a key that is missing from the filter is refused.")),
       large_decoded_(metrics::Counter(kLargeBodies, kLargeBodiesHelp, {{"result", "decoded"}})),
       large_refused_(metrics::Counter(kLargeBodies, kLargeBodiesHelp, {{"result", "refused"}})) {
   for (int i = 0; i < coding::kCodings; ++i) {
@@ -70,7 +69,7 @@ GatewayMetrics::GatewayMetrics()
     key_results_[i] =
         &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
   }
-  // All exist from the start, so that alerts see them grow from zero.
+  // Creates every series at the start, so that alerts see it grow from zero.
   for (const char* reason :
        {"requests", "concurrency", "tokens", "no_credit", "cap", "frozen", "key_quota",
         "frozen_by_check", "held", "idempotency_body", "idempotency_running", "refusals"}) {

@@ -20,24 +20,25 @@ class GatewayMetrics {
  public:
   GatewayMetrics();
 
-  // A response. code: the error code, empty for a success. endpoint and code come from small closed
-  // sets.
+  // Counts a response. code: the error code, empty for a success. endpoint and code come from small
+  // closed sets.
   void CountRequest(std::string_view endpoint, int status, std::string_view code);
   void ObserveFirstToken(double seconds);
   void CountTokens(const tollgate::common::v1::Usage& usage);
   // reason: the limit or the state of the credit, for example "requests" or "no_credit".
   void CountDenial(std::string_view reason);
   void CountLimiterFallback() { fallback_.Increment(); }
-  // A body that is too large to be decoded on a loop.
+  // Counts a body that is too large to be decoded on a loop.
   void CountLargeBody(bool decoded) { (decoded ? large_decoded_ : large_refused_).Increment(); }
-  // A body with a content coding, of coding::Coding.
+  // Counts a body with a content coding. coding: a coding::Coding.
   void CountCodedBody(size_t coding, bool decoded) { coded_bodies_[coding][decoded]->Increment(); }
-  // A request whose router was lost before anything was sent to the caller.
+  // Counts a request whose router was lost before anything was sent to the caller.
   void CountMove(bool moved) { (moved ? moved_ : not_moved_).Increment(); }
-  // A request went on to another model. stage: "limits", before it was sent, or "engine".
+  // Counts a request that went on to another model. stage: "limits" before it was sent, else
+  // "engine".
   void CountFallBack(std::string_view stage);
   void CountClientDisconnect() { client_disconnects_.Increment(); }
-  // Adds the difference to the counters of the last call.
+  // Adds the difference from the last call's counters.
   void UpdateKeyCache(const KeyCacheCounters& counters);
 
  private:

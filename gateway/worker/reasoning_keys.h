@@ -1,4 +1,4 @@
-// What seals the reasoning that clients keep for the next request (ADR 0017).
+// The keys that seal the reasoning which clients keep for the next request (ADR 0017).
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace tollgate::gateway {
 
 struct ReasoningKeys {
-  // Never empty, as ReadSealKeys reads them: the first one seals, all of them unseal.
+  // Never empty, as read by ReadSealKeys: the first key seals, all keys unseal.
   std::vector<std::string> keys;
-  // Seconds that sealed reasoning is accepted for.
+  // Lifetime of sealed reasoning in seconds.
   int64_t lifetime_s = 30 * 86'400;
 };
 

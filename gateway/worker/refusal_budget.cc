@@ -20,7 +20,7 @@ uint64_t Mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Nobody can know which keys share cells.
+// A random seed: nobody can predict which keys share cells.
 uint64_t RandomSeed() {
   uint64_t seed = 0;
   const std::string random = RandomBytes(sizeof(seed));
@@ -66,7 +66,8 @@ void RefusalBudget::Take(Subject subject, int64_t now_us, int64_t cost_us) {
   const auto cells = CellsOf(subject);
   const int64_t after_us =
       std::min(std::max(FullUs(cells), now_us) + cost_us, now_us + 2 * kBurst * kIntervalUs);
-  // Only as far as this subject needs: a cell that is above belongs to another one, too.
+  // Raises each cell only as far as this subject needs: a higher cell is shared with another
+  // subject.
   for (Cell* cell : cells) {
     int64_t before_us = cell->load(std::memory_order_relaxed);
     while (before_us < after_us &&
@@ -79,7 +80,8 @@ void RefusalBudget::GiveBack(Subject subject, int64_t now_us) {
   const auto cells = CellsOf(subject);
   const int64_t full_us = FullUs(cells);
   if (full_us <= now_us) return;
-  // The lowest cells are the subject's own; a failed exchange means that another loop has counted.
+  // Lowers only the lowest cells, which are the subject's own. A failed exchange means that another
+  // loop has counted.
   for (Cell* cell : cells) {
     int64_t expected_us = full_us;
     cell->compare_exchange_strong(expected_us, full_us - kIntervalUs, std::memory_order_relaxed);

@@ -58,7 +58,7 @@ TEST_F(RefusalBudgetTest, AModelsRefusalsAreOfThatModelOnly) {
   EXPECT_EQ(budget_.WaitMs(a_, 0), 0);
 }
 
-// A few thousand keys that are refused all the time must not stop one that is not.
+// A few thousand keys that are refused all the time must not block another key.
 TEST_F(RefusalBudgetTest, ManyKeysDoNotStopAnother) {
   for (int key = 0; key < 2'000; ++key) {
     const auto subject = RefusalBudget::SubjectOf("key" + std::to_string(key));

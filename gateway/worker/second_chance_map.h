@@ -26,7 +26,7 @@ class SecondChanceMap {
     return &found->second.value;
   }
 
-  // Adds or replaces. The reference is valid until the next Insert.
+  // Adds or replaces a value. The reference is valid until the next Insert.
   V& Insert(const std::string& key, V value) {
     if (V* found = Find(key)) return *found = std::move(value);
     if (map_.size() >= capacity_) EvictOne();
@@ -36,7 +36,7 @@ class SecondChanceMap {
     return slot.value;
   }
 
-  // The key stays in the eviction order, where EvictOne skips it.
+  // The key stays in the eviction order; EvictOne skips it later.
   void Erase(std::string_view key) {
     if (const auto found = map_.find(key); found != map_.end()) map_.erase(found);
     if (order_.size() > 2 * capacity_ + 16) Compact();
@@ -58,7 +58,7 @@ class SecondChanceMap {
     size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
   };
 
-  // Terminates: the second visit of a key finds its flag cleared.
+  // Terminates because the second visit of a key finds its flag cleared.
   void EvictOne() {
     while (!order_.empty()) {
       std::string oldest = std::move(order_.front());

@@ -11,7 +11,7 @@ namespace {
 
 namespace catalog_pb = catalog::v1;
 
-// Parameters that no OpenRouter list has, and that need no capability.
+// Parameters that are missing from OpenRouter's list and need no capability.
 constexpr std::string_view kAlwaysSupported[] = {
     "n",          "best_of",         "echo",      "suffix", "length_penalty",
     "min_tokens", "encoding_format", "dimensions"};

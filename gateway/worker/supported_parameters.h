@@ -1,4 +1,4 @@
-// The parameters of requests that a model supports, by their OpenRouter names.
+// The request parameters that a model supports, by their OpenRouter names.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace tollgate::gateway {
 
-// As the model list shows them.
+// The parameters as the model list shows them.
 std::vector<std::string_view> SupportedParameters(const catalog::v1::Model& model);
 
-// Whether a request's parameter is one of them, or one that every model of its kind takes, such as
-// `n`. False for a name that is unknown here, which engines get as it is.
+// Whether the model supports a request parameter: one of the list, or one that every model of its
+// kind takes, such as `n`. False for unknown names, which are passed to engines unchanged.
 bool SupportsParameter(const catalog::v1::Model& model, std::string_view name);
 
 }  // namespace tollgate::gateway

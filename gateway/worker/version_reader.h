@@ -1,5 +1,5 @@
-// Reads the version of auth's latest change, for all callers of a loop together: one call at a
-// time, with a pause in between, whatever the number of callers. See ADR 0013. Lives on one loop.
+// Reads the version of auth's latest change for all callers of a loop together: one call at a time
+// with a pause in between, however many callers there are. See ADR 0013. Lives on one loop.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,8 @@ namespace tollgate::gateway {
 
 class VersionReader : public std::enable_shared_from_this<VersionReader> {
  public:
-  // From the start of a call to that of the next one. A flood of made-up keys costs auth 20 reads a
-  // second, or four per loop if that is more, and a key that was created a moment ago waits no
-  // longer than 250 ms.
+  // Time from the start of one call to the start of the next. A flood of made-up keys costs auth 20
+  // reads per second, or four per loop if that is more, and a new key waits at most 250 ms.
   static constexpr int64_t PauseUs(int loops) {
     return std::min<int64_t>(250'000, int64_t{50'000} * loops);
   }
@@ -25,9 +24,9 @@ class VersionReader : public std::enable_shared_from_this<VersionReader> {
   VersionReader(Loop& loop, const Clock& clock, AuthClient& auth, int64_t pause_us)
       : loop_(loop), clock_(clock), auth_(auth), pause_us_(pause_us) {}
 
-  // The version, read after this call began. Empty when auth did not respond.
+  // Returns the version, read after this call began. Empty when auth did not respond.
   Task<std::optional<int64_t>> Read();
-  // Calls auth no more: its client is about to be destroyed.
+  // Makes no more calls to auth, whose client is about to be destroyed.
   void Stop() { stopped_ = true; }
   int64_t calls() const { return calls_; }
 
@@ -43,7 +42,7 @@ class VersionReader : public std::enable_shared_from_this<VersionReader> {
   const Clock& clock_;
   AuthClient& auth_;
   const int64_t pause_us_;
-  // The call that has not been sent yet.
+  // The next call, not sent yet.
   std::shared_ptr<Call> next_;
   bool running_ = false;
   bool stopped_ = false;

@@ -21,7 +21,7 @@ class VersionReaderTest : public ::testing::Test {
   ~VersionReaderTest() override {
     rig.RunOnLoop([&](Loop&) { reader.reset(); });
   }
-  // Starts this many calls; their results are added to `results`.
+  // Starts this many calls and adds their results to `results`.
   void Start(int calls) {
     rig.RunOnLoop([&](Loop& loop) {
       for (int i = 0; i < calls; ++i) {
@@ -55,7 +55,7 @@ TEST_F(VersionReaderTest, CallersShareCalls) {
   for (const auto& version : results) EXPECT_EQ(version, 1);
 }
 
-// Otherwise a key that was created in between would be refused.
+// Sharing the call would refuse a key that was created in between.
 TEST_F(VersionReaderTest, ACallThatIsOnItsWayIsNotSharedWithLaterCallers) {
   rig.RunOnLoop([&](Loop&) { rig.auth->gate.Reset(); });
   Start(1);

@@ -1,5 +1,5 @@
 // What the requests of one event loop share: clients, caches, settings. Only that loop's thread
-// uses it, so nothing is locked; what the loops of the process share says so.
+// uses it, so nothing is locked. Members shared by all loops of the process say so.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +29,21 @@ struct PipelineOptions {
   std::string brand = "tollgate";
   std::vector<std::string> legacy_key_prefixes;
   bool refuse_large_max_tokens = false;
-  // Of a decoded body; the server bounds what arrives.
+  // Limit on a decoded body. The HTTP server limits the received bytes.
   size_t max_body_bytes = 16 << 20;
   // Hosts of media URLs, in lower case, as in GatewaySettings; empty: every host.
   std::vector<std::string> media_hosts;
   int64_t keep_alive_ms = 15'000;
-  // Public ids of the keys that may be told of engines (GatewaySettings.debug_keys).
+  // Public ids of the keys that may see which engine answered (GatewaySettings.debug_keys).
   std::vector<std::string> debug_keys;
-  // Seals the answers that are kept for repetitions (seal.h); empty: none is kept.
+  // Key that seals the answers kept for repetitions (seal.h); empty: none are kept.
   std::string answer_key;
   // Null: reasoning is never sealed.
   std::shared_ptr<const ReasoningKeys> reasoning_keys;
-  // Bytes of the events of one answer that is not streamed to the client. Above what a router lets
-  // through (H75): a router that lets more through is not believed.
+  // Limit on the event bytes of one answer that is not streamed to the client. It is above the
+  // router's own limit (H75), so only a router that violates its limit reaches it.
   int64_t max_collected_bytes = 256 << 20;
-  // Event loops of this process, among which the local limits are divided.
+  // Event loops of this process, which divide the local limits.
   int loops = 1;
 };
 
@@ -55,7 +55,7 @@ struct WorkerClients {
 };
 
 struct Worker {
-  // unknown_key_limiter, decoder_threads and refusal_budget: shared by the workers of the process.
+  // The workers of the process share unknown_key_limiter, decoder_threads and refusal_budget.
   Worker(Loop& event_loop, const Clock& time, PipelineOptions pipeline_options,
          WorkerClients service_clients, std::shared_ptr<AddressLimiter> unknown_key_limiter,
          std::shared_ptr<ThreadPool> decoder_threads, std::shared_ptr<RefusalBudget> refusal_budget)
@@ -86,19 +86,20 @@ struct Worker {
   const std::shared_ptr<KeyCache> keys;
   const std::shared_ptr<KeyUseReporter> key_use;
   const std::shared_ptr<LeaseKeeper> leases;
-  // Started at one loop of the process.
+  // Started on one loop of the process.
   const std::shared_ptr<LimiterPresence> presence;
-  // By workspace: usage reports are free to the client but read the ledger's database.
+  // One report per workspace at a time: reports are free for the client but read the ledger's
+  // database.
   static constexpr int kMaxWaitingReports = 64;
   const std::shared_ptr<KeyedQueue> usage_report_queue;
-  // For bodies above kMaxBytesDecodedOnLoop. So many may wait per loop; they decode in about 3 s.
+  // Queue per loop for bodies above kMaxBytesDecodedOnLoop. A full queue is decoded in about 3 s.
   static constexpr int kMaxWaitingBodies = 32;
   const std::shared_ptr<ThreadPool> decoders;
   LocalLimiter local_limiter;
   LeasedWorkspaces leased;
   const std::shared_ptr<RefusalBudget> refusals;
   GatewayMetrics metrics;
-  // When the last outage of the limiter was logged; monotonic.
+  // Monotonic time of the last log line about an outage of the limiter.
   int64_t fallback_logged_us = 0;
   // Null until the first snapshot arrives.
   CatalogPtr catalog;

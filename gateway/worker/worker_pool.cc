@@ -11,7 +11,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// As long as cached keys are valid without auth (decision 14).
+// Equals the time for which cached keys are valid without auth (decision 14).
 constexpr int64_t kAuthSilenceUs = 30'000'000;
 
 }  // namespace
@@ -26,9 +26,9 @@ WorkerPool::WorkerPool(HostContext& host, PipelineOptions options, std::string c
       filter_bytes_(metrics::Gauge("tollgate_gateway_key_filter_bytes",
                                    "Size of the filter of live keys; 0: the gateway has none.")),
       key_version_(metrics::Gauge("tollgate_gateway_key_version",
-                                  "Version of the latest change of keys that the gateway has.")),
+                                  "Version of the latest key change that the gateway has.")),
       change_seconds_(metrics::Histogram("tollgate_gateway_key_change_seconds",
-                                         "Time from a change of a key in auth until a loop of the "
+                                         "Time from a key change in auth until a loop of the "
                                          "gateway applies it, by the clocks of both.",
                                          metrics::LatencyBounds())) {}
 
@@ -74,7 +74,7 @@ void WorkerPool::PostToEach(std::function<void(Worker&)> callback) {
 
 void WorkerPool::OnKeyMessage(auth::v1::WatchKeysResponse message) {
   last_auth_message_us_.store(host_.clock.MonotonicUs(), std::memory_order_relaxed);
-  // First, so that the filter has each key when a cache learns of its version.
+  // The filter is updated first, so that it has each key before a cache learns of its version.
   if (live_filter_.Apply(message)) {
     const LiveFilterPtr filter = live_filter_.current();
     const size_t bytes = filter ? filter->keys().shape().bytes : 0;
@@ -87,7 +87,7 @@ void WorkerPool::OnKeyMessage(auth::v1::WatchKeysResponse message) {
   const auto shared = std::make_shared<const auth::v1::WatchKeysResponse>(std::move(message));
   PostToEach([this, shared](Worker& worker) {
     worker.keys->OnChanges(*shared);
-    // From the change in auth to its application here, once per loop.
+    // Measures from the change in auth to its application on this loop, once per loop.
     for (const auth::v1::KeyChange& change : shared->changes()) {
       if (change.key().changed_at_us() == 0) continue;
       const int64_t us = worker.clock.WallUs() - change.key().changed_at_us();
@@ -96,7 +96,7 @@ void WorkerPool::OnKeyMessage(auth::v1::WatchKeysResponse message) {
   });
 }
 
-// One stream of each kind per process. Their messages are immutable and shared by all loops.
+// Opens one stream of each kind per process. Messages are immutable and shared by all loops.
 void WorkerPool::OpenStreams() {
   Loop& loop = host_.loops.loop(0);
   auth_ = host_.clients.Auth(loop);
@@ -122,7 +122,7 @@ void WorkerPool::OpenStreams() {
     has_catalog_.store(true, std::memory_order_release);
     ReportProgress();
   };
-  // The last snapshot stays valid for as long as the outage lasts (docs/design/limits.md 8).
+  // The last snapshot stays valid for the whole outage (docs/design/limits.md 8).
   catalog.on_lost = [](const Error& error) {
     log::Warn("catalog stream lost", {{"reason", error.ToString()}});
   };
@@ -137,7 +137,7 @@ bool WorkerPool::Ready() const {
 }
 
 void WorkerPool::ReportProgress() {
-  // With the lock, so that no wait begins between its look at Ready() and this call.
+  // Locks so that no waiter can miss this notification after it has checked Ready().
   const std::lock_guard lock(progress_mutex_);
   progress_.notify_all();
 }

@@ -1,4 +1,4 @@
-// One worker per event loop, and the streams of auth and catalog that update all of them.
+// One worker per event loop, and the streams from auth and catalog that update all of them.
 #pragma once
 
 #include <prometheus/gauge.h>
@@ -19,20 +19,20 @@ namespace tollgate::gateway {
 
 class WorkerPool {
  public:
-  // catalog_file: where the last catalog snapshot is stored; empty: it is not stored.
+  // catalog_file: where the last catalog snapshot is stored; empty: nowhere.
   WorkerPool(HostContext& host, PipelineOptions options, std::string catalog_file);
   ~WorkerPool();
 
-  // Makes each worker on its own loop and opens the streams. Not on a loop's thread.
+  // Creates each worker on its own loop and opens the streams. Do not call on a loop's thread.
   void Start();
-  // Closes the streams and destroys the workers. Not on a loop's thread.
+  // Closes the streams and destroys the workers. Do not call on a loop's thread.
   void Stop();
 
-  // The worker of this loop. On that loop, between Start and Stop.
+  // Returns the worker of this loop. Call on that loop, between Start and Stop.
   Worker& ForLoop(Loop& loop) { return *workers_[static_cast<size_t>(loop.index())]; }
-  // A catalog has been received, and a message from auth within the last 30 s. Thread-safe.
+  // Whether a catalog has been received, and a message from auth within the last 30 s. Thread-safe.
   bool Ready() const;
-  // Returns once Ready(), or after max_ms. Not on a loop's thread.
+  // Returns once Ready(), or after max_ms. Do not call on a loop's thread.
   void AwaitReady(int64_t max_ms);
 
  private:
@@ -49,7 +49,7 @@ class WorkerPool {
   const PipelineOptions options_;
   const std::string catalog_file_;
   std::vector<std::shared_ptr<Worker>> workers_;  // by loop index; each written by its loop only
-  // For the streams; used on loop 0.
+  // Clients for the streams, used on loop 0.
   std::unique_ptr<AuthClient> auth_;
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> keys_stream_, catalog_stream_;
@@ -60,7 +60,7 @@ class WorkerPool {
   std::atomic<bool> has_catalog_{false};
   std::atomic<int64_t> last_auth_message_us_{INT64_MIN / 2};
   std::mutex progress_mutex_;
-  std::condition_variable progress_;  // of what Ready() asks for
+  std::condition_variable progress_;  // notified when Ready() may have changed
 };
 
 }  // namespace tollgate::gateway

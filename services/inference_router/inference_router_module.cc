@@ -33,12 +33,12 @@ namespace {
 namespace router = inference_router;
 
 constexpr int64_t kGaugesMs = 1'000;
-// The largest max_answer_bytes: gateways hold an answer that is not streamed.
+// Upper bound of max_answer_bytes, because gateways buffer answers that are not streamed.
 constexpr int64_t kMostAnswerBytes = 128 << 20;
 constexpr size_t kMinCacheSaltKey = 32;
 // How long terminated requests may take to settle when the process exits.
 constexpr int64_t kTerminateUs = 2'000'000;
-// How long a router that stops tries to deliver what is left in its outbox.
+// How long a stopping router tries to deliver what is left in its outbox.
 constexpr int64_t kDeliverUs = 5'000'000;
 
 int64_t SecondsOr(int32_t seconds, int64_t fallback) {
@@ -107,17 +107,17 @@ class InferenceRouterModule : public Module {
   router::EngineAdminRpc engine_admin_{[this] { return table_.Get(); }, drained_, context_.clock};
   std::unique_ptr<router::RouterMetrics> metrics_;
   std::vector<std::unique_ptr<router::Worker>> workers_;
-  // These live on the first loop.
+  // The members below live on the first loop.
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> watch_;
   std::unique_ptr<router::HealthChecker> health_;
-  catalog::v1::Snapshot snapshot_;  // of the table
-  rpc::Resolver engine_names_;      // of engines whose addresses are engines
+  catalog::v1::Snapshot snapshot_;  // the snapshot of the current table
+  rpc::Resolver engine_names_;      // resolves engines that are one engine per address
   const router::AddressesOf addresses_of_ = [this](const std::string& target) {
     return rpc::IsName(target) ? engine_names_.AddressesOf(target) : std::vector<std::string>();
   };
   Loop::TimerId gauges_timer_ = 0;
-  int64_t outbox_empty_us_ = 0;  // when it was last seen so; of the gauges' timer
+  int64_t outbox_empty_us_ = 0;  // when the outbox was last empty; used by the gauges' timer
   std::atomic<bool> started_{false};
 };
 
@@ -184,8 +184,8 @@ Result<void> InferenceRouterModule::Start() {
   if (times.session.first_output_timeout_ms > 0 &&
       times.session.first_output_timeout_ms <= times.http.connect_timeout_ms) {
     return Internal(
-        "router.first_output_timeout_seconds must be more than connect_timeout_seconds: an engine "
-        "that cannot be reached would not be told from a slow one");
+        "router.first_output_timeout_seconds must be more than connect_timeout_seconds: otherwise "
+        "an unreachable engine looks like a slow one");
   }
   const std::string& salt_key = settings_.cache_salt_key();
   if (!salt_key.empty() && salt_key.size() < kMinCacheSaltKey) {
@@ -257,7 +257,7 @@ void InferenceRouterModule::ScheduleGauges() {
     if (const auto table = table_.Get();
         table != nullptr && table->AddressesChanged(addresses_of_)) {
       BuildTable();
-      log::Info("addresses of engines have changed", {{"engines", table_.Get()->engines().size()}});
+      log::Info("engine addresses have changed", {{"engines", table_.Get()->engines().size()}});
     }
     if (auto table = table_.Get()) {
       const int64_t now_us = context_.clock.MonotonicUs();
@@ -275,7 +275,7 @@ Task<void> InferenceRouterModule::Serve(inference::v1::GenerateRequest request,
                                         std::shared_ptr<router::EventSink> sink) {
   Loop* loop = Loop::Current();
   if (!started_ || loop == nullptr) {
-    // Nothing has run, so another router may have the request, and the gateway keeps its hold.
+    // Nothing has run, so another router may get the request, and the gateway keeps its hold.
     co_await sink->Send(router::RefusalOf(router::DrainingError()));
     co_return;
   }
@@ -291,8 +291,8 @@ Task<Result<inference::v1::CountTokensResponse>> InferenceRouterModule::Count(
 
 void InferenceRouterModule::Drain(int64_t deadline_us) {
   link_->Drain();
-  // After this the links have a second, which is too little for ends that a busy machine has not
-  // sent yet.
+  // After the drain the links are closed within a second, which is too short for ends that a busy
+  // machine has not sent yet.
   while ((link_->running() > 0 || !link_->all_sent()) &&
          context_.clock.MonotonicUs() < deadline_us) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -304,7 +304,7 @@ void InferenceRouterModule::Drain(int64_t deadline_us) {
   for (int i = 0; started_ && i < context_.loops.size(); ++i) {
     context_.loops.loop(i).RunAndWait([&] { workers_[i]->GiveLeasesBack(); });
   }
-  // Whoever drains a machine may take its disk away afterwards.
+  // After a drain the machine's disk may be removed.
   const int64_t deliver_until_us = std::min(deadline_us, context_.clock.MonotonicUs() + kDeliverUs);
   while (files_ != nullptr && files_->outbox().depth() > 0 &&
          context_.clock.MonotonicUs() < deliver_until_us) {
@@ -339,8 +339,8 @@ void InferenceRouterModule::Stop() {
   const int64_t left = files_->outbox().depth();
   if (left > 0) {
     log::Warn(
-        "stopped with settlements that the ledger has not got: keep router.data_dir, the next "
-        "start delivers them",
+        "stopped with settlements that the ledger has not acknowledged: keep router.data_dir, the "
+        "next start delivers them",
         {{"settlements", left}});
   }
   files_->MarkStopped();

@@ -137,11 +137,11 @@ TEST_P(ModelLimitsTest, TheCapacityOfAModelIsOfAllWorkspacesTogether) {
         return refused.status == 429;
       },
       10'000, 20));
-  EXPECT_NE(refused.body.find("of all its callers together"), std::string::npos) << refused.body;
+  EXPECT_NE(refused.body.find("shared by all callers"), std::string::npos) << refused.body;
   EXPECT_FALSE(refused.header("retry-after").empty());
   refused = Chat(two, "", "sim/vision");
   ExpectError(refused, 429, "rate_limited", "rate_limit_error");
-  EXPECT_NE(refused.body.find("of all its callers together"), std::string::npos) << refused.body;
+  EXPECT_NE(refused.body.find("shared by all callers"), std::string::npos) << refused.body;
   EXPECT_EQ(Chat(two).status, 200) << "another model";
   cluster().WriteCatalog(with_capacity(100'000));
   for (const ApiKey& key : {one, two}) {

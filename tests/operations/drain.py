@@ -13,7 +13,7 @@ from operation import (CALLS, NAME, ROUNDS, books_are_right, check, cut_from_bil
 ORDER = ["gateway", "router", "dashboard", "ratelimit", "catalog", "auth", "billing"]
 RUNNING = {"gateway": "tollgate_http_requests_in_flight", "router": "tollgate_router_running_requests"}
 WORK = {"gateway": "tollgate_http_requests_total", "router": "tollgate_router_engine_requests_total"}
-LEFT = "stopped with settlements that the ledger has not got"
+LEFT = "stopped with settlements that the ledger has not acknowledged"
 
 cluster = start()
 there = cluster.machine.containers

@@ -66,7 +66,8 @@ void ChatBodyEncoder::OnDelta(const pb::Delta& delta) {
 void ChatBodyEncoder::AppendMessage(const Choice& choice, pb::FinishReason finish,
                                     std::string& out) {
   out += "{\"role\":\"assistant\",\"content\":";
-  // Null only with tool calls; "" when max_tokens ended the reasoning (docs/design/wire.md 2.2).
+  // Null only together with tool calls; "" when max_tokens ended the reasoning (docs/design/wire.md
+  // 2.2).
   if (choice.content.empty() && !choice.calls.empty()) {
     out += "null";
   } else {
@@ -91,7 +92,7 @@ void ChatBodyEncoder::AppendMessage(const Choice& choice, pb::FinishReason finis
   out += "}";
 }
 
-// Joins the token lists of all deltas.
+// Concatenates the token lists of all deltas.
 void ChatBodyEncoder::AppendLogprobs(const Choice& choice, std::string& out) {
   if (choice.logprobs.empty()) {
     out += "null";

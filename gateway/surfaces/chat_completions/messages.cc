@@ -16,25 +16,25 @@ Fail<Error> BadMessage(size_t index, std::string_view problem) {
   return BadRequest("messages[" + std::to_string(index) + "]" + std::string(problem), "messages");
 }
 
-// Bytes [offset, offset + length) of the document are replaced by text.
+// Replaces the bytes [offset, offset + length) of the document.
 struct Edit {
   size_t offset;
   size_t length;
   std::string text;
 };
 
-// Between joined texts.
+// Separates joined texts.
 constexpr std::string_view kBlankLine = "\\n\\n";
 
-// A message of the engine's request: one of the client's, or a user message that is made.
+// A message of the engine's request: one of the client's, or a user message that was added.
 struct Item {
-  json::Value message;  // absent: made
+  json::Value message;  // absent: added
   std::string_view role;
-  // Contents of folded messages, around its own.
+  // Contents of folded messages, before and after its own content.
   std::vector<json::Value> before, after;
 };
 
-// One content of several: a text if all are texts, else parts.
+// Joins several contents: to one text if all are texts, else to parts.
 std::string JoinContents(const std::vector<json::Value>& contents) {
   bool texts = true;
   for (const json::Value content : contents) texts = texts && content.is_string();
@@ -65,18 +65,18 @@ class ChatMessagesReader {
   Result<void> ReadContent(size_t index, std::string_view role, json::Value content);
   Result<void> ReadPart(size_t index, json::Value part);
   Result<void> ReadToolCalls(size_t index, json::Value calls);
-  // Copies the reasoning of an assistant turn to its other name.
+  // Copies the reasoning of an assistant turn to the other name of the member.
   void MirrorReasoning(json::Value message, json::Value from, std::string_view to_name);
-  // Where the message goes: an item of its own, or folded into another.
+  // Adds the message as an item of its own, or folds it into another one.
   void Place(json::Value message, std::string_view role);
-  // Folded messages before an item of this role.
+  // Writes pending folded messages before an item of this role.
   void PlaceFolded(std::string_view role);
   // Whether the message is folded.
   bool IsFolded(std::string_view role) const {
     return role == "system" && !keeps_system_messages_ && !items_.empty();
   }
   std::string Rewrite();
-  // Appends bytes [begin, end) of the document, edited.
+  // Appends bytes [begin, end) of the document with the edits applied.
   void AppendEdited(size_t begin, size_t end, std::string& out) const;
   void AppendItem(const Item& item, std::string& out) const;
 
@@ -84,7 +84,7 @@ class ChatMessagesReader {
   json::Value messages_;
   const bool keeps_system_messages_;
   std::vector<Item> items_;
-  std::vector<json::Value> folded_;  // contents that wait for their place
+  std::vector<json::Value> folded_;  // contents that wait for an item
   bool any_folded_ = false;
   PromptSize size_;
   std::set<std::string> media_hosts_;
@@ -128,7 +128,7 @@ Result<void> ChatMessagesReader::ReadMessage(size_t index, json::Value message) 
   const bool folded = IsFolded(role);
   for (const json::Value member : message) {
     if (member.is_null() || member.KeyEquals("role") || member.KeyEquals("content")) continue;
-    // Of a folded message the engine gets the content only.
+    // The engine gets only the content of a folded message.
     if (!folded) size_.text_bytes += static_cast<int64_t>(member.raw().size());
     if ((member.KeyEquals("name") || member.KeyEquals("tool_call_id")) && !member.is_string()) {
       return BadMessage(index, "." + member.key() + " must be a string.");
@@ -158,7 +158,7 @@ void ChatMessagesReader::Place(json::Value message, std::string_view role) {
     (leads ? items_[0].after : folded_).push_back(message.Find("content"));
     return;
   }
-  // Nothing may stand between calls and their results.
+  // No message may come between calls and their results.
   if (role != "tool" && role != "function") PlaceFolded(role);
   Item item{.message = message, .role = role, .before = {}, .after = {}};
   if (role == "user") item.before = std::exchange(folded_, {});
@@ -206,7 +206,7 @@ Result<void> ChatMessagesReader::ReadContent(size_t index, std::string_view role
 Result<void> ChatMessagesReader::ReadPart(size_t index, json::Value part) {
   if (!part.is_object()) return BadMessage(index, ".content parts must be objects.");
   const json::Value type = part.Find("type");
-  // Engines guess a missing type, which would bypass the capability check.
+  // Engines guess a missing type, which could bypass the capability check.
   if (!type.is_string()) return BadMessage(index, ".content parts must have a string 'type'.");
   if (type.StringEquals("text") || type.StringEquals("refusal") || type.StringEquals("thinking")) {
     const json::Value text = part.Find(type.string());
@@ -268,7 +268,7 @@ void ChatMessagesReader::AppendItem(const Item& item, std::string& out) const {
 
 std::string ChatMessagesReader::Rewrite() {
   if (edits_.empty() && !any_folded_) return {};
-  // Edits of one message may be out of order, as its members may have any order.
+  // The edits of one message may be out of order, because its members may have any order.
   std::sort(edits_.begin(), edits_.end(),
             [](const Edit& a, const Edit& b) { return a.offset < b.offset; });
   const size_t begin = messages_.offset();

@@ -11,17 +11,17 @@
 namespace tollgate::gateway {
 
 struct ChatMessages {
-  // The JSON array for the engine; empty when it is the client's, byte for byte.
+  // The JSON array for the engine; empty when the client's bytes are sent unchanged.
   std::string rewritten;
   PromptSize size;
   std::set<std::string> media_hosts;  // CanonicalRequest::media_hosts
 };
 
 // See docs/design/wire.md 2.1. Errors name the param "messages".
-//  - role developer becomes system: chat templates of open models do not support it;
-//  - a system message that is not first is folded as ConversationWriter does it, unless
-//    keeps_system_messages; several in front become one;
-//  - the reasoning of an assistant turn is sent under both of its names (docs/design/wire.md 2.4).
+//  - The role developer becomes system: chat templates of open models do not support it.
+//  - A system message that is not first is folded as in ConversationWriter, unless
+//    keeps_system_messages. Several at the start are joined.
+//  - The reasoning of an assistant turn is sent under both of its names (docs/design/wire.md 2.4).
 Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages,
                                       bool keeps_system_messages = false);
 

@@ -138,7 +138,7 @@ TEST(ChatMessages, UrlsOfMediaAreHttpsOrData) {  // H67, decision 45
   }
 }
 
-// What the engine gets of these messages.
+// The messages that the engine gets.
 std::string Sent(const std::string& messages, bool keeps_system_messages = false) {
   const std::string body = WithMessages(messages);
   const auto document = json::Document::ParseView(body);
@@ -197,7 +197,7 @@ TEST(ChatMessages, FoldedPartsStayPartsAndOtherMembersStay) {
           R"(,{"name":"joe","content":[{"type":"text","text":"s"},{"type":"text","text":"v"}],)"
           R"("role":"user"}])");
   EXPECT_EQ(Sent(List({kU, Of("system", ""), kU})), "[" + List({kU, kU}) + "]");
-  // Edits of other messages are kept.
+  // Edits of other messages are not lost.
   EXPECT_EQ(Sent(List({kU, R"({"role":"assistant","content":"a","reasoning":"r"})", kS})),
             "[" +
                 List({kU,

@@ -88,7 +88,7 @@ Result<void> ChatRequestReader::ReadKnown(const FieldRule& rule, json::Value mem
   if (rule.name == "n" || rule.name == "best_of") {
     request_.samples = std::max(request_.samples, static_cast<int32_t>(*member.Integer()));
   }
-  // max_completion_tokens takes precedence in any order (decision 18).
+  // max_completion_tokens takes precedence, whatever the order (decision 18).
   if (rule.name == "max_completion_tokens" ||
       (rule.name == "max_tokens" && request_.max_tokens_field != "max_completion_tokens")) {
     request_.max_tokens = member.Integer();

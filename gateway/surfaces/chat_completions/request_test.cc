@@ -1,5 +1,5 @@
-// Every field of docs/design/wire.md 2.1, and rows H50-H70 of docs/design/hostile-inputs.md that
-// concern the chat body.
+// Every field of docs/design/wire.md 2.1, and those of the rows H50-H70 of
+// docs/design/hostile-inputs.md that apply to the chat body.
 #include "gateway/surfaces/chat_completions/request.h"
 
 #include <gtest/gtest.h>
@@ -151,7 +151,7 @@ TEST(ChatRequest, FieldsAreCheckedAgainstTheirRange) {  // H60-H62, H69
   }
 }
 
-// Values that the public format allows but that some engine refuses or misinterprets.
+// Values that the public format allows but some engines refuse or misinterpret.
 TEST(ChatRequest, ValuesThatSomeEnginesRefuseAreNormalized) {
   const auto sent = [](const std::string& member) {
     const std::string members = Good(Body(member)).members_json;

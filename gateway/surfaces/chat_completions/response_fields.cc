@@ -45,7 +45,7 @@ void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage,
     out += ",\"cache_write_tokens\":" + std::to_string(usage.cache_write_tokens());
   }
   out += "}";
-  // Many engines do not report it, and 0 would contradict reasoning that the client has received.
+  // Many engines do not report the count, and 0 would contradict the reasoning that was sent.
   if (usage.reasoning_tokens() > 0) {
     out += ",\"completion_tokens_details\":{\"reasoning_tokens\":" +
            std::to_string(usage.reasoning_tokens()) + "}";

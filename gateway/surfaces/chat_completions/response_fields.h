@@ -1,4 +1,4 @@
-// Fields that chunks and single bodies have in common.
+// Fields that both chunks and single bodies have.
 #pragma once
 
 #include <string>
@@ -9,18 +9,19 @@
 namespace tollgate::gateway {
 
 // "stop", "length", "tool_calls" or "content_filter". A choice with tool calls ends with
-// tool_calls, also when tool_choice forced them (decision 31); an unknown reason is "stop".
+// tool_calls, even when tool_choice forced them (decision 31). An unknown reason becomes "stop".
 std::string_view ChatFinishReason(inference::v1::FinishReason reason, bool called_tools);
 
-// For a choice that ended without a finish reason: length if the credit ended, else stop.
+// The finish reason of a choice that ended without one: length if the credit ended, else stop.
 inference::v1::FinishReason DefaultFinishReason(const inference::v1::End& end);
 
 // Whether tool calls are complete with this finish reason. A complete call without arguments gets
-// kEmptyArguments: some models omit them, and clients parse them as JSON.
+// kEmptyArguments: some models omit them, but clients parse them as JSON.
 bool ToolCallsAreComplete(inference::v1::FinishReason reason);
 inline constexpr std::string_view kEmptyArguments = "{}";
 
-// The delta without its reasoning, and without log probabilities, which may be of the reasoning.
+// Returns the delta without its reasoning and without log probabilities, which may belong to the
+// reasoning.
 inference::v1::Delta WithoutReasoning(const inference::v1::Delta& delta);
 
 // Appends {"prompt_tokens":…}.
@@ -28,8 +29,8 @@ inference::v1::Delta WithoutReasoning(const inference::v1::Delta& delta);
 void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage,
                      std::string_view more = {});
 
-// An engine's logprobs value reduced to the keys of the public format, also in its tokens. `null`
-// when it is not an object.
+// Reduces an engine's logprobs value, including its tokens, to the keys of the public format.
+// Returns `null` when the value is not an object.
 std::string PublicLogprobs(const std::string& engine_json);
 
 }  // namespace tollgate::gateway

@@ -42,7 +42,7 @@ class ChatStreamEncoder : public StreamEncoder {
     std::map<int32_t, bool> tools;  // index of each call that was sent -> whether it has arguments
   };
 
-  // Each choice's first chunk carries the role.
+  // Adds the role to the first chunk of each choice.
   void Introduce(int32_t index, std::string& out);
   void Chunk(int32_t index, std::string_view delta, std::string_view logprobs,
              std::string_view finish, std::string& out);
@@ -53,7 +53,7 @@ class ChatStreamEncoder : public StreamEncoder {
   const bool include_usage_;
   const bool hides_reasoning_;
   std::string stem_, tail_;
-  // Prefix and suffix of a text chunk of choice 0, the bulk of all chunks.
+  // Prefix and suffix of a text chunk of choice 0, which most chunks are.
   std::string content_head_, content_tail_;
   std::vector<Choice> choices_;
 };
@@ -92,7 +92,7 @@ void ChatStreamEncoder::ToolCall(Choice& choice, const pb::ToolCallDelta& call,
   fields += "{\"index\":" + std::to_string(call.index());
   const auto [place, begins] = choice.tools.try_emplace(call.index(), false);
   place->second = place->second || !call.arguments_json().empty();
-  // Id, type and name are sent in the first delta of a call only.
+  // Only the first delta of a call has id, type and name.
   if (begins) {
     fields += ",\"id\":\"" + (call.id_json().empty() ? MakeToolCallId() : call.id_json()) +
               "\",\"type\":\"function\",\"function\":{\"name\":\"" + call.name_json() +

@@ -34,8 +34,8 @@ Result<Names> CheckTools(json::Value tools) {
   return names;
 }
 
-// {"type":"allowed_tools","allowed_tools":{"mode":…,"tools":[…]}}, each tool as in tool_choice;
-// some clients send mode and tools beside the type.
+// {"type":"allowed_tools","allowed_tools":{"mode":…,"tools":[…]}}, each tool as in tool_choice.
+// Some clients send mode and tools next to the type.
 Result<ChatTools> ReadAllowed(json::Value tools, json::Value choice, const Names& names) {
   json::Value allowed = choice.Find("allowed_tools");
   if (!allowed.is_object()) allowed = choice;

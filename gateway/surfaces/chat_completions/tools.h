@@ -9,14 +9,14 @@
 namespace tollgate::gateway {
 
 struct ChatTools {
-  // JSON for the engine; empty: the member is left out.
+  // JSON for the engine; empty: the member is omitted.
   std::string tools;
   std::string tool_choice;
 };
 
-// Both values may be absent. See docs/design/wire.md 2.1. No engine supports `allowed_tools`: the
-// list is reduced to the allowed tools, and its mode becomes the tool_choice. An empty list and a
-// tool_choice without tools are omitted.
+// Both values may be absent. See docs/design/wire.md 2.1. No engine supports `allowed_tools`, so
+// the list is reduced to the allowed tools, and their mode becomes the tool_choice. An empty list
+// and a tool_choice without tools are omitted.
 Result<ChatTools> ReadChatTools(json::Value tools, json::Value tool_choice);
 
 }  // namespace tollgate::gateway

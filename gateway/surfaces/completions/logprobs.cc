@@ -15,7 +15,7 @@ void Join(std::string& list, std::string_view elements) {
   list += elements;
 }
 
-// The elements of an array, without its brackets.
+// Returns the elements of an array without its brackets.
 std::string_view Elements(json::Value array) {
   if (!array.is_array() || array.size() == 0) return {};
   return array.raw().substr(1, array.raw().size() - 2);
@@ -31,8 +31,8 @@ std::string_view RawOrNull(json::Value value) {
   return value ? value.raw() : std::string_view("null");
 }
 
-// {"token":logprob,…} from the candidates of the chat format. Two candidates may have the same
-// text.
+// Converts the candidates of the chat format to {"token":logprob,…}. Two candidates may have the
+// same text.
 std::string Candidates(json::Value list) {
   std::string out = "{";
   std::vector<std::string_view> seen;

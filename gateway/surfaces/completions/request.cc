@@ -12,9 +12,9 @@ namespace {
 using enum FieldKind;
 using enum FieldAction;
 
-// Also the limit of the routers (inference.proto).
+// The routers have the same limit (inference.proto).
 constexpr int64_t kMaxChoices = 128;
-// The default of the public API.
+// Default of the public API.
 constexpr int64_t kDefaultMaxTokens = 16;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
@@ -32,7 +32,7 @@ constexpr FieldRule kCompletionsRules[] = {
     {"echo", kBool, kForward},
     {"logprobs", kInteger, kForward, 0, 5},
     {"suffix", kString, kForward},
-    // Members of chat completions, which an engine would prefer to max_tokens and prompt.
+    // Members of chat completions that an engine would prefer to max_tokens and prompt.
     {"max_completion_tokens", kAny, kDrop},
     {"messages", kAny, kDrop},
 };
@@ -53,7 +53,7 @@ class CompletionsReader {
   CanonicalRequest request_;
 };
 
-// n choices per prompt. The engine may generate more than it returns (best_of).
+// The response has n choices per prompt. The engine may generate more (best_of).
 Result<void> CompletionsReader::CountChoices(const TextInputs& prompts) {
   const int64_t n = root_.Find("n").Integer().value_or(1);
   const int64_t best_of = root_.Find("best_of").Integer().value_or(n);
@@ -72,7 +72,7 @@ Result<void> CompletionsReader::CountChoices(const TextInputs& prompts) {
   return {};
 }
 
-// For max_tokens: 0 nothing is generated (decision 30), but text prompts can still be echoed.
+// With max_tokens: 0 nothing is generated (decision 30), but text prompts can still be echoed.
 void CompletionsReader::PrepareEcho(const TextInputs& prompts) {
   if (request_.max_tokens != 0 || !root_.Find("echo").boolean()) return;
   const int64_t n = request_.choices / prompts.size.prompts;

@@ -1,5 +1,5 @@
-// Requests of POST /v1/completions and the engine members. See docs/design/wire.md 3, decisions 17
-// to 19, 30.
+// Requests of POST /v1/completions and the resulting engine members. See docs/design/wire.md 3,
+// decisions 17 to 19, 30.
 #include <gtest/gtest.h>
 
 #include "gateway/surfaces/completions/request.h"
@@ -19,7 +19,7 @@ CanonicalRequest Good(const std::string& body) {
   return request.ok() ? std::move(*request) : CanonicalRequest();
 }
 
-// The param of the 400, or "accepted".
+// Returns the param of the 400, or "accepted".
 std::string Refused(const std::string& body) {
   const auto document = json::Document::ParseView(body);
   EXPECT_TRUE(document.ok()) << body;

@@ -1,4 +1,4 @@
-// Fields that chunks and single bodies have in common.
+// Fields that both chunks and single bodies have.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tollgate::gateway {
 
-// The object from {"id":"cmpl-… up to "choices":[.
+// The start of the object, from {"id":"cmpl-… to "choices":[.
 std::string CompletionHead(const CanonicalRequest& request, const ResponseStamp& stamp);
 
 // "stop", "length" or "content_filter".

@@ -12,8 +12,8 @@ namespace pb = inference::v1;
 
 namespace {
 
-// Vectors are large: each is written to the body at once, and only vectors that arrive out of order
-// are buffered.
+// Vectors are large, so each is written to the body immediately. Only vectors that arrive out of
+// order are buffered.
 class EmbeddingAnswer : public BodyEncoder {
  public:
   explicit EmbeddingAnswer(const CanonicalRequest& request)

@@ -10,7 +10,7 @@ namespace {
 using enum FieldKind;
 using enum FieldAction;
 
-// The limit of the public API and of the routers (inference.proto).
+// Limit of the public API and of the routers (inference.proto).
 constexpr int64_t kMaxInputs = 2048;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
@@ -20,13 +20,13 @@ constexpr FieldRule kEmbeddingsRules[] = {
     {"input", kAny, kConsume},
     {"encoding_format", kString, kConsume},
     {"dimensions", kInteger, kForward, 1},
-    // Without meaning for embeddings.
+    // These have no meaning for embeddings.
     {"stream", kAny, kDrop},
     {"stream_options", kAny, kDrop},
     {"max_tokens", kAny, kDrop},
     {"max_completion_tokens", kAny, kDrop},
-    // Engines may use them instead of the input, or return vectors in a form that the router cannot
-    // read.
+    // Engines may use them in place of the input, or return vectors in a form that the router
+    // cannot read.
     {"messages", kAny, kDrop},
     {"embed_dtype", kAny, kDrop},
     {"embedding_format", kAny, kDrop},

@@ -11,9 +11,9 @@ namespace tollgate::gateway {
 enum class VectorForm : uint8_t { kFloats, kBase64 };
 
 // Appends the vector in the requested form. vector_json is a JSON value of either form, as sent by
-// the router (inference.proto, Delta.embedding_json); one that has the form already is copied.
-// Floats are printed as the shortest decimals that round-trip, and decimals become the nearest
-// 32-bit float, so conversion loses nothing.
+// the router (inference.proto, Delta.embedding_json). If it already has the requested form, it is
+// copied. Floats are printed as the shortest decimals that round-trip, and decimals become the
+// nearest 32-bit float, so the conversion is lossless.
 void AppendVector(std::string& out, std::string_view vector_json, VectorForm form);
 
 }  // namespace tollgate::gateway

@@ -1,4 +1,4 @@
-// Conversions that lose no bit. See docs/design/wire.md 4.
+// Conversions are lossless. See docs/design/wire.md 4.
 #include "gateway/surfaces/embeddings/vectors.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::string Form(std::string_view json, VectorForm form) {
 
 TEST(Vectors, FloatsRoundTrip) {
   std::string bytes;
-  // Samples of all exponents, both signs, denormals included.
+  // Samples all exponents, both signs, and denormals.
   for (uint32_t bits = 1; bits < 0x7F800000U; bits += 100'003) {
     for (const uint32_t sign : {0U, 0x80000000U}) {
       const uint32_t value = bits | sign;
@@ -48,7 +48,7 @@ TEST(Vectors, ShortestDecimals) {
 TEST(Vectors, DecimalsBecomeTheNearestFloat) {
   // The digits of a double, as Python prints a float32.
   EXPECT_EQ(Form("[0.30000001192092896]", VectorForm::kBase64), Form("[0.3]", VectorForm::kBase64));
-  // Rounded once, not via double: this is just above the midpoint of two floats.
+  // Must be rounded once, not through a double: the value is just above the midpoint of two floats.
   const auto first = [](const std::string& json) {
     const std::string text = Form(json, VectorForm::kBase64);
     float value = 0;

@@ -25,9 +25,9 @@ class MessagesBodyEncoder : public BodyEncoder, private BlockHandler {
   MessageFrame frame_;
   const AnswerCost cost_;
   BlockSequencer blocks_;
-  int index_ = -1;  // of the open block, or of the last one
+  int index_ = -1;  // index of the open block, else of the last one
   BlockKind kind_ = BlockKind::kText;
-  std::string arguments_;  // of the open tool call
+  std::string arguments_;  // arguments of the open tool call
   std::string out_;
 };
 

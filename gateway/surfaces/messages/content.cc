@@ -16,7 +16,7 @@ Result<BlockContent> ReadText(json::Value block, const BlockPath& path) {
   return BlockContent{{text.raw_string()}, {}};
 }
 
-// As the URL that engines accept, data: or https: (decision 45).
+// Converts the image to a URL that engines accept: data: or https: (decision 45).
 Result<BlockContent> ReadImage(json::Value block, const BlockPath& path) {
   const json::Value source = block.Find("source");
   const json::Value type = source.Find("type");
@@ -85,8 +85,8 @@ Result<BlockContent> ReadSearchResult(json::Value block, const BlockPath& path) 
   return content;
 }
 
-// The result of a search among the client's tools. The engine has all of their definitions, so the
-// name suffices.
+// The result of a search among the client's tools. The engine has their definitions, so the name is
+// sufficient.
 Result<BlockContent> ReadToolReference(json::Value block, const BlockPath& path) {
   const json::Value name = block.Find("tool_name");
   if (!HasText(name)) return BadRequestAt(path, ".tool_name must be a non-empty string.");
@@ -114,7 +114,8 @@ Result<BlockContent> ReadContentBlock(json::Value block, const BlockPath& path) 
   if (type.StringEquals("search_result")) return ReadSearchResult(block, path);
   if (type.StringEquals("tool_reference")) return ReadToolReference(block, path);
   const std::string name = type.string();
-  // What does not look like a type may be content, and errors are shown to others than the caller.
+  // Text that does not look like a type may be content, and people other than the caller see
+  // errors.
   const bool is_name = name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
                          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
                        });

@@ -19,21 +19,21 @@ struct BlockPath {
   int block = -1;
 };
 
-// 400 with the path's param; `problem` follows the path in the message.
+// Fails with 400 and the path's param. `problem` follows the path in the message.
 Fail<Error> BadRequestAt(const BlockPath& path, std::string_view problem);
 
-// The content of a block, all as contents of JSON strings: its texts in order, or an image.
+// The content of a block: its texts in order, or an image. All are contents of JSON strings.
 struct BlockContent {
   std::vector<std::string_view> texts;  // views into the document
   std::string image_url;                // empty: no image
 };
 
-// 400 for other block types, for files stored at the vendor, and for documents other than text.
-// See docs/design/wire.md 6.1, 7.1.
+// Fails with 400 for other block types, for files stored at the vendor, and for documents that are
+// not text. See docs/design/wire.md 6.1, 7.1.
 Result<BlockContent> ReadContentBlock(json::Value block, const BlockPath& path);
 
-// Whether the block was produced by the vendor's server-side tools. Such blocks are skipped:
-// engines cannot read them, and the conversation is complete without them.
+// Whether the vendor's server-side tools produced the block. Such blocks are skipped: engines
+// cannot read them, and the conversation is complete without them.
 bool IsServerBlock(json::Value type);
 
 }  // namespace tollgate::gateway

@@ -88,7 +88,7 @@ std::string EncodeBody(const std::vector<pb::Delta>& deltas, const pb::End& end,
   return body;
 }
 
-// An event; the data of each begins with its type.
+// Builds an event. The data of every event begins with its type.
 std::string Event(const std::string& type, const std::string& more) {
   return "event: " + type + "\ndata: {\"type\":\"" + type + "\"" + more + "}\n\n";
 }
@@ -152,7 +152,7 @@ TEST(MessagesStream, ParallelCallsAreSeparateBlocks) {
                 Start(2, R"({"type":"tool_use","id":"call_b","name":"g","input":{}})") +
                 Piece(2, R"({"type":"input_json_delta","partial_json":"{"})") +
                 Piece(2, R"({"type":"input_json_delta","partial_json":"}"})") + Stop(2) +
-                // Without deltas clients read {}.
+                // Clients read {} from a block without deltas.
                 Start(3, R"({"type":"tool_use","id":"call_c","name":"h","input":{}})") + Stop(3) +
                 Done("tool_use", Usage(1, 2)));
 }
@@ -202,7 +202,7 @@ TEST(MessagesStream, ErrorsLeaveTheBlockOpen) {
   EXPECT_EQ(out.find("event:", 1), std::string::npos) << "no other event";
 }
 
-// The ends of streams and single bodies: block types, stop_reason and stop_sequence.
+// The ends of streams and of single bodies: block types, stop_reason and stop_sequence.
 struct Row {
   const char* what;
   std::vector<pb::Delta> deltas;

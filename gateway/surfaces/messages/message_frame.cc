@@ -16,7 +16,7 @@ pb::FinishReason FinishReasonOf(const BlockSequencer& blocks, const pb::End& end
   return end.cut_by_credit() ? pb::FINISH_REASON_LENGTH : pb::FINISH_REASON_STOP;
 }
 
-// Engines also report their own stop strings, for example a template's end marker.
+// Engines also report stop strings of their own, for example a template's end marker.
 bool IsRequestedStop(const SurfaceState* state, const std::string& stop) {
   if (state == nullptr || stop.empty()) return false;
   const auto& requested = static_cast<const MessagesState*>(state)->stop_sequences;
@@ -74,7 +74,7 @@ void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& us
   out += R"(,"cache_creation_input_tokens":)" + std::to_string(usage.cache_write_tokens());
   out += R"(,"cache_read_input_tokens":)" + std::to_string(usage.cached_tokens());
   out += R"(,"output_tokens":)" + std::to_string(usage.completion_tokens());
-  // Many engines do not report it, and 0 would contradict reasoning that the client has received.
+  // Many engines do not report the count, and 0 would contradict the reasoning that was sent.
   if (usage.reasoning_tokens() > 0) {
     out += R"(,"output_tokens_details":{"thinking_tokens":)" +
            std::to_string(usage.reasoning_tokens()) + "}";

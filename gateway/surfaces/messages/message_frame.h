@@ -1,4 +1,4 @@
-// The parts of a Messages response around its content blocks.
+// The parts of a Messages response outside its content blocks.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ class MessageFrame {
 
   // {"id":…,"type":"message","role":"assistant","model":…,"content":[
   const std::string& head() const { return head_; }
-  // The signature of a thinking block, with which the vendor authenticates its own blocks. Clients
+  // The signature of a thinking block. The vendor authenticates its own blocks with it. Clients
   // send it back; the gateway ignores it (decision 28).
   std::string Signature(int block) const;
-  // To be called for every block that starts.
+  // Call this for every block that starts.
   void RecordBlock(BlockKind kind);
   // Appends "stop_reason":…,"stop_sequence":….
   void AppendStop(const BlockSequencer& blocks, const inference::v1::End& end,
                   std::string& out) const;
-  // Whether to add an empty text block because there is no other output. Not when max_tokens was 0
-  // or ended the reasoning (docs/design/wire.md 6.2, decisions 30 and 33).
+  // Whether to add an empty text block because the message has no other output. False when
+  // max_tokens was 0 or ended the reasoning (docs/design/wire.md 6.2, decisions 30 and 33).
   bool NeedsEmptyText(const BlockSequencer& blocks, const inference::v1::End& end) const;
 
  private:
@@ -36,9 +36,8 @@ class MessageFrame {
   bool refused_ = false;
 };
 
-// Appends {"input_tokens":…} with all four counters; input_tokens is the part of the prompt that
-// was neither read from nor written to a cache (decision 8).
-// more: further members (answer_cost.h).
+// Appends {"input_tokens":…} with all four counters. input_tokens is the part of the prompt that
+// was neither read from nor written to a cache (decision 8). more: further members (answer_cost.h).
 void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& usage,
                          std::string_view more = {});
 

@@ -7,8 +7,8 @@ namespace tollgate::gateway {
 
 const Surface& MessagesSurface();
 
-// The same requests with max_tokens optional (docs/design/wire.md 6.4). Has no encoders: nothing is
-// generated.
+// Parses the same requests with an optional max_tokens (docs/design/wire.md 6.4). Has no encoders
+// because nothing is generated.
 const Surface& CountTokensSurface();
 
 }  // namespace tollgate::gateway

@@ -34,7 +34,7 @@ constexpr FieldRule kMessagesRules[] = {
     {"temperature", kNumber, kForward, 0, 1},
     {"top_p", kNumber, kForward, 0, 1},
     {"chat_template_kwargs", kObject, kForward},
-    // Of the public format; accepted and ignored (docs/design/wire.md 6.1).
+    // Members of the public format that are accepted and ignored (docs/design/wire.md 6.1).
     {"cache_control", kAny, kDrop},
     {"context_management", kAny, kDrop},
     {"container", kAny, kDrop},
@@ -51,8 +51,8 @@ constexpr FieldRule kMessagesRules[] = {
     {"billing_policy", kAny, kDrop},
     {"compaction", kAny, kDrop},
     {"user_profile_id", kAny, kDrop},
-    // Of the chat format: members with another name here, set by the router, or with results that a
-    // Messages response cannot hold (decision 33).
+    // Members of the chat format that have another name here, are set by the router, or cause
+    // results that a Messages response cannot hold (decision 33).
     {"stop", kAny, kDrop},
     {"max_completion_tokens", kAny, kDrop},
     {"stream_options", kAny, kDrop},
@@ -99,8 +99,8 @@ Result<void> MessagesRequestReader::ReadRequired() {
   auto model = ReadModel(root_);
   if (!model) return Fail{model.error()};
   request_.model = std::move(*model);
-  // A request with a thread holds the new messages only. The envelope adds the details on which the
-  // official client resends the whole conversation.
+  // A request with a thread has only the new messages. The envelope adds details that make the
+  // official client resend the whole conversation.
   if (!root_.Find("thread").is_null()) {
     return BadRequest("Threads are not stored: send all messages, without 'thread'.", "thread");
   }
@@ -120,7 +120,7 @@ Result<void> MessagesRequestReader::ReadRequired() {
 
 Result<void> MessagesRequestReader::ReadMember(const FieldRule& rule, json::Value member) {
   if (rule.name == "stream") request_.stream = member.boolean();
-  // Ignored when counting: clients count in order to find out what fits.
+  // Ignored for counting: clients count to find out what fits.
   if (rule.name == "max_tokens" && purpose_ == MessagesPurpose::kGenerate) {
     request_.max_tokens = member.Integer();
   }
@@ -128,11 +128,11 @@ Result<void> MessagesRequestReader::ReadMember(const FieldRule& rule, json::Valu
   if (rule.name == "metadata") return ReadMetadata(member);
   if (rule.name == "thinking") return ReadThinking(member);
   if (rule.name == "output_config") return ReadOutputConfig(member);
-  // The older name; output_config.format takes precedence.
+  // The older name. output_config.format takes precedence.
   if (rule.name == "output_format" && root_.Find("output_config").Find("format").is_null()) {
     return ReadFormat(member);
   }
-  // 0 means no limit, which some engines accept only as an absent member.
+  // 0 means no limit, which some engines express only by omitting the member.
   if (rule.name == "top_k" && *member.Integer() > 0) writer_.ForwardInteger(member);
   return {};
 }
@@ -165,7 +165,7 @@ Result<void> MessagesRequestReader::ReadMetadata(json::Value metadata) {
   return {};
 }
 
-// Without a switch models are adaptive; none has one for between_tools.
+// Models without a thinking switch are adaptive. No model has a switch for between_tools.
 Result<void> MessagesRequestReader::ReadThinking(json::Value thinking) {
   const json::Value type = thinking.Find("type");
   if (!type.is_string()) return BadRequest("'thinking.type' must be a string.", "thinking");

@@ -11,7 +11,7 @@
 
 namespace tollgate::gateway {
 
-// What the response needs of the request.
+// Data of the request that the response needs.
 struct MessagesState : SurfaceState {
   // Decoded.
   std::vector<std::string> stop_sequences;
@@ -20,8 +20,8 @@ struct MessagesState : SurfaceState {
 // max_tokens is required to generate and optional to count.
 enum class MessagesPurpose : uint8_t { kGenerate, kCount };
 
-// See docs/design/wire.md 6.1, 6.4 and 7.1, decisions 17, 18 and 33. Members that are not in the
-// public format are forwarded unchanged, as on the OpenAI-style endpoints.
+// See docs/design/wire.md 6.1, 6.4 and 7.1, decisions 17, 18 and 33. Members outside the public
+// format are forwarded unchanged, as on the OpenAI-style endpoints.
 Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose,
                                               const ParseContext& context = {});
 

@@ -31,14 +31,15 @@ CanonicalRequest Good(const std::string& body, const Surface& surface = Messages
   return std::move(*request);
 }
 
-// The engine members besides the conversation.
+// The engine members without the conversation.
 std::string Sent(const std::string& more) {
   const std::string members = Good(Body(more)).members_json;
   EXPECT_EQ(members.rfind(kMessages, 0), 0u) << members;
   return members == kMessages ? "" : members.substr(kMessages.size() + 1);
 }
 
-// The param of the 400, or "accepted". The Messages envelope names the field in the message.
+// Returns the param of the 400, or "accepted". The Messages envelope names the field in the
+// message.
 std::string Refused(const std::string& body, const Surface& surface = MessagesSurface()) {
   const auto request = Parse(body, surface);
   if (request.ok()) return "accepted";
@@ -122,7 +123,7 @@ TEST(MessagesRequest, NullMeansAbsentForEveryOptionalField) {  // decision 17
             "");
 }
 
-// A member of the request, and the members that the engine gets for it.
+// A member of the request, and the engine members that it becomes.
 struct Row {
   const char* member;
   const char* sent;
@@ -142,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"("stop_sequences":["a\n", "b"])", R"("stop":["a\n", "b"])"},
         Row{R"("metadata":{"user_id":"u-1","other":2})", R"("user":"u-1")"},
         Row{R"("metadata":{})", ""},
-        // How much to reason is written per kind of engine.
+        // Reasoning settings are written by the router for each kind of engine.
         Row{R"("thinking":{"type":"enabled","budget_tokens":2048})", ""},
         Row{R"("thinking":{"type":"disabled"})", ""},
         Row{R"("thinking":{"type":"adaptive","display":"summarized"})", ""},
@@ -157,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
             R"("response_format":{"type":"json_schema","json_schema":{"name":"output","schema":{},"strict":true}})"},
         Row{R"("output_format":{"type":"json_schema","schema":{"old":1}},"output_config":{"format":{"type":"json_schema","schema":{}}})",
             R"("response_format":{"type":"json_schema","json_schema":{"name":"output","schema":{},"strict":true}})"},
-        // Of the public format; ignored.
+        // Members of the public format that are ignored.
         Row{R"("cache_control":{"type":"ephemeral"},"container":"c","service_tier":"auto")", ""},
         Row{R"("context_management":{"edits":[]},"mcp_servers":[],"betas":["x"])", ""},
         Row{R"("compaction":{},"billing_policy":{},"fallback_credit_token":"t","fallbacks":[])",
@@ -166,8 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"("x_sim":{"tokens":5},"min_p":0.1,"seed":7,"guided_json":{"b":1,"a":2})",
             R"("x_sim":{"tokens":5},"min_p":0.1,"seed":7,"guided_json":{"b":1,"a":2})"},
         Row{R"("seed":5.0)", R"("seed":5)"},
-        // Except those with effects beyond the request, that break the response, or that are set
-        // twice.
+        // These are not forwarded: they affect more than the request, break the response, or would
+        // be set twice.
         Row{R"("priority":-1,"rid":"x","max_new_tokens":99,"lora_path":"/x")", ""},
         Row{R"("n":5,"best_of":9,"logprobs":true,"top_logprobs":5)", ""},
         Row{R"("max_completion_tokens":5,"stream_options":{"include_usage":false})", ""},

@@ -28,25 +28,24 @@ class MessagesStreamEncoder : public StreamEncoder, private BlockHandler {
 
   void StartBlock(std::string_view content_block);
   void AppendDelta(std::string_view escaped);
-  // A content_block_delta up to its value.
+  // The start of a content_block_delta, up to its value.
   std::string DeltaHead(std::string_view kind_and_member) const;
 
   MessageFrame frame_;
   const AnswerCost cost_;
   BlockSequencer blocks_;
   bool started_ = false;
-  int index_ = -1;  // of the open block, or of the last one
+  int index_ = -1;  // index of the open block, else of the last one
   BlockKind kind_ = BlockKind::kText;
-  std::string delta_head_;      // of the open block
-  StreamedToolInput input_;     // of an open tool_use block
+  std::string delta_head_;      // for the open block
+  StreamedToolInput input_;     // for an open tool_use block
   std::string* out_ = nullptr;  // output of the current call
 };
 
 void MessagesStreamEncoder::OnStarted(const pb::Started& started, std::string& out) {
   if (started_) return;
   started_ = true;
-  // 0 if the engine reports the size of the prompt at the end only; message_delta has the final
-  // values.
+  // 0 if the engine reports the prompt size only at the end. message_delta has the final values.
   tollgate::common::v1::Usage usage;
   usage.set_prompt_tokens(started.prompt_tokens());
   usage.set_cached_tokens(started.cached_tokens());

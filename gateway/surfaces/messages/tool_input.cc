@@ -6,7 +6,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// Above the limit for requests: models generate it, and it is only copied.
+// Above the limit for requests: models generate the input, and it is only copied.
 constexpr int kMaxInputDepth = 1000;
 
 constexpr std::string_view kWhitespace = " \t\r\n";

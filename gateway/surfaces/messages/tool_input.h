@@ -1,6 +1,6 @@
-// The input of tool_use blocks, which must be an object whatever the engine sent as arguments: no
-// arguments become {}, an object is copied, and anything else becomes {"INVALID_JSON": text}, the
-// form of the public service. Arguments are contents of JSON strings.
+// The input of tool_use blocks. It must be an object, whatever arguments the engine sent: missing
+// arguments become {}, an object is copied, and anything else becomes {"INVALID_JSON": text}, as in
+// the public service. Arguments are contents of JSON strings.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace tollgate::gateway {
 
-// The input for complete arguments. An object that was cut off by max_tokens is not an object.
+// Converts complete arguments. An object that max_tokens cut off is not an object.
 std::string ToolInput(std::string_view arguments);
 
-// The same for a stream. Whether an object is complete is unknown at its start, so text that starts
-// as an object is always copied.
+// Converts arguments of a stream. Whether an object is complete is unknown at its start, so text
+// that starts like an object is always copied.
 class StreamedToolInput {
  public:
-  // Both append what to send now, as the contents of a JSON string; possibly nothing.
+  // Add and End append what to send now, as the contents of a JSON string; this may be nothing.
   void Add(std::string_view piece, std::string& out);
   void End(std::string& out);
 

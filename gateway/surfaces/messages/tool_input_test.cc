@@ -26,7 +26,7 @@ TEST(ToolInput, IsAlwaysAnObject) {  // docs/design/wire.md 7.2: never a string
   EXPECT_EQ(ToolInput(deep), json::Unescape(deep));
 }
 
-// The streamed input of these pieces, decoded.
+// Streams these pieces and returns the decoded input.
 std::string Joined(const std::vector<std::string>& pieces) {
   StreamedToolInput input;
   std::string out;

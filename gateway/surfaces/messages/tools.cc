@@ -8,7 +8,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// Prefixes of their types. Only the vendor's models know their names and parameters.
+// Prefixes of tool types. Only the vendor's models know their names and parameters.
 constexpr std::string_view kClientRunTools[] = {"bash_", "text_editor_", "computer_", "memory_",
                                                 "browser_"};
 

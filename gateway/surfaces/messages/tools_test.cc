@@ -38,7 +38,8 @@ INSTANTIATE_TEST_SUITE_P(
             R"([{"type":"function","function":{"name":"f","description":"d\n","parameters":{"b":1, "a":2e0},"strict":true}}] )"},
         Row{R"([{"type":null,"name":"f","description":null,"input_schema":{},"strict":null}])",
             "null", ENGINE_F " "},
-        // Hosted by the vendor: omitted, with a tool_choice that names one (decision 33).
+        // Tools hosted by the vendor are omitted, and so is a tool_choice that names one (decision
+        // 33).
         Row{R"([{"type":"web_search_20250305","name":"web_search","max_uses":5}])", "null", " "},
         Row{R"([{"type":"code_execution_20250825","name":"code_execution"},{"name":"f","input_schema":{}},{"type":"mcp_toolset","mcp_server_name":"x"}])",
             "null", ENGINE_F " "},
@@ -47,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"([{"type":"web_search_20250305","name":"web_search"}])", R"({"type":"any"})", " "},
         Row{R"([{"type":"web_search_20250305","name":"web_search"},{"name":"f","input_schema":{}}])",
             R"({"type":"tool","name":"web_search"})", ENGINE_F " "},
-        // Vendor-defined tools that the client runs: refused.
+        // Vendor-defined tools that the client runs are refused.
         Row{R"([{"type":"bash_20250124","name":"bash"}])", "null", "tools"},
         Row{R"([{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}])", "null",
             "tools"},

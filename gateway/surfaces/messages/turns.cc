@@ -33,7 +33,7 @@ class TurnsReader {
   Result<void> ReadSystem(json::Value content, BlockPath path);
   Result<void> ReadAssistant(json::Value content, BlockPath path);
   Result<void> ReadAssistantBlock(json::Value block, const BlockPath& path);
-  // Consecutive user turns [begin, end).
+  // Reads the consecutive user turns [begin, end).
   Result<void> ReadUser(size_t begin, size_t end);
   Result<void> ReadUserBlock(json::Value block, const BlockPath& path);
   Result<void> ReadToolResult(json::Value block, const BlockPath& path);
@@ -42,7 +42,7 @@ class TurnsReader {
   std::vector<Turn> turns_;
   ConversationWriter writer_;
   std::unordered_set<std::string> calls_;   // ids of the tool calls so far
-  std::vector<std::string> result_images_;  // of the current user turns
+  std::vector<std::string> result_images_;  // images of results in the current user turns
 };
 
 Result<void> TurnsReader::CollectTurns() {
@@ -84,7 +84,7 @@ Result<void> TurnsReader::CollectTurns() {
     ++path.turn;
     turns_.push_back(turn);
   }
-  // A system prompt alone is not enough: chat templates require a turn.
+  // A system prompt alone is not sufficient: chat templates require a turn.
   return has_content ? Result<void>() : NoContent();
 }
 
@@ -208,7 +208,7 @@ Result<void> TurnsReader::ReadUser(size_t begin, size_t end) {
   };
   for (const bool results : {true, false}) {
     if (!results) {
-      // Joined where only a system turn that is folded is between two user turns.
+      // Joins two user turns that have only a folded system turn between them.
       writer_.Begin(Role::kUser, /*join=*/true);
       for (const std::string& url : result_images_) writer_.Image(url);
       result_images_.clear();

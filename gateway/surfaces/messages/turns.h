@@ -1,4 +1,4 @@
-// The conversation of a Messages request, translated to the `messages` of an engine request.
+// Translates the conversation of a Messages request to the `messages` of an engine request.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct MessagesTurns {
 // docs/design/wire.md 6.1, 7.1.
 //  - Consecutive turns of one role are joined: chat templates require alternating roles.
 //  - The tool results of a user turn come first, one message each, then its other content. Images
-//    in a result follow with that content: engines accept only text from tools.
+//    in a result move to that content: engines accept only text from tools.
 //  - System turns that are not first are folded into user messages unless keeps_system_messages
 //    (ConversationWriter).
 //  - Signatures, redacted thinking, citations, cache_control and blocks of the vendor's servers are

@@ -1,4 +1,4 @@
-// Conversations, exactly as the engine gets them. See docs/design/wire.md 6.1, 7.1, decisions 28,
+// Conversations exactly as the engine gets them. See docs/design/wire.md 6.1, 7.1, decisions 28,
 // 33.
 #include "gateway/surfaces/messages/turns.h"
 
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 struct InvalidCase {
   const char* body;
-  const char* message;  // of the error, or its beginning
+  const char* message;  // the error's, or its beginning
 };
 class MessagesTurnsErrors : public ::testing::TestWithParam<InvalidCase> {};
 TEST_P(MessagesTurnsErrors, NameTheBlock) {
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "messages[0].content[0].tool_use_id must be"},
         InvalidCase{USER(R"({"type":"tool_result","tool_use_id":"t"})"),
                     "messages[0].content[0].tool_use_id 't' does not match an earlier tool_use."},
-        // The call follows its result.
+        // The call comes after its result.
         InvalidCase{
             R"("messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t"}]},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]}])",
             "messages[0].content[0].tool_use_id 't' does not match an earlier tool_use."},

@@ -26,7 +26,7 @@ CanonicalRequest Request() {
   return request;
 }
 
-// The same, with reasoning to be sealed.
+// A request with reasoning that must be sealed.
 CanonicalRequest SealingRequest() {
   CanonicalRequest request = Request();
   const auto keys = std::make_shared<const ReasoningKeys>(ReasoningKeys{{std::string(32, 'k')}});
@@ -109,8 +109,8 @@ std::string EncodeStream(const std::vector<pb::Delta>& deltas, const pb::End& en
   return out;
 }
 
-// The events of a stream, each as its type and its data after the sequence number. Checks that they
-// are numbered from 0 and end with [DONE].
+// The events of a stream, each as its type and its data after the sequence number. Checks that the
+// events are numbered from 0 and end with [DONE].
 std::vector<std::string> Events(const std::string& stream) {
   std::vector<std::string> events;
   size_t at = 0;
@@ -226,10 +226,11 @@ TEST(ResponsesStream, ReasoningIsSentAsSummary) {  // decision 27
   EXPECT_EQ(EncodeBody(deltas), Object("completed", output));
 }
 
-// ADR 0017. The done event and the response have it, the item that begins has not.
+// ADR 0017. The done event and the response contain the sealed reasoning; the added event does not.
 TEST(ResponsesStream, ReasoningIsSealedOnRequest) {
   CanonicalRequest request = SealingRequest();
-  request.model = "ns/other";  // a fall-back answers: its own later requests are to unseal it
+  request.model =
+      "ns/other";  // a fall-back answers: later requests to it must unseal the reasoning
   const std::vector<pb::Delta> deltas = {Think("h\\n"), Think("m"), Text("a"), kStop};
   const ReasoningSeal seal(static_cast<const ResponsesState&>(*request.state).seal_keys, "acme",
                            "ns/other");
@@ -271,7 +272,7 @@ TEST(ResponsesStream, ConsecutiveFunctionCalls) {
   };
   std::vector<std::string> events = MessageEvents(0, {"let me see"});
   for (const auto& event : call(1, "call_a", "f", {R"({\"x\":)", "1}"})) events.push_back(event);
-  // Clients parse the arguments, so missing ones become an empty object.
+  // Clients parse the arguments, so missing ones are sent as an empty object.
   for (const auto& event : call(2, "call_b", "g", {"{}"})) events.push_back(event);
   const std::string output = "[" + Message("let me see") + "," +
                              FunctionCall(1, "call_a", "f", R"({\"x\":1})") + "," +
@@ -327,7 +328,7 @@ TEST(ResponsesStream, EmptyOutput) {
   // max_tokens was 0 (decision 30).
   EXPECT_EQ(Events(EncodeStream({Finish(pb::FINISH_REASON_LENGTH)})),
             Whole({}, Incomplete("[]", "max_output_tokens")));
-  // The model generated nothing: there is an empty message.
+  // If the model generated nothing, the response has an empty message.
   EXPECT_EQ(Events(EncodeStream({kStop})),
             Whole(MessageEvents(0, {}), Completed("[" + Message("") + "]")));
   EXPECT_EQ(
@@ -338,7 +339,7 @@ TEST(ResponsesStream, EmptyOutput) {
 TEST(ResponsesStream, FailuresFollowCreatedAndKeepTheOutput) {  // decision 23
   const std::string error = R"({"code":"server_error","message":"The model backend failed."})";
   {
-    // Before the first event: keep-alives began the stream.
+    // The stream fails before the first event, but keep-alives have begun it.
     const auto encoder = MakeResponsesStreamEncoder(Request(), kStamp);
     std::string out;
     encoder->KeepAlive(out);
@@ -374,7 +375,7 @@ TEST(ResponsesStream, FailuresHavePublishedCodes) {  // docs/design/wire.md 5.3
       {ErrorId::kRateLimited, "rate_limit_exceeded"},
       {ErrorId::kTokenLimited, "rate_limit_exceeded"},
       {ErrorId::kBadRequest, "invalid_prompt"},
-      // Agents shorten their history on this code.
+      // Agents shorten their history when they see this code.
       {ErrorId::kContextLengthExceeded, "context_length_exceeded"},
       {ErrorId::kInsufficientCredits, "insufficient_credits"},
   };

@@ -39,10 +39,10 @@ class InputReader {
   Result<void> ReadOutput(size_t index, json::Value item);
   void ReadReasoning(json::Value item);
   Result<Image> ReadImage(size_t index, json::Value part);
-  // End the assistant's turn, and begin or continue its message.
+  // EndTurn ends the assistant's turn; BeginAssistant begins or continues its message.
   void EndTurn();
   void BeginAssistant(bool join);
-  // Tool messages hold text only: images of outputs follow in a user message.
+  // Writes pending images as a user message, because tool messages hold only text.
   void FlushImages();
 
   const ResponsesInputOptions& options_;
@@ -51,7 +51,7 @@ class InputReader {
   bool has_calls_ = false;          // the open message has calls
   bool in_assistant_turn_ = false;  // the open message is the assistant's
   std::unordered_set<std::string> calls_;
-  std::unordered_set<std::string> skipped_calls_;  // of unknown item types
+  std::unordered_set<std::string> skipped_calls_;  // calls of unknown item types
   std::vector<Image> images_;
 };
 
@@ -86,7 +86,7 @@ Result<InputReader::Image> InputReader::ReadImage(size_t index, json::Value part
     return BadItem(index, ": an 'image_url'" + std::string(kBadMediaUrl));
   }
   const json::Value detail = part.Find("detail");
-  // Other levels are omitted: engines use their default.
+  // Other levels are omitted, so engines use their default.
   const bool known = detail.StringEquals("low") || detail.StringEquals("high");
   return Image{url.raw_string(), known ? detail.raw_string() : std::string_view()};
 }
@@ -119,14 +119,14 @@ Result<void> InputReader::ReadMessage(size_t index, json::Value item) {
   Role role = Role::kUser;
   if (role_value.StringEquals("assistant")) {
     role = Role::kAssistant;
-    // Continues a turn with calls; two messages stay separate.
+    // Continues a turn that has calls. Two messages stay separate.
     BeginAssistant(has_calls_);
   } else {
     EndTurn();
     FlushImages();
     if (role_value.StringEquals("system") || role_value.StringEquals("developer")) {
       role = Role::kSystem;
-      // Joined: some templates support only one system message.
+      // System texts are joined because some templates support only one system message.
       writer_.Begin(role, true);
     } else if (role_value.StringEquals("user")) {
       writer_.Begin(role);
@@ -165,7 +165,7 @@ Result<void> InputReader::ReadOutput(size_t index, json::Value item) {
   if (!id.is_string()) return BadItem(index, ".call_id must be a string.");
   if (!calls_.contains(id.string())) {
     if (skipped_calls_.contains(id.string())) return {};
-    // Chat templates fail on an output without its call.
+    // Chat templates fail on an output without a call.
     return BadItem(index, " is the output of a function call that is not in 'input'.");
   }
   EndTurn();
@@ -194,7 +194,7 @@ Result<void> InputReader::ReadOutput(size_t index, json::Value item) {
   return {};
 }
 
-// The reasoning text of an item if it has one, sealed or not, else its summary.
+// Uses the reasoning text of an item, sealed or plain, else its summary.
 void InputReader::ReadReasoning(json::Value item) {
   const auto add = [this](std::string_view text) {
     if (!reasoning_.empty()) reasoning_ += kBetweenTexts;
@@ -233,7 +233,7 @@ Result<void> InputReader::ReadItem(size_t index, json::Value item) {
   }
   if (type.StringEquals("item_reference")) {
     // Reasoning in a history is optional (docs/design/wire.md 7.3), so a reference to it is
-    // ignored: the AI SDK sends one with each round of tool calls unless `store` is false.
+    // ignored. The AI SDK sends one with each round of tool calls unless `store` is false.
     if (item.Find("id").is_string() && item.Find("id").string().starts_with("rs_")) return {};
     return BadItem(index,
                    " refers to a stored item, and items are not stored: send the item itself, as "

@@ -1,4 +1,4 @@
-// The conversation of a Responses request: input items, translated to engine messages.
+// Translates the conversation of a Responses request from input items to engine messages.
 #pragma once
 
 #include <string>
@@ -18,17 +18,17 @@ struct ResponsesInput {
 };
 
 struct ResponsesInputOptions {
-  // System and developer items that are not first stay in place; else they are folded into user
-  // messages (ConversationWriter).
+  // True: system and developer items that are not first stay in place. False: they are folded into
+  // user messages (ConversationWriter).
   bool keeps_system_messages = false;
-  // Unseals reasoning; null: sealed reasoning counts as not sent, as does what cannot be unsealed.
+  // Unseals reasoning. Sealed reasoning is ignored if it cannot be unsealed, or if this is null.
   const ReasoningSeal* seal = nullptr;
   // Unix time in seconds.
   int64_t now_s = 0;
 };
 
 // `instructions` may be absent, `input` may not. Errors name the param "input" or "instructions".
-// See docs/design/wire.md 5.1, 7.3. The items of one assistant turn (reasoning, a message, calls)
+// See docs/design/wire.md 5.1, 7.3. The items of one assistant turn (reasoning, message, calls)
 // become one message; unknown items are skipped.
 Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input,
                                           const ResponsesInputOptions& options = {});

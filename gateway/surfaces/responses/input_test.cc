@@ -1,4 +1,4 @@
-// Input items and the engine messages, byte for byte. See docs/design/wire.md 5.1, 7.3.
+// Input items and the resulting engine messages, byte for byte. See docs/design/wire.md 5.1, 7.3.
 #include "gateway/surfaces/responses/input.h"
 
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ TEST(ResponsesInput, ImagesCountAsMedia) {
 }
 
 TEST(ResponsesInput, AnAssistantTurnIsOneMessage) {
-  // reasoning, message and calls in a row
+  // Reasoning, message and calls in a row.
   EXPECT_EQ(Messages("[" + kAsk + "," + ReasoningItem("hm") + "," + Assistant("let me see") + "," +
                      Call("c1", R"({\"x\":1})") + "," + Call("c2") + "," + Output("c1", "\"1\"") +
                      "," + Output("c2", "\"2\"") + "]"),
@@ -133,13 +133,13 @@ TEST(ResponsesInput, AnAssistantTurnIsOneMessage) {
                 R"("reasoning":"hm","tool_calls":[)" +
                 EngineCall("c1", R"({\"x\":1})") + "," + EngineCall("c2") + "]}," +
                 ToolMessage("c1", "1") + "," + ToolMessage("c2", "2") + "]");
-  // reasoning between parallel calls
+  // Reasoning between parallel calls.
   EXPECT_EQ(Messages("[" + ReasoningItem("a") + "," + Call("c1") + "," + ReasoningItem("b") + "," +
                      Call("c2") + "]"),
             R"([{"role":"assistant","content":null,"reasoning_content":"ab","reasoning":"ab",)"
             R"("tool_calls":[)" +
                 EngineCall("c1") + "," + EngineCall("c2") + "]}]");
-  // the next round is a new turn
+  // The next round is a new turn.
   EXPECT_EQ(Messages("[" + Call("c1") + "," + Output("c1", "\"1\"") + "," + Call("c2") + "," +
                      Output("c2", "\"2\"") + "," + Assistant("done") + "]"),
             R"([{"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c1") + "]}," +
@@ -150,19 +150,19 @@ TEST(ResponsesInput, AnAssistantTurnIsOneMessage) {
 TEST(ResponsesInput, ReasoningJoinsTheNextAssistantItem) {
   EXPECT_EQ(Messages("[" + ReasoningItem("hm") + "," + Assistant("b") + "]"),
             R"([{"role":"assistant","content":"b","reasoning_content":"hm","reasoning":"hm"}])");
-  // the text itself before its summary
+  // The text takes precedence over its summary.
   EXPECT_EQ(Messages(R"([{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}],
                           "content":[{"type":"reasoning_text","text":"t"},
                                      {"type":"reasoning_text","text":"u"}]},)" +
                      Assistant("b") + "]"),
             R"([{"role":"assistant","content":"b","reasoning_content":"t\n\nu",)"
             R"("reasoning":"t\n\nu"}])");
-  // dropped: no assistant item follows, or it has no text
+  // Dropped: no assistant item follows, or the reasoning has no text.
   EXPECT_EQ(Messages("[" + ReasoningItem("hm") + "," + kAsk + "]"), "[" + kAsk + "]");
   EXPECT_EQ(Messages(R"([{"type":"reasoning","summary":[],"encrypted_content":"xyz"},)" +
                      Assistant("b") + "]"),
             "[" + Assistant("b") + "]");
-  // a reference to reasoning that is not stored
+  // A reference to reasoning, which is not stored.
   EXPECT_EQ(Messages("[" + kAsk + R"(,{"type":"item_reference","id":"rs_1"},)" + Call("c1") + "," +
                      Output("c1", "\"1\"") + "]"),
             "[" + kAsk + R"(,{"role":"assistant","content":null,"tool_calls":[)" +
@@ -181,13 +181,13 @@ TEST(ResponsesInput, SealedReasoning) {
                             R"("reasoning":"the \"whole\" thought"}])";
   EXPECT_EQ(Messages("[" + item(sealed, "") + Assistant("b") + "]"), whole);
   EXPECT_EQ(Messages("[" + item(sealed, summary) + Assistant("b") + "]"), whole);
-  std::string escaped;  // as some JSON writers send it
+  std::string escaped;  // escaped as by some JSON writers
   for (const char c : sealed)
     escaped +=
         c == '/' || c == '.' ? "\\u002" + std::string(c == '/' ? "f" : "e") : std::string(1, c);
   ASSERT_NE(escaped, sealed);
   EXPECT_EQ(Messages("[" + item(escaped, "") + Assistant("b") + "]"), whole);
-  // What cannot be unsealed counts as not sent.
+  // Reasoning that cannot be unsealed is ignored.
   const std::string others =
       ReasoningSeal(TestKeys(), "other", "ns/m").Seal("secret of others", kNow);
   const std::string expired = kSeal.Seal("old", kNow - TestKeys()->lifetime_s);
@@ -209,7 +209,7 @@ TEST(ResponsesInput, FunctionCallOutputs) {
             "[" + call + ToolMessage("c", R"(a\n\nb)") + "]");
   EXPECT_EQ(Messages("[" + Call("c") + "," + Output("c", "[]") + "]"),
             "[" + call + ToolMessage("c", "") + "]");
-  // Tool messages hold text only: images follow in a user message after all outputs.
+  // Tool messages hold only text: images follow in a user message after all outputs.
   const auto read = Read("[" + Call("c") + "," + Call("d") + "," +
                          Output("c", R"([{"type":"input_image","image_url":"https://u"}])") + "," +
                          Output("d", "\"x\"") + "," + kAsk + "]");
@@ -268,7 +268,7 @@ TEST(ResponsesInput, InvalidItemsAreRefused) {
     EXPECT_EQ(read.error().id, ErrorId::kBadRequest);
     EXPECT_EQ(read.error().param, "input") << wrong;
   }
-  // An output before its call.
+  // The output comes before its call.
   EXPECT_FALSE(Read("[" + Output("c", "\"x\"") + "," + Call("c") + "]").ok());
   EXPECT_FALSE(Read("[" + Call("c") + "," + Output("c", "5") + "]").ok());
   EXPECT_FALSE(Read("[" + Call("c") + "," + Output("c", R"([{"type":"input_file"}])") + "]").ok());

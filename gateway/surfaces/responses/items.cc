@@ -127,7 +127,7 @@ void OutputItems::OnBlockDelta(std::string_view escaped, std::string_view logpro
 
 void OutputItems::Close(ItemStatus status) {
   if (!open_) return;
-  // Clients parse the arguments, so a call without any gets an empty object.
+  // Clients parse the arguments, so a call without arguments gets an empty object.
   if (item_.kind == BlockKind::kToolCall && item_.text.empty() &&
       status == ItemStatus::kCompleted) {
     OnBlockDelta("{}", {});

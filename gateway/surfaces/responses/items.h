@@ -21,8 +21,8 @@ struct OutputItem {
   std::string id;
   std::string text;               // for a call: its arguments
   std::string logprobs;           // comma-separated elements of the public array
-  std::string encrypted_content;  // of reasoning; empty: none
-  // Calls only. name_space is a JSON string, or empty.
+  std::string encrypted_content;  // set for reasoning; empty: none
+  // Set for calls only. name_space is a JSON string, or empty.
   std::string call_id, name, name_space;
 };
 
@@ -38,14 +38,14 @@ class OutputItems : private BlockHandler {
 
   void OnDelta(const inference::v1::Delta& delta) { blocks_.OnDelta(delta); }
 
-  // How a response without an error has ended.
+  // How a response ended that has no error.
   struct Outcome {
     bool completed = true;
-    std::string_view incomplete_reason;  // if not completed
+    std::string_view incomplete_reason;  // set if not completed
   };
-  // The end of the response: closes the open item.
+  // Ends the response: closes the open item.
   Outcome Finish(const inference::v1::End& end);
-  // The JSON array. An item that is still open is incomplete.
+  // The JSON array of all items. An open item is incomplete.
   std::string Array() const;
 
  protected:
@@ -58,13 +58,14 @@ class OutputItems : private BlockHandler {
  private:
   void OnBlockStart(const BlockStart& start) override;
   void OnBlockDelta(std::string_view escaped, std::string_view logprobs_json) override;
-  // The item is closed at the next start or at the end: only the last item can be incomplete.
+  // Does nothing: the item is closed at the next start or at the end, so only the last item can be
+  // incomplete.
   void OnBlockEnd() override {}
   void Close(ItemStatus status);
 
   const std::shared_ptr<SurfaceState> state_;
   const std::map<std::string, std::string>& namespaces_;
-  const ReasoningSeal seal_;  // of the model that answers
+  const ReasoningSeal seal_;  // for the answering model
   const std::string id_;
   const int64_t created_s_;
   BlockSequencer blocks_{*this};

@@ -6,9 +6,9 @@
 
 namespace tollgate::gateway {
 
-// The tokens of an engine's (chat) logprobs value as comma-separated elements of
-// output_text.logprobs:
-// {"token","logprob","bytes","top_logprobs"}, all required. Empty if there are none.
+// Converts the tokens of an engine's (chat) logprobs value to comma-separated elements of
+// output_text.logprobs: {"token","logprob","bytes","top_logprobs"}, all required. Empty if there
+// are none.
 std::string ResponseLogprobs(std::string_view engine_json);
 
 }  // namespace tollgate::gateway

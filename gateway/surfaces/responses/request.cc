@@ -38,14 +38,13 @@ constexpr FieldRule kResponsesRules[] = {
     {"background", kBool, kConsume},
     // Checked and forwarded.
     {"parallel_tool_calls", kBool, kForward},
-    // Of the public format; accepted and ignored.
+    // Members of the public format that are accepted and ignored.
     {"prompt", kAny, kDrop},
     {"context_management", kAny, kDrop},
     {"client_metadata", kAny, kDrop},
     {"moderation", kAny, kDrop},
     {"prompt_cache_options", kAny, kDrop},
-    // Members of the engine request, which the surface sets from other members, or which do not
-    // apply.
+    // Members of the engine request that the surface sets from other members, or that do not apply.
     {"messages", kAny, kDrop},
     {"max_tokens", kAny, kDrop},
     {"max_completion_tokens", kAny, kDrop},
@@ -76,7 +75,7 @@ Result<void> RefuseStatefulRequest(json::Value root) {
   return {};
 }
 
-// `text.format` as response_format; empty for plain text.
+// Converts `text.format` to response_format; empty for plain text.
 Result<std::string> ReadFormat(json::Value format) {
   if (format.is_null()) return std::string();
   const json::Value type = format.Find("type");
@@ -110,7 +109,7 @@ class ResponsesRequestReader {
   Result<void> ReadReasoning(json::Value reasoning);
   Result<void> ReadText(json::Value text);
   void ReadLogprobs();
-  // Whether `include` has it.
+  // Whether `include` contains this value.
   bool Includes(const char* what) const;
   // Adds an engine member that counts as prompt text.
   void AddPromptField(std::string_view name, const std::string& value);

@@ -12,15 +12,15 @@
 
 namespace tollgate::gateway {
 
-// What the response object needs of the request.
+// Data of the request that the response object needs.
 struct ResponsesState : SurfaceState {
   // The members of the response object that echo the request (docs/design/wire.md 5.2), without
   // braces.
   std::string echo_json;
   // See ResponsesTools in tools.h.
   std::map<std::string, std::string> namespaces;
-  // Seal the reasoning items of the response, for the workspace and the model that answers; null:
-  // the client did not ask for it.
+  // Seals the response's reasoning items for the workspace and the answering model. Null: the
+  // client did not ask for it.
   std::shared_ptr<const ReasoningKeys> seal_keys;
   std::string workspace;
 };

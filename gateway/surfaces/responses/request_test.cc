@@ -1,4 +1,4 @@
-// Every field of docs/design/wire.md 5.1 and its row in 7.3; decisions 17, 18, 27, 33.
+// Every field of docs/design/wire.md 5.1 with its row in 7.3; decisions 17, 18, 27, 33.
 #include "gateway/surfaces/responses/request.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ CanonicalRequest Good(const std::string& body) {
   return std::move(*request);
 }
 
-// The param of the 400, or "accepted".
+// Returns the param of the 400, or "accepted".
 std::string Refused(const std::string& body) {
   const auto request = Parse(body);
   if (request.ok()) return "accepted";
@@ -39,7 +39,7 @@ std::string Refused(const std::string& body) {
 
 const std::string kHi = R"("messages":[{"role":"user","content":"hi"}])";
 
-// The engine members besides the messages of Body().
+// The engine members without the messages of Body().
 std::string Members(const std::string& more) {
   const std::string all = Good(Body(more)).members_json;
   EXPECT_EQ(all.rfind(kHi, 0), 0u) << all;
@@ -50,7 +50,7 @@ std::string EchoOf(const CanonicalRequest& request) {
   return std::static_pointer_cast<ResponsesState>(request.state)->echo_json;
 }
 
-// A member of the echo in the response object.
+// Returns a member that the response object echoes.
 std::string Echoed(const std::string& more, const std::string& name) {
   const std::string object = "{" + EchoOf(Good(Body(more))) + "}";
   const auto document = json::Document::ParseView(object);
@@ -108,7 +108,7 @@ TEST(ResponsesRequest, EchoOfTheRequestsValues) {
       {R"("text":{"verbosity":"low"})", "text", R"({"format":{"type":"text"},"verbosity":"low"})"},
       {R"("text":{"format":{"type":"json_object"}})", "text",
        R"({"format":{"type":"json_object"}})"},
-      // Values without effect are echoed as their effective values.
+      // Members without effect are echoed with their effective values.
       {R"("store":true)", "store", "false"},
       {R"("background":false)", "background", "false"},
       {R"("truncation":"auto")", "truncation", R"("disabled")"},
@@ -182,7 +182,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
   } kCases[] = {
       {R"("temperature":0.5,"top_p":1.0,"parallel_tool_calls":false)",
        R"("temperature":0.5,"top_p":1.0,"parallel_tool_calls":false)"},
-      // Engine parameters beyond the public format (decision 17), unchanged.
+      // Engine parameters outside the public format are forwarded unchanged (decision 17).
       {R"("x_sim":{"a":[1, 2]},"top_k":7.0,"stop":["z"],"guided_json":{"b":12345678901234567890})",
        R"("x_sim":{"a":[1, 2]},"top_k":7,"stop":["z"],"guided_json":{"b":12345678901234567890})"},
       {R"("reasoning":{"effort":"high","summary":"auto"})", ""},
@@ -201,7 +201,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
       {R"("include":["reasoning.encrypted_content","message.output_text.logprobs"])",
        R"("logprobs":true)"},
       {R"("include":[],"top_logprobs":5)", ""},
-      // Ignored.
+      // Ignored members.
       {R"("store":true,"metadata":{},"user":"u","service_tier":"flex","truncation":"auto",)"
        R"("safety_identifier":"s","prompt_cache_key":"k","prompt_cache_retention":"24h",)"
        R"("prompt":{"id":"p"},"context_management":[],"client_metadata":{"a":"b"},)"
@@ -215,7 +215,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
   };
   for (const auto& c : kCases) EXPECT_EQ(Members(c.sent), c.members) << c.sent;
   EXPECT_EQ(Good(Body(R"("n":5,"best_of":7)")).samples, 1);
-  // Written per kind of engine.
+  // The router writes reasoning settings for each kind of engine.
   EXPECT_EQ(Good(Body(R"("reasoning":{"effort":"high"})")).reasoning.effort(), "high");
   EXPECT_EQ(
       Good(Body(R"("reasoning":{"effort":null},"reasoning_effort":"low")")).reasoning.effort(), "");

@@ -11,19 +11,19 @@
 
 namespace tollgate::gateway {
 
-// Always has every key of docs/design/wire.md 5.2.
+// The object always has every key of docs/design/wire.md 5.2.
 class ResponseObject {
  public:
   ResponseObject(const CanonicalRequest& request, const ResponseStamp& stamp);
 
   void AppendInProgress(std::string& out) const { Append(out, {.status = "in_progress"}); }
-  // output: the items' array.
+  // output: the JSON array of items.
   void AppendEnded(std::string& out, const OutputItems::Outcome& outcome, std::string_view output,
                    const inference::v1::End& end) const;
   void AppendFailed(std::string& out, const Error& error, std::string_view output) const;
 
  private:
-  // The members that change while the response is generated; JSON except for the status.
+  // The members that change while the response is generated. All are JSON except the status.
   struct Progress {
     std::string_view status;
     std::string_view completed_at = "null";

@@ -7,7 +7,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// The output limit is ignored: clients count in order to find out what fits.
+// The output limit is ignored because clients count to find out what fits.
 Result<CanonicalRequest> ParseForCount(const json::Document& body, const ParseContext& context) {
   auto request = ParseResponsesRequest(body, context);
   if (request) request->max_tokens.reset();

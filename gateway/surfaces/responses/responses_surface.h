@@ -1,4 +1,4 @@
-// The Responses surface: POST /v1/responses, translated to chat completions. Stores nothing beyond
+// The Responses surface: POST /v1/responses, translated to chat completions. Stores nothing after
 // the request.
 #pragma once
 
@@ -7,9 +7,7 @@
 namespace tollgate::gateway {
 
 const Surface& ResponsesSurface();
-// POST /v1/responses/input_tokens: the same request, counted. Generates nothing.
-const Surface& InputTokensSurface();
-// POST /v1/responses/input_tokens: the same request, counted. Generates nothing.
+// POST /v1/responses/input_tokens: counts the same request and generates nothing.
 const Surface& InputTokensSurface();
 
 }  // namespace tollgate::gateway

@@ -9,7 +9,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// The form of what is sealed, so that another one can be told from it.
+// Version of the sealed format, so that a later one can be recognized.
 constexpr std::string_view kPrefix = "tgr1.";
 constexpr size_t kTimeBytes = 8;
 
@@ -33,7 +33,7 @@ ReasoningSeal::ReasoningSeal(std::shared_ptr<const ReasoningKeys> keys, std::str
                              std::string_view model)
     : keys_(std::move(keys)) {
   if (!keys_) return;
-  // The length tells where the workspace ends, whatever a model's name has in it.
+  // The length marks the end of the workspace, so that no model name can continue it.
   context_ = "reasoning " + std::to_string(workspace.size()) + " ";
   context_ += workspace;
   context_ += model;

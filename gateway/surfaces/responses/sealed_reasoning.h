@@ -12,7 +12,7 @@
 
 namespace tollgate::gateway {
 
-// Seals and unseals for one workspace and model: what was sealed for others is not unsealed.
+// Seals and unseals for one workspace and model. Text sealed for others cannot be unsealed.
 class ReasoningSeal {
  public:
   // keys: null: nothing is sealed or unsealed. model: as sent by the client.
@@ -22,9 +22,9 @@ class ReasoningSeal {
   bool enabled() const { return keys_ != nullptr; }
 
   // text: the contents of a JSON string. The result needs no escapes in JSON. now_s: Unix time in
-  // seconds. Needs enabled().
+  // seconds. Requires enabled().
   std::string Seal(std::string_view text, int64_t now_s) const;
-  // The text; nothing if it was not sealed here, was changed, or has expired.
+  // Returns the text, or nullopt if it was not sealed here, was changed, or has expired.
   std::optional<std::string> Unseal(std::string_view sealed, int64_t now_s) const;
 
  private:

@@ -23,7 +23,7 @@ TEST(SealedReasoningTest, TheSameWorkspaceAndModelUnsealItUntilItExpires) {
   const std::string sealed = seal.Seal(text, kNow);
   EXPECT_EQ(sealed.find("step"), std::string::npos);
   EXPECT_EQ(sealed.find_first_of("\"\\\n"), std::string::npos) << "needs no escapes in JSON";
-  EXPECT_NE(seal.Seal(text, kNow), sealed) << "equal texts cannot be told";
+  EXPECT_NE(seal.Seal(text, kNow), sealed) << "equal texts give different results";
   EXPECT_EQ(seal.Unseal(sealed, kNow), text);
   EXPECT_EQ(seal.Unseal(sealed, kNow + 99), text);
   EXPECT_EQ(seal.Unseal(sealed, kNow + 100), std::nullopt);
@@ -36,7 +36,7 @@ TEST(SealedReasoningTest, AnotherWorkspaceModelOrKeyDoesNotUnsealIt) {
   EXPECT_EQ(ReasoningSeal(Keys("a"), "acme", "ns/n").Unseal(sealed, kNow), std::nullopt);
   EXPECT_EQ(ReasoningSeal(Keys("b"), "acme", "ns/m").Unseal(sealed, kNow), std::nullopt);
   EXPECT_EQ(ReasoningSeal(nullptr, "acme", "ns/m").Unseal(sealed, kNow), std::nullopt);
-  // A model's name cannot continue a workspace's.
+  // A model name cannot continue a workspace name.
   EXPECT_EQ(ReasoningSeal(Keys("a"), "acm", "ens/m").Unseal(sealed, kNow), std::nullopt);
 }
 

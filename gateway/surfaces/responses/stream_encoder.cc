@@ -7,12 +7,12 @@ namespace pb = inference::v1;
 
 namespace {
 
-// The event names of an item, and the members that differ between them.
+// The event names of an item, and the members that differ between items.
 struct Events {
   std::string_view delta, done;
   std::string_view part;        // prefix of the part's two events; empty for calls
   std::string_view part_index;  // the index member with its comma
-  std::string_view full_text;   // name of the done event's member with the full text
+  std::string_view full_text;   // the done event's member with the full text
 };
 
 Events EventsOf(BlockKind kind) {
@@ -54,7 +54,7 @@ class ResponsesStreamEncoder : public StreamEncoder, private OutputItems {
                    std::string_view logprobs) override;
   void OnItemDone(const OutputItem& item, std::string_view item_json) override;
 
-  // Sends response.created and response.in_progress unless they were sent.
+  // Sends response.created and response.in_progress once.
   void SendCreated();
   // event: T
   // data: {"type":"T","sequence_number":n,   … continued by Put up to End.
@@ -68,8 +68,8 @@ class ResponsesStreamEncoder : public StreamEncoder, private OutputItems {
   std::string* out_ = nullptr;  // output of the current call
   bool created_ = false;
   int64_t sequence_ = 0;
-  // For the open item: the members that identify item and part, and the prefix and suffix of the
-  // sequence number in its delta events, the bulk of all events.
+  // Precomputed for the open item: the members that identify item and part, and the text before and
+  // after the sequence number in its delta events, which are most of all events.
   std::string location_, delta_head_, delta_middle_;
 };
 
@@ -162,7 +162,7 @@ void ResponsesStreamEncoder::OnEnd(const pb::End& end, std::string& out) {
   Put("data: [DONE]\n\n");
 }
 
-// Sends no done event for the open item: clients act on items that are done (decision 23).
+// Does not send a done event for the open item: clients act on items that are done (decision 23).
 void ResponsesStreamEncoder::OnError(const Error& error, std::string& out) {
   out_ = &out;
   SendCreated();

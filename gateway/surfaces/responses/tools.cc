@@ -29,7 +29,7 @@ class ResponsesToolsReader {
   Result<void> ReadTool(json::Value tool, const std::string& where, json::Value name_space);
   Result<void> ReadChoice(json::Value choice);
   Result<void> ReadAllowed(json::Value choice);
-  // Whether tool_choice may name this tool: false for an omitted one, an error for an unknown one.
+  // Whether tool_choice may name this tool: false for an omitted tool, an error for an unknown one.
   Result<bool> IsAvailable(json::Value name) const;
   void Write();
 
@@ -56,7 +56,7 @@ Result<void> ResponsesToolsReader::ReadTool(json::Value tool, const std::string&
   if (type.StringEquals("function")) {
     if (auto checked = CheckFunction(tool, where); !checked) return checked;
     std::string name = tool.Find("name").string();
-    // A model identifies functions by name only, so the first of a name is used.
+    // A model identifies functions by name only, so the first one with a name is used.
     if (names_.insert(name).second) {
       if (name_space.is_string()) read_.namespaces[name] = name_space.raw();
       functions_.push_back({std::move(name), tool});
@@ -92,7 +92,7 @@ Result<void> ResponsesToolsReader::ReadAllowed(json::Value choice) {
   }
   read_.echoed_choice = choice.raw();
   if (allowed_.empty()) {
-    functions_.clear();  // no allowed tool is supported
+    functions_.clear();  // none of the allowed tools is supported
   } else {
     read_.tool_choice = mode.raw();
   }

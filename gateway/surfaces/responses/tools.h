@@ -10,7 +10,7 @@
 namespace tollgate::gateway {
 
 struct ResponsesTools {
-  // JSON for the engine; empty: the member is left out.
+  // JSON for the engine; empty: the member is omitted.
   std::string tools;
   std::string tool_choice;
   // JSON for the response object (docs/design/wire.md 5.2): the supported functions and the
@@ -23,7 +23,7 @@ struct ResponsesTools {
 };
 
 // Both values may be absent. See docs/design/wire.md 5.1, 7.3, decision 27: unsupported tools are
-// omitted and namespaces are flattened; a tool_choice that names an omitted tool is ignored.
+// omitted, namespaces are flattened, and a tool_choice that names an omitted tool is ignored.
 Result<ResponsesTools> ReadResponsesTools(json::Value tools, json::Value tool_choice);
 
 }  // namespace tollgate::gateway

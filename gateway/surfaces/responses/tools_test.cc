@@ -79,7 +79,7 @@ TEST(ResponsesTools, NamespacesAreFlattened) {
   EXPECT_EQ(read.tools, "[" + kNestedG + "," + kNestedF + "]");
   EXPECT_EQ(read.echoed_tools, "[" + kEchoG + "," + kEchoF + "]");
   EXPECT_EQ(read.namespaces, (std::map<std::string, std::string>{{"g", "\"ns\""}}));
-  // Of two functions with the same name the first is used.
+  // If two functions have the same name, the first is used.
   EXPECT_EQ(Good("[" + kG + R"(,{"type":"namespace","name":"ns","tools":[)" + kG + "]}]").tools,
             "[" + kNestedG + "]");
 }
@@ -104,7 +104,7 @@ TEST(ResponsesTools, OnlyAllowedToolsAreSent) {
   EXPECT_EQ(read.tool_choice, "\"required\"");
   EXPECT_EQ(read.echoed_tools, "[" + kEchoF + "," + kEchoG + "]");
   EXPECT_EQ(read.echoed_choice, choice);
-  // No allowed tool is supported.
+  // None of the allowed tools is supported.
   const ResponsesTools nothing =
       Good(kBoth, R"({"type":"allowed_tools","mode":"required","tools":[{"type":"web_search"}]})");
   EXPECT_EQ(nothing.tools, "");

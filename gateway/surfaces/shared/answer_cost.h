@@ -1,4 +1,4 @@
-// What an answer cost, as members of its usage object, for callers that asked for it.
+// The cost of an answer, as members of its usage object, for callers that asked for it.
 #pragma once
 
 #include <string>
@@ -13,9 +13,10 @@ class AnswerCost {
       : asked_(request.include_cost), rates_(request.rates) {}
 
   bool asked() const { return asked_; }
-  // `,"cost":…,"cost_details":{…}` for the end of a usage object; empty unless the request asked.
-  // cost: USD, what the ledger has booked, to the nano-dollar. cost_details: tokens times rates to
-  // the pico-dollar, which the cost rounds down once, and cut_by_credit when the answer was.
+  // `,"cost":…,"cost_details":{…}` for the end of a usage object; empty unless the request asked
+  // for it. cost: the amount in USD that the ledger has booked, to the nano-dollar. cost_details:
+  // tokens times rates to the pico-dollar, before the rounding down, and cut_by_credit if the
+  // answer was cut.
   std::string Members(const inference::v1::End& end) const;
 
  private:

@@ -27,7 +27,7 @@ pb::End End() {
   return end;
 }
 
-// Exact, and without floating point.
+// The cost is exact and does not use floating point.
 TEST(AnswerCost, IsThatOfTheLedgerAndOfItsParts) {
   CanonicalRequest request;
   request.rates = {500, 500'000};
@@ -67,7 +67,7 @@ CanonicalRequest Parse(const Form& form, bool asks) {
   return std::move(*request);
 }
 
-// Every surface has it in its usage object, streamed or not; who does not ask sees nothing of it.
+// Every surface adds the cost to its usage object, streamed or not, but only if the request asked.
 TEST(AnswerCost, IsInTheUsageOfEverySurface) {
   for (const Form& form : Forms()) {
     SCOPED_TRACE(form.body);

@@ -6,7 +6,7 @@ namespace tollgate::gateway {
 
 namespace pb = inference::v1;
 
-// Whether the open block may end so that another one starts.
+// Whether the open block may end so that another one can start.
 bool BlockSequencer::CanStartBlock() const {
   return !open_ || kind_ != BlockKind::kToolCall || arguments_.complete();
 }
@@ -20,7 +20,7 @@ void BlockSequencer::EndBlock() {
 void BlockSequencer::Emit(const Piece& piece) {
   const bool call = piece.kind == BlockKind::kToolCall;
   if (!open_ || kind_ != piece.kind || tool_ != piece.tool) {
-    // More arguments for a call that has ended: they would make its JSON invalid.
+    // Drops more arguments for a call that has ended: they would make its JSON invalid.
     if (call && piece.tool < next_tool_) return;
     EndBlock();
     BlockStart start{piece.kind, piece.id, piece.name};
@@ -59,7 +59,7 @@ void BlockSequencer::Accept(const Piece& piece) {
     Flush(false);
     return;
   }
-  // Joined with the buffered piece of the same block, so that each call stays one block.
+  // Joins the piece with the buffered piece of the same block, so that each call stays one block.
   Buffered* same_block = nullptr;
   const bool call = piece.kind == BlockKind::kToolCall;
   if (call) {

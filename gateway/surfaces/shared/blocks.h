@@ -1,6 +1,6 @@
 // Turns the deltas of a response into a sequence of blocks (reasoning, text, tool calls) that never
-// overlap. Used by the surfaces whose responses consist of blocks or items
-// (docs/design/wire.md 7.4), by their stream and body encoders alike.
+// overlap. Used by the stream and body encoders of the surfaces that respond with blocks or items
+// (docs/design/wire.md 7.4).
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,32 @@ enum class BlockKind : uint8_t { kReasoning, kText, kRefusal, kToolCall };
 
 struct BlockStart {
   BlockKind kind = BlockKind::kText;
-  // Tool calls only, contents of JSON strings. The id is generated if the engine sent none.
+  // Set for tool calls only; contents of JSON strings. The id is generated if the engine sent none.
   std::string_view id_json;
   std::string_view name_json;
 };
 
-// Receives the blocks; implemented by the encoders.
+// Receives the blocks. Implemented by the encoders.
 class BlockHandler {
  public:
   virtual ~BlockHandler() = default;
   virtual void OnBlockStart(const BlockStart& start) = 0;
-  // More text of the open block, never empty: contents of a JSON string. logprobs_json is a JSON
-  // value or empty, for text blocks only.
+  // Receives more text of the open block, never empty: the contents of a JSON string. logprobs_json
+  // is a JSON value, or empty; used for text blocks only.
   virtual void OnBlockDelta(std::string_view escaped, std::string_view logprobs_json) = 0;
   virtual void OnBlockEnd() = 0;
 };
 
-// Sequences the deltas of choice 0. A tool call stays open until its arguments are a complete JSON
-// object; what arrives before that for other blocks (engines interleave parallel calls) is
-// buffered. Nothing is lost or sent twice.
+// Puts the deltas of choice 0 into sequence. A tool call stays open until its arguments are a
+// complete JSON object. Until then, deltas of other blocks are buffered, because engines interleave
+// parallel calls. Nothing is lost or sent twice.
 class BlockSequencer {
  public:
   explicit BlockSequencer(BlockHandler& handler) : handler_(handler) {}
 
   // Deltas of other choices are ignored.
   void OnDelta(const inference::v1::Delta& delta);
-  // The end of the response: flushes the buffer and ends the open block. Called once.
+  // Call at the end of the response, once: flushes the buffer and ends the open block.
   void Finish();
 
   bool called_tools() const { return next_tool_ > 0; }
@@ -78,12 +78,12 @@ class BlockSequencer {
   BlockHandler& handler_;
   bool open_ = false;
   BlockKind kind_ = BlockKind::kText;
-  int32_t tool_ = -1;      // of the open block, or of the last one
+  int32_t tool_ = -1;      // call of the open block, else of the last one
   int32_t next_tool_ = 0;  // calls below this index have been emitted
   json::ObjectScanner arguments_;
   std::deque<Buffered> buffered_;
-  // The calls in buffered_ by tool: an engine may interleave many pieces. A deque does not move its
-  // elements when its ends change.
+  // The calls in buffered_ by tool, because an engine may interleave many pieces. A deque does not
+  // move its elements when elements are added or removed at its ends.
   std::unordered_map<int32_t, Buffered*> buffered_calls_;
   bool has_output_ = false;
   inference::v1::FinishReason finish_reason_ = inference::v1::FINISH_REASON_UNSPECIFIED;

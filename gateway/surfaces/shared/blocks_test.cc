@@ -129,7 +129,7 @@ TEST(Blocks, InterleavedCallsAreBuffered) {
             R"(call i f|{|};call j g|{\"b\":2|};call k h|{};)");
 }
 
-// An engine may alternate between kinds for as long as a call is incomplete (H75).
+// An engine may alternate between kinds while a call is incomplete (H75).
 TEST(Blocks, ManyBufferedBlocksAreFlushedInOrderWithoutASearchForEachPiece) {
   Recorder recorder;
   BlockSequencer blocks(recorder);
@@ -201,8 +201,8 @@ TEST(Blocks, ReportsTheFinishReason) {
   EXPECT_TRUE(blocks.called_tools());
 }
 
-// In any order in which an engine may send the deltas, nothing is lost or sent twice, and each call
-// is one block.
+// For every order in which an engine may send the deltas, nothing is lost or sent twice, and each
+// call is one block.
 TEST(Blocks, RandomStreamsKeepEveryByte) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
@@ -243,7 +243,7 @@ TEST(Blocks, RandomStreamsKeepEveryByte) {
       whole.resize(whole.size() - left[i].size());
       if (i >= begun) expected.erase("call i" + std::to_string(i) + " f");
     }
-    // Split the log into blocks again.
+    // Splits the log into blocks again.
     std::map<std::string, std::string> seen;
     std::map<std::string, int> blocks;
     const std::string log = LogOf(deltas);

@@ -44,7 +44,7 @@ void ConversationWriter::Text(std::string_view text) {
     late_.emplace_back(text);
     return;
   }
-  // The separator counts, whether it is written here or by the chat template.
+  // The separator is counted no matter whether it is written here or by the chat template.
   if (!parts_.empty()) Count(kBlankLine);
   Count(text);
   parts_.push_back({true, std::string(text)});
@@ -81,7 +81,7 @@ void ConversationWriter::ToolCall(std::string_view id, std::string_view name,
   calls_ += R"(","arguments":")";
   calls_ += arguments;
   calls_ += "\"}}";
-  // The whole call: chat templates add their own markup around each call.
+  // Counts the whole call because chat templates add markup around each call.
   Count(std::string_view(calls_).substr(begin));
 }
 
@@ -140,7 +140,7 @@ void ConversationWriter::AppendAssistant() {
     AppendTexts({});
     out_ += "\"";
   }
-  // Engines read one or the other name (docs/design/wire.md 2.4).
+  // Some engines read one name, some the other (docs/design/wire.md 2.4).
   if (!reasoning_.empty()) {
     out_ += R"(,"reasoning_content":")";
     out_ += reasoning_;

@@ -1,5 +1,5 @@
 // Writes the `messages` of an engine request for the surfaces with another request format. Texts
-// are copied in their escaped form and measured on the way (docs/design/ledger.md 4).
+// are copied in escaped form and measured at the same time (docs/design/ledger.md 4).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@ namespace tollgate::gateway {
 
 // All texts are contents of JSON strings.
 //
-// Chat templates take system messages in front only, so a later one is folded (decision 39): into
-// the user message that follows it, tool results aside; where an assistant message or the end
-// follows, into the user message before it, or into a user message of its own.
+// Chat templates accept system messages only at the start, so a later one is folded (decision 39):
+// into the user message that follows it, with tool results in between if there are any. If an
+// assistant message or the end follows, it is folded into the user message before it, or becomes a
+// user message.
 class ConversationWriter {
  public:
   enum class Role : uint8_t { kSystem, kUser, kAssistant };
 
-  // keeps_system_messages: none is folded.
+  // keeps_system_messages: true disables folding.
   explicit ConversationWriter(bool keeps_system_messages = false)
       : keeps_system_messages_(keeps_system_messages) {}
 
@@ -30,21 +31,21 @@ class ConversationWriter {
   // Adds text to the open message. System texts are joined by a blank line, assistant texts are
   // concatenated, several user texts stay separate parts.
   void Text(std::string_view text);
-  // Adds an image_url part to a user message; detail may be empty. Counts as a media part. The URL
-  // is one that ParseMediaUrl accepts.
+  // Adds an image_url part to a user message; detail may be empty. Counts as a media part.
+  // ParseMediaUrl must accept the URL.
   void Image(std::string_view url, std::string_view detail = {});
-  // Of an assistant message.
+  // Reasoning and ToolCall add to an assistant message.
   void Reasoning(std::string_view text);
   void ToolCall(std::string_view id, std::string_view name, std::string_view arguments);
-  // Writes a message of role tool; ends the open message.
+  // Writes a message of role tool and ends the open message.
   void ToolResult(std::string_view call_id, std::string_view text);
 
   // Ends the open message.
   void End();
   bool empty() const { return size_.messages == 0; }
-  // The JSON array. Ends the open message.
+  // Returns the JSON array and ends the open message.
   std::string Take();
-  // After Take. Reasoning, which is written under two names, counts once.
+  // Valid after Take. Reasoning is written under two names but counted once.
   const PromptSize& size() const { return size_; }
   const std::set<std::string>& media_hosts() const { return media_hosts_; }
 
@@ -55,8 +56,8 @@ class ConversationWriter {
   };
 
   void Open(Role role);
-  // Puts the folded texts before a message of this role, which is begun or continued next. True: it
-  // is the open message.
+  // Puts the folded texts before a message of this role that begins or continues next. Returns true
+  // if they became the open message.
   bool Fold(Role role, bool join);
   void FoldIntoOpen();
   void BeginMessage();
@@ -74,8 +75,8 @@ class ConversationWriter {
   Role role_ = Role::kUser;
   bool has_turn_ = false;          // a message other than system has begun
   bool in_late_system_ = false;    // texts belong to a system message that is folded
-  std::vector<std::string> late_;  // its texts
-  // Of the open message.
+  std::vector<std::string> late_;  // texts of that message
+  // Parts of the open message.
   std::vector<Part> parts_;
   std::string reasoning_;
   std::string calls_;

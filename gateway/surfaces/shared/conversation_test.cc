@@ -117,12 +117,12 @@ TEST(Conversation, MessagesAreIndependent) {
   EXPECT_EQ(writer.size().messages, 5);
 }
 
-// The size bounds the hold: no tokenizer makes more tokens of a prompt than it has bytes.
+// The size bounds the hold: a tokenizer never makes more tokens of a prompt than it has bytes.
 TEST(Conversation, CountsEveryByteThatATemplateSees) {
   ConversationWriter writer;
   writer.Begin(Role::kSystem);
   writer.Text("ab");
-  writer.Text("cd");  // and the blank line between the texts
+  writer.Text("cd");  // adds the blank line between the texts, too
   EXPECT_EQ(writer.size().text_bytes, 8);
   writer.Begin(Role::kAssistant);
   writer.Reasoning("xyz");
@@ -136,7 +136,7 @@ TEST(Conversation, CountsEveryByteThatATemplateSees) {
   EXPECT_EQ(writer.size().text_bytes, 11 + call + 6);
 }
 
-// A conversation of one-letter texts: S system, U user, A assistant, T the result of a tool.
+// Writes a conversation of one-letter texts: S system, U user, A assistant, T tool result.
 std::string Written(const std::string& roles, bool keeps_system_messages = false) {
   ConversationWriter writer(keeps_system_messages);
   char text = 'a';
@@ -154,7 +154,7 @@ std::string Written(const std::string& roles, bool keeps_system_messages = false
     if (role == 'A') writer.ToolCall("id", "f", "{}");
   }
   const std::string json = Taken(writer);
-  // As role(texts).
+  // Formats each message as role(texts).
   const auto document = json::Document::Parse(json);
   std::string out;
   for (const json::Value message : document->root()) {

@@ -14,7 +14,7 @@ constexpr std::string_view kTemplateArguments = "chat_template_kwargs";
 constexpr std::string_view kCacheSalt = "cache_salt";
 constexpr std::string_view kUsage = "usage";
 
-// Every member that is here or in a surface's table is decided; all others are forwarded unchanged
+// Members listed here or in a surface's table have a rule; all others are forwarded unchanged
 // (decision 17).
 constexpr FieldRule kEngineRules[] = {
     {"temperature", kNumber, kForward, 0, 2},
@@ -24,7 +24,7 @@ constexpr FieldRule kEngineRules[] = {
     {"seed", kInteger, kForward},
     {"logit_bias", kObject, kForward},
     {"stop", kAny, kForward},
-    // Of the public formats; accepted and ignored (docs/design/wire.md 2.1).
+    // Members of the public formats that are accepted and ignored (docs/design/wire.md 2.1).
     {"user", kAny, kDrop},
     {"metadata", kAny, kDrop},
     {"store", kAny, kDrop},
@@ -37,33 +37,33 @@ constexpr FieldRule kEngineRules[] = {
     {"modalities", kAny, kDrop},
     {"audio", kAny, kDrop},
     {"web_search_options", kAny, kDrop},
-    // Numeric engine parameters beyond the public formats.
+    // Numeric engine parameters outside the public formats.
     {"top_k", kInteger, kForward, -1},
     {"min_p", kNumber, kForward, 0, 1},
     {"repetition_penalty", kNumber, kForward, 0},
     {"length_penalty", kNumber, kForward},
     {"min_tokens", kInteger, kForward, 0},
-    // A template that the engine would run: refused unless the model's catalog entry allows it
+    // A template that the engine would run; refused unless the model's catalog entry allows it
     // (decision 45).
     {kChatTemplate, kString, kForward},
-    // Which models and providers may answer (routing.h).
+    // Members that select models and providers (routing.h).
     {"models", kAny, kConsume},
     {"provider", kAny, kConsume},
     {"route", kAny, kConsume},
     {"transforms", kAny, kConsume},
     {"plugins", kAny, kConsume},
-    // Whether the answer's usage has its cost.
+    // Asks for the cost in the answer's usage.
     {kUsage, kObject, kConsume},
-    // Combined with the workspace's own salt by the router, which alone sends one.
+    // The router combines it with the workspace's own salt; engines only get the combined salt.
     {kCacheSalt, kString, kConsume},
-    // Code, or a pattern, that the engine would run in the process that all tenants share.
+    // Code or a pattern that the engine would run in a process shared by all tenants.
     {"custom_logit_processor", kAny, kRefuse},
     {"logits_processors", kAny, kRefuse},
     {"stop_regex", kAny, kRefuse},
     {"chat_parser", kAny, kRefuse},
-    // Effects beyond the request: these select queues, slots, adapters, sessions, caches or request
-    // ids that tenants share, configure the readers of media, open connections, or bypass
-    // max_tokens and n.
+    // Members that affect more than the request: they select queues, slots, adapters, sessions,
+    // caches or request ids that tenants share, configure media readers, open connections, or
+    // bypass max_tokens and n.
     {"priority", kAny, kDrop},
     {"extra_key", kAny, kDrop},
     {"session_id", kAny, kDrop},
@@ -120,16 +120,17 @@ constexpr FieldRule kEngineRules[] = {
 constexpr std::string_view kPromptFields[] = {"documents", kChatTemplate,     kTemplateArguments,
                                               "functions", "response_format", "tool_prompt"};
 
-// Arguments of the function that applies the template, which are not the template's: some replace
-// what it returns, some run its whole text through the tokenizer in the engine's main loop.
+// Arguments of the function that applies the template, as opposed to the template's own: some
+// replace the function's result, some run its whole text through the tokenizer in the engine's main
+// loop.
 constexpr std::string_view kFunctionArguments[] = {
     "conversation",     "messages", "tokenize",   "return_dict", "return_tensors",
     "tokenizer_kwargs", "padding",  "truncation", "max_length",  "return_assistant_tokens_mask"};
 
-// The longest that vLLM takes.
+// Limit of vLLM.
 constexpr size_t kMaxCacheSalt = 1024;
 
-// Engines require top_p above 0; this is equivalent to 0: only the most likely token.
+// Engines require top_p above 0. This value is equivalent to 0: only the most likely token.
 constexpr std::string_view kMinTopP = "1e-6";
 
 constexpr size_t kMaxStops = 64;
@@ -165,7 +166,8 @@ Result<void> CheckLogitBias(json::Value bias) {
   return {};
 }
 
-// Drops empty strings, which should match nothing: one engine refuses them, another stops at once.
+// Drops empty strings, which should match nothing: one engine refuses them, another stops
+// immediately.
 void ForwardStop(json::Value stop, MemberWriter& writer) {
   if (stop.is_string()) {
     if (!stop.raw_string().empty()) writer.Forward(stop);

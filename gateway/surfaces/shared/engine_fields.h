@@ -9,19 +9,20 @@
 
 namespace tollgate::gateway {
 
-// The rule for a member that is not in the surface's table; null: forwarded unchanged.
+// The rule for a member that is missing from the surface's table; null: forwarded unchanged.
 const FieldRule* FindEngineField(json::Value member);
 
-// CheckField, and the checks that a rule cannot express: the items of `stop` and `logit_bias`,
+// Runs CheckField and the checks that a rule cannot express: the items of `stop` and `logit_bias`,
 // and `usage.include`.
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value);
 
-// Records what the pipeline needs of a checked member of the shared table: template_member,
-// cache_salt and include_cost.
+// Records what the pipeline needs of a checked member: template_member, cache_salt and
+// include_cost.
 void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest& request);
 
-// For chat_template_kwargs, whose members some engines pass on as arguments of the function that
-// applies the template: 400 for those that are not the template's. Other members are not looked at.
+// Checks chat_template_kwargs. Some engines pass its members on as arguments of the function that
+// applies the template. Fails with 400 for members that are arguments of that function. Ignores
+// other members.
 Result<void> CheckTemplateArguments(json::Value member, CanonicalRequest& request);
 
 // Forwards a checked member. Values that are valid in the public formats but that some engines
@@ -29,11 +30,11 @@ Result<void> CheckTemplateArguments(json::Value member, CanonicalRequest& reques
 // as floats, a top_p or top_k of 0, empty stop strings, a response_format of type text.
 void ForwardEngineField(const FieldRule& rule, json::Value member, MemberWriter& writer);
 
-// 400 with `field` unless the string is one of the public levels of reasoning effort.
+// Fails with 400 and `field` unless the string is one of the public levels of reasoning effort.
 Result<void> CheckReasoningEffort(json::Value effort, std::string_view field);
 
-// Whether a chat template may write this forwarded member into the prompt, so that its bytes count
-// as prompt text.
+// Whether a chat template may write this forwarded member into the prompt. Its bytes then count as
+// prompt text.
 bool IsPromptField(json::Value member);
 
 }  // namespace tollgate::gateway

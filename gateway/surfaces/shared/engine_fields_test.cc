@@ -1,4 +1,5 @@
-// Members that reach beyond the caller's own request, on every surface. Decisions 17 and 45, H70.
+// Members that affect more than the caller's own request, on every surface. Decisions 17 and 45,
+// H70.
 #include "gateway/surfaces/shared/engine_fields.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +82,7 @@ TEST_P(EngineFields, TheOwnCacheSaltDoesNotReachTheEngineAsItIs) {
   EXPECT_EQ(Refused(R"("cache_salt":")" + std::string(1025, 'x') + "\""), "cache_salt");
 }
 
-// OpenRouter's member, which is the gateway's: engines do not see it.
+// The gateway handles OpenRouter's member; engines do not get it.
 TEST_P(EngineFields, UsageAsksForTheCost) {
   const std::string plain = Parse(R"("last":1)")->members_json;
   const auto asks = Parse(R"("usage":{"include":true},"last":1)");

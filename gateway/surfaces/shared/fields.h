@@ -1,4 +1,4 @@
-// Checking and forwarding of top-level request members by a table of rules.
+// Checks and forwards top-level request members by a table of rules.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ enum class FieldAction : uint8_t {
   kRefuse,   // 400
 };
 
-// The type and range of a request member. Bounds are inclusive, for numbers and integers only.
+// The type and range of a request member. Bounds are inclusive and apply to numbers and integers
+// only.
 struct FieldRule {
   std::string_view name;
   FieldKind kind = FieldKind::kAny;
@@ -31,7 +32,7 @@ struct FieldRule {
 
 // The rule for this member; null if there is none.
 const FieldRule* FindRule(std::span<const FieldRule> rules, json::Value member);
-// 400 with the field's name unless the value is of the rule's kind and within its bounds
+// Fails with 400 and the field's name unless the value has the rule's type and is within its bounds
 // (docs/contract.md, general rule 3: integer-valued floats are integers).
 Result<void> CheckField(const FieldRule& rule, json::Value value);
 

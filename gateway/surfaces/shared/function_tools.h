@@ -1,4 +1,4 @@
-// Checks of tool definitions and generation of call ids, shared by the surfaces.
+// Checks tool definitions and generates call ids, for all surfaces.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,15 @@ namespace tollgate::gateway {
 
 inline constexpr size_t kMaxTools = 1024;
 
-// Absent, or an array of at most kMaxTools objects. 400 naming "tools" otherwise.
+// The list may be absent, or an array of at most kMaxTools objects. Fails with 400 naming "tools"
+// otherwise.
 Result<void> CheckToolList(json::Value tools);
 
 // Checks the object with a function's name, description and parameters. `path` prefixes the
 // message, for example "tools[3].function".
 Result<void> CheckFunction(json::Value function, std::string_view path);
 
-// Generates the id of a call for which the engine sent none; contents of a JSON string.
+// Generates an id for a call for which the engine sent none. Returns the contents of a JSON string.
 std::string MakeToolCallId();
 
 }  // namespace tollgate::gateway

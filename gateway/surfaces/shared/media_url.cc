@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxUrl = 8192;
 // Bytes of a data: URL before its comma.
 constexpr size_t kMaxDataHead = 512;
-// A byte may be written as an escape of six.
+// A byte may be written as an escape of six characters.
 constexpr size_t kMaxEscape = 6;
 constexpr size_t kMaxHost = 253;
 
@@ -32,7 +32,8 @@ bool All(std::string_view text, std::string_view more) {
   });
 }
 
-// The characters of RFC 3986, so no white space, control character, backslash or byte above 0x7E.
+// The characters of RFC 3986, which exclude white space, control characters, backslash and bytes
+// above 0x7E.
 bool HasUrlCharactersOnly(std::string_view text) { return All(text, "-._~:/?#[]@!$&'()*+,;=%"); }
 
 // "image/png;base64": a media type with parameters, possibly empty.
@@ -93,7 +94,7 @@ bool IsHost(std::string_view host) {
                      [](char c) { return HexValue(c) >= 0 || c == ':' || c == '.'; });
 }
 
-// What follows "https://".
+// Parses the text after "https://".
 std::optional<MediaUrl> ParseAuthority(std::string_view rest) {
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   const size_t bracket = authority.rfind(']');
@@ -118,7 +119,7 @@ bool IsTextMember(json::Value member) {
                         "name", "title", "context", "cache_control"});
 }
 
-// Whether the string begins with a scheme, as in "file:", or in a form that could hide one.
+// Whether the string begins with a scheme, such as "file:", or with a form that could hide one.
 bool HasScheme(std::string_view escaped) {
   constexpr size_t kLongest = 64;
   std::string_view start = escaped.substr(0, kLongest);
@@ -134,7 +135,7 @@ class PartChecker {
  public:
   explicit PartChecker(std::set<std::string>& hosts) : hosts_(hosts) {}
 
-  // is_url: the name of the member, or of one around it, says so.
+  // is_url: the name of the member, or of an enclosing one, marks a URL.
   std::string Check(json::Value value, bool is_url) {
     if (value.is_string()) return CheckString(value.raw_string(), is_url);
     if (value.is_array()) {
@@ -153,7 +154,7 @@ class PartChecker {
   std::string CheckMember(json::Value member, bool is_url) {
     if (member.is_null() || IsTextMember(member)) return "";
     const std::string key = member.key();
-    // Another tenant's media, by the name that it has in the engine's cache.
+    // A uuid could name another tenant's media in the engine's cache.
     if (key == "uuid") return " must not name media by 'uuid'.";
     if (key.ends_with("_embeds")) return " must not hold embeddings.";
     const bool names_url = key == "url" || key == "uri" || key == "image" || key == "video" ||

@@ -1,5 +1,5 @@
-// URLs of images and other media in a prompt. The gateway never fetches one, but an engine does,
-// from inside the operator's network: only https: and data: URLs reach it, and doubtful forms,
+// URLs of images and other media in a prompt. The gateway never fetches them, but engines do, from
+// inside the operator's network. So only https: and data: URLs are forwarded, and ambiguous forms,
 // which two parsers could read differently, are refused (H67, decision 45).
 #pragma once
 
@@ -13,22 +13,22 @@
 namespace tollgate::gateway {
 
 struct MediaUrl {
-  // In lower case, without port; an IPv6 address in brackets. Empty: a data: URL.
+  // Lower case, without port; an IPv6 address in brackets. Empty for a data: URL.
   std::string host;
 };
 
-// url: the contents of a JSON string. Empty: the URL must not be forwarded. The data of a data: URL
-// is not looked at.
+// url: the contents of a JSON string. Returns nullopt if the URL must not be forwarded. Does not
+// check the data of a data: URL.
 std::optional<MediaUrl> ParseMediaUrl(std::string_view url);
 
-// Problems of a content part with media; for the client, behind the name of the part.
+// Problems of a content part with media, shown to the client after the name of the part.
 inline constexpr std::string_view kBadMediaUrl = " must be an https: or data: URL.";
 
-// Checks every URL in a chat content part, whatever the part's type is: engines take URLs under
-// several names. Adds the hosts of https: URLs. Returns the problem; empty if there is none.
+// Checks every URL in a chat content part, whatever the part's type: engines accept URLs under
+// several names. Adds the hosts of https: URLs. Returns the problem, or empty text.
 std::string CheckMediaPart(json::Value part, std::set<std::string>& hosts);
 
-// Whether a content part has a member with media, whatever its type says.
+// Whether a content part has a media member, whatever its type says.
 bool HasMediaMember(json::Value part);
 
 }  // namespace tollgate::gateway

@@ -42,7 +42,7 @@ TEST(MediaUrl, EverythingDoubtfulIsRefused) {
       "https://example.com:8a", "https://example.com:1:2", "https://.example", "https://a..b",
       "https://-", "https://%65xample.com", "https://ex\u00e4mple.com",
       "https://example.com/\u20ac",
-      // Addresses that parsers read differently.
+      // Addresses that parsers read in different ways.
       "https://2130706433/", "https://0x7f000001/", "https://0x7f.1/", "https://127.1/",
       "https://010.0.0.1/", "https://1.2.3.4.5/", "https://1.2.3.256/", "https://1.2.3.4x.7/",
       "https://[::1", "https://::1/", "https://[::1]x/", "https://[]/", "https://[1]/",
@@ -50,7 +50,7 @@ TEST(MediaUrl, EverythingDoubtfulIsRefused) {
       "data:image/png base64,x", "data:image/png\\n,x", "data",
       "https://example.com/" + std::string(8192, 'a'), "data:" + std::string(600, 'a') + ",x"};
   for (const std::string& url : refused) {
-    if (url == "https://-") continue;  // a name, which no one can register
+    if (url == "https://-") continue;  // a name, which cannot be registered
     EXPECT_FALSE(ParseMediaUrl(url)) << url.substr(0, 80);
   }
 }
@@ -62,7 +62,7 @@ TEST(MediaUrl, TheDataOfADataUrlIsNotLookedAt) {
   EXPECT_LT(json::internal::decoded_bytes, 100u);
 }
 
-// "" for a part without a problem; hosts: the hosts found, one behind the other.
+// Returns "" for a part without a problem. hosts: the hosts found, one after the other.
 std::string Problem(const std::string& part, std::string* hosts = nullptr) {
   const auto document = json::Document::Parse(part);
   EXPECT_TRUE(document.ok()) << part;

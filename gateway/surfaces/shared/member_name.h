@@ -1,4 +1,4 @@
-// Names of members in errors.
+// Member names in error messages.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tollgate::gateway {
 
-// The key of a member may have any length and content: errors show one of at most 64 bytes of
+// The key of a member may have any length and content. Errors show only keys of at most 64 bytes of
 // [A-Za-z0-9_.-].
 inline bool IsShown(std::string_view key) {
   return !key.empty() && key.size() <= 64 && std::ranges::all_of(key, [](char c) {
@@ -16,7 +16,7 @@ inline bool IsShown(std::string_view key) {
   });
 }
 
-// "parent.key", or the parent alone if the key is not shown.
+// Returns "parent.key", or only the parent if the key is not shown.
 inline std::string MemberName(std::string_view parent, std::string_view key) {
   std::string name(parent);
   if (!IsShown(key)) return name;

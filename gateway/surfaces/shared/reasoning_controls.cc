@@ -8,13 +8,14 @@ namespace tollgate::gateway {
 
 namespace {
 
-// A budget for engines that know levels only: below these tokens it is low, medium; else high.
+// Converts a budget for engines that only know levels: low below kMediumFrom, medium below
+// kHighFrom, else high.
 constexpr int64_t kMediumFrom = 4096;
 constexpr int64_t kHighFrom = 16384;
 
-// Where a request says how much to reason.
+// The members of a request that set how much to reason.
 struct Wish {
-  json::Value enabled, effort, max_tokens;  // of `reasoning`; null: not said
+  json::Value enabled, effort, max_tokens;  // members of `reasoning`; null: absent
   json::Value top_effort;                   // `reasoning_effort`
   int64_t budget = 0;
 };
@@ -45,7 +46,7 @@ Result<void> CheckTypes(json::Value reasoning, Wish& wish) {
   return {};
 }
 
-// Two members that ask for different things.
+// Checks that no two members contradict each other.
 Result<void> CheckConflicts(const Wish& wish) {
   const bool by_effort = !wish.effort.is_null();
   const bool by_budget = !wish.max_tokens.is_null();

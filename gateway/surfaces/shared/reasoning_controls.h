@@ -1,5 +1,5 @@
-// How much a model reasons, as callers say it in the public formats (docs/design/wire.md 2.6).
-// Routers write it in the form that the kind of engine takes.
+// The reasoning settings of the public formats (docs/design/wire.md 2.6). Routers translate them
+// for each kind of engine.
 #pragma once
 
 #include "gateway/pipeline/canonical_request.h"
@@ -7,13 +7,13 @@
 
 namespace tollgate::gateway {
 
-// Sets reasoning.thinking of the request. root: the request, for its own chat_template_kwargs.
+// Sets the request's reasoning.thinking. root: the request, read for its own chat_template_kwargs.
 void SetThinking(json::Value root, bool on, CanonicalRequest& request);
 
-// The members `reasoning` and `include_reasoning` of a chat request: sets reasoning,
-// hides_reasoning and reasoning_budget. 400 that names the member at fault, for example
+// Reads the members `reasoning` and `include_reasoning` of a chat request. Sets reasoning,
+// hides_reasoning and reasoning_budget. Fails with 400 naming the member at fault, for example
 // reasoning.effort, for a wrong value and for two members that contradict each other. root: the
-// request, whose reasoning_effort is read elsewhere.
+// request; its reasoning_effort is read elsewhere.
 Result<void> ReadReasoningControls(json::Value root, const ModelTraits& traits,
                                    CanonicalRequest& request);
 

@@ -21,7 +21,7 @@ CanonicalRequest Parsed(const std::string& members, bool bounds_reasoning = fals
   return request.ok() ? std::move(*request) : CanonicalRequest{};
 }
 
-// What the router is told, such as "on high". None of it is among the members of every engine.
+// The settings that the router gets, such as "on high". None of them is in the engine members.
 std::string Said(const std::string& members) {
   const CanonicalRequest request = Parsed(members);
   for (const char* name : {"reasoning", "enable_thinking"}) {

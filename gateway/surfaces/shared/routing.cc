@@ -12,9 +12,9 @@ namespace tollgate::gateway {
 
 namespace {
 
-// The most models of one request, the first one included; also the ledger's limit.
+// Limit on the models of one request, including the first; the ledger has the same limit.
 constexpr size_t kMaxModels = 8;
-// The longest list, duplicates included.
+// Limit on the listed models, including duplicates.
 constexpr size_t kMaxListed = 64;
 constexpr size_t kMaxNames = 64;
 constexpr const char* kUnsupported = "is not supported.";
@@ -50,7 +50,7 @@ Result<void> ReadModels(json::Value models, CanonicalRequest& request) {
     }
     std::string id = item.string();
     if (!seen.insert(id).second) {
-      // The first one when `model` is absent.
+      // The first one listed, when `model` is absent.
       if (id == request.model && request.model_member.empty()) request.model_member = member;
       continue;
     }
@@ -72,7 +72,7 @@ Result<std::vector<std::string>> ReadNames(json::Value list, const std::string& 
   return names;
 }
 
-// A number as it was written, or as text.
+// Returns a number as it was written, or a text.
 std::string_view Decimal(json::Value value) {
   return value.is_number() ? value.raw() : value.is_string() ? value.raw_string() : "";
 }
@@ -84,7 +84,7 @@ Result<void> ReadMaxPrice(json::Value prices, ProviderTerms& terms) {
     const std::string member = MemberName("provider.max_price", name);
     const bool is_input = name == "prompt";
     const bool is_output = name == "completion";
-    // Tollgate charges per token only: whatever is allowed for the others is enough.
+    // Tollgate charges only per token, so any limit on the other prices is met.
     const bool is_free = name == "request" || name == "image" || name == "audio";
     if (!is_input && !is_output && !is_free) return Bad(member, kUnsupported);
     if (price.is_null()) continue;
@@ -98,8 +98,8 @@ Result<void> ReadMaxPrice(json::Value prices, ProviderTerms& terms) {
   return {};
 }
 
-// With one provider there is nothing to sort within a model, and the order of models is the
-// caller's.
+// With one provider there is nothing to sort within a model, and the caller sets the order of
+// models.
 Result<void> CheckSort(json::Value sort) {
   const json::Value by = sort.is_object() ? sort.Find("by") : sort;
   const bool has_by = by || !sort.is_object();
@@ -120,7 +120,7 @@ Result<void> CheckSort(json::Value sort) {
   return {};
 }
 
-// A wish that only orders providers: numbers, or an object of them by percentile.
+// A preference that only orders providers: a number, or an object of numbers by percentile.
 Result<void> CheckPreference(json::Value value, const std::string& member) {
   const auto is_wish = [](json::Value number) {
     const auto read = number.Number();
@@ -203,21 +203,21 @@ Result<void> ReadProvider(json::Value provider, ProviderTerms& terms) {
   if (provider.is_null()) return {};
   if (!provider.is_object()) return Bad("provider", "must be an object.");
   for (const json::Value value : provider) {
-    // Null is as absent, also under a name that is unknown here.
+    // Null counts as absent, even for an unknown name.
     if (value.is_null()) continue;
     if (auto read = ReadTerm(value, terms); !read) return read;
   }
   return {};
 }
 
-// A list of which only the empty one can be done.
+// Accepts only an empty list.
 Result<void> CheckEmpty(json::Value list, const std::string& member, const std::string& why) {
   if (list.is_null()) return {};
   if (!list.is_array()) return Bad(member, "must be an array.");
   return list.size() == 0 ? Result<void>() : Bad(member, "must be empty: " + why);
 }
 
-// Members that are no parameters of the model.
+// Members that are not parameters of the model.
 constexpr std::string_view kNoParameters[] = {"model",
                                               "models",
                                               "provider",
@@ -250,7 +250,7 @@ constexpr std::string_view kNoParameters[] = {"model",
                                               "anthropic_beta",
                                               "anthropic_version"};
 
-// Parameters under the names of other surfaces.
+// Parameters that have other names on other surfaces.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"stop_sequences", "stop"},           {"thinking", "reasoning"},
     {"max_output_tokens", "max_tokens"},  {"functions", "tools"},

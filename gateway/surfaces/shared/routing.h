@@ -1,5 +1,5 @@
-// The members by which a caller says which models and providers may answer: `models`, `provider`,
-// `route`, `transforms` and `plugins` (docs/design/wire.md 2.7). None of them reaches an engine.
+// The members with which a caller selects models and providers: `models`, `provider`, `route`,
+// `transforms` and `plugins` (docs/design/wire.md 2.7). None of them reaches an engine.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace tollgate::gateway {
 
-// The `model` member, or the first of `models` without one. 400 if both are missing or the body is
-// not an object.
+// Returns the `model` member, or the first of `models` if it is absent. Fails with 400 if both are
+// missing or the body is not an object.
 Result<std::string> ReadModel(json::Value body);
 
-// Reads the members. request: its model and kind are set. 400 naming the member, for example
-// `models[2]` or `provider.sort`, for what is malformed, unknown, or cannot be done.
+// Reads the members. request: model and kind must be set. Fails with 400 naming the member, for
+// example `models[2]` or `provider.sort`, for anything malformed, unknown or unsupported.
 Result<void> ReadRouting(json::Value body, CanonicalRequest& request);
 
 }  // namespace tollgate::gateway

@@ -111,7 +111,7 @@ TEST(Routing, PricesAreReadExactly) {
   EXPECT_EQ(input("1"), 1'000'000);
   EXPECT_EQ(input("1e-1"), 100'000);
   EXPECT_EQ(input("0"), 0);
-  EXPECT_EQ(input("0.1500009999999999999999"), 150'000) << "a rate above it is dearer";
+  EXPECT_EQ(input("0.1500009999999999999999"), 150'000) << "a rate above it is more expensive";
   EXPECT_EQ(input("1e999"), INT64_MAX);
   EXPECT_EQ(Terms(R"("max_price":{"completion":"2.2","request":0,"image":1})").max_output_pico_usd,
             2'200'000);

@@ -57,7 +57,7 @@ class TextInputReader {
     const auto bytes = static_cast<int64_t>(escaped.size());
     inputs_.size.text_bytes += bytes;
     inputs_.size.longest_text_bytes = std::max(inputs_.size.longest_text_bytes, bytes);
-    ++inputs_.size.messages;  // a text gets begin and end tokens, as a message does
+    ++inputs_.size.messages;  // a text gets begin and end tokens, like a message
     return {};
   }
 
@@ -66,7 +66,7 @@ class TextInputReader {
     if (list.size() == 0) return Refuse(Name() + " must not hold empty arrays.");
     for (const json::Value token : list) {
       if (!token.is_number()) return BadForm();
-      // Not 5.0: engines recognize a list of ids by its plain integers.
+      // 5.0 is not accepted: engines recognize a list of ids by its plain integers.
       const bool plain = token.raw().find_first_of(".eE") == std::string_view::npos;
       const int64_t id = plain ? token.Integer().value_or(-1) : -1;
       if (id < 0 || id > INT32_MAX) return Refuse("Token ids must be non-negative integers.");

@@ -19,13 +19,13 @@ struct TextInputs {
 };
 
 struct TextInputsRule {
-  std::string_view name;  // of the field
+  std::string_view name;  // the field's name
   int64_t max_inputs = 1;
   bool allow_empty_text = true;
 };
 
-// 400 that names the field if the value has none of the four forms, is empty, or has too many
-// inputs.
+// Fails with 400 naming the field if the value has none of the four forms, is empty, or has too
+// many inputs.
 Result<TextInputs> ReadTextInputs(json::Value value, const TextInputsRule& rule);
 
 }  // namespace tollgate::gateway

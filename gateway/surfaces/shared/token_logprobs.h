@@ -8,14 +8,14 @@
 
 namespace tollgate::gateway {
 
-// The `bytes` of a token for which the engine sends none.
+// Value of `bytes` for a token for which the engine sends none.
 enum class MissingBytes : uint8_t {
   kNull,      // chat completions: the key is required, the value may be null
   kFromText,  // Responses: the value must not be null
 };
 
-// The comma-separated elements of an engine's token list, without brackets, reduced to
-// {"token","logprob","bytes","top_logprobs"}, all required (decision 31). Empty if there are
+// Reduces the elements of an engine's token list to {"token","logprob","bytes","top_logprobs"}, all
+// required (decision 31), and returns them comma-separated without brackets. Empty if there are
 // none.
 std::string PublicTokenLogprobs(json::Value tokens, MissingBytes missing_bytes);
 

@@ -23,7 +23,8 @@ Result<void> DrainedEngines::Open(const std::string& path) {
   if (!file) return Internal("cannot read " + path + ": " + std::strerror(errno));
   for (std::string id; std::getline(file, id);) {
     if (id.empty()) continue;
-    log::Warn("the engine is drained: it gets no requests until it is resumed", {{"engine", id}});
+    log::Warn("the engine is drained: it gets no new requests until it is resumed",
+              {{"engine", id}});
     ids_.insert(id);
   }
   return {};

@@ -1,5 +1,5 @@
-// The engines that get no new requests since an operator wants it so. Kept in a file, so that a
-// restart or a changed catalog does not bring them back. Thread-safe.
+// The engines that get no new requests because an operator drained them. Kept in a file, so that a
+// restart or a changed catalog does not resume them. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -13,19 +13,19 @@ namespace tollgate::inference_router {
 
 class DrainedEngines {
  public:
-  // Reads the file, one id a line; none: no engine is drained.
+  // Reads the file, one id per line. Without a file no engine is drained.
   Result<void> Open(const std::string& path);
-  // Writes the file, which blocks. An error changes nothing. Mark the table then.
+  // Writes the file, which blocks. An error changes nothing. Call Mark afterwards.
   Result<void> Set(const std::string& engine, bool drained);
-  // Marks the engines of a table. Before the table is used, and again when it is: Set may come
-  // between. now_us: monotonic; resumed engines begin their slow start.
+  // Marks the engines of a table. Call it before the table is published and again afterwards,
+  // because Set may run in between. now_us: monotonic; resumed engines begin their slow start.
   void Mark(const RoutingTable& table, int64_t now_us) const;
   std::set<std::string> ids() const;
 
  private:
   Result<void> Write(const std::set<std::string>& ids) const;
 
-  std::mutex write_mutex_;  // of the file; taken before the other
+  std::mutex write_mutex_;  // guards the file; locked before mutex_
   std::string path_;
   mutable std::mutex mutex_;
   std::set<std::string> ids_;

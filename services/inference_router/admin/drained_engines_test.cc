@@ -58,7 +58,7 @@ TEST_F(DrainedEnginesTest, ARestartAndAChangedCatalogKeepIt) {
   EXPECT_EQ(again.ids(), std::set<std::string>{"a"});
   const RoutingTable table(TwoEngines(), nullptr);
   again.Mark(table, 1);
-  // Another concurrency: the state of the engine is a new one.
+  // With another concurrency the engine gets a new state.
   const RoutingTable changed(TwoEngines(7), &table);
   EXPECT_NE(changed.engines()[0], table.engines()[0]);
   again.Mark(changed, 1);

@@ -1,4 +1,4 @@
-// EngineAdminService: what this router knows of its engines, and which of them are drained.
+// EngineAdminService: reports what this router knows of its engines, and drains and resumes them.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace tollgate::inference_router {
 class EngineAdminRpc : public inference::v1::EngineAdminService::CallbackService {
  public:
   using TableSource = std::function<std::shared_ptr<const RoutingTable>()>;
-  // drained and clock outlive it. The table is null until there is a catalog.
+  // drained and clock must outlive this object. The table is null until there is a catalog.
   EngineAdminRpc(TableSource table, DrainedEngines& drained, const Clock& clock)
       : table_(std::move(table)), drained_(drained), clock_(clock) {}
 
@@ -24,7 +24,7 @@ class EngineAdminRpc : public inference::v1::EngineAdminService::CallbackService
   grpc::ServerUnaryReactor* SetDrain(grpc::CallbackServerContext* context,
                                      const inference::v1::SetDrainRequest* request,
                                      inference::v1::SetDrainResponse* response) override;
-  // After it no call writes a file. Waits for one that does.
+  // Waits for a call that is writing the file. Later calls do not write it.
   void Stop() { writers_.Stop(); }
 
  private:

@@ -7,7 +7,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// More requests or more than the whole cache is no load.
+// A load with more requests, or with more than the whole cache, is not valid.
 constexpr double kMostRequests = 1e9;
 
 struct Names {
@@ -32,7 +32,8 @@ Names NamesOf(catalog::v1::EngineKind kind) {
   }
 }
 
-// What follows the labels, which may hold any character in quotes; empty: the line is cut.
+// Returns the text after the labels, which may contain any character in quotes. Empty if the line
+// is cut off.
 std::string_view AfterLabels(std::string_view line) {
   if (!line.starts_with('{')) return line;
   bool quoted = false;
@@ -48,8 +49,8 @@ std::string_view AfterLabels(std::string_view line) {
   return {};
 }
 
-// rest: what follows the name in its line. Empty: another name that begins so, or no number from 0
-// to most.
+// rest: the line after the name. Empty if a longer name begins with this one, or if the value is
+// not a number from 0 to most.
 std::optional<double> ValueOf(std::string_view rest, double most) {
   if (rest.empty() || (rest.front() != '{' && rest.front() != ' ')) return std::nullopt;
   rest = AfterLabels(rest);
@@ -66,7 +67,7 @@ struct Series {
   double sum = 0, largest = 0;
 };
 
-// Of all lines of this name; empty: there is none.
+// The sum and maximum of all lines with this name; empty: there are none.
 std::optional<Series> Find(std::string_view text, std::string_view name, double most) {
   std::optional<Series> found;
   if (name.empty()) return found;

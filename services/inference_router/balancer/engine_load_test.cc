@@ -16,7 +16,7 @@ std::string Read(EngineKind kind, std::string_view text) {
          std::to_string(load->cache_use).substr(0, 5);
 }
 
-// As each kind of engine sends it.
+// Texts as sent by each kind of engine.
 TEST(EngineLoad, ReadsTheGaugesOfEachKind) {
   EXPECT_EQ(Read(catalog::v1::ENGINE_KIND_VLLM,
                  "# HELP vllm:num_requests_running Number of requests in model execution batches.\n"

@@ -8,11 +8,12 @@ namespace {
 
 constexpr int64_t kFirstBackoffUs = 1'000'000;
 constexpr int64_t kMaxBackoffUs = 15'000'000;
-// Of a request of another process, in tokens: half of a usual answer, and its prompt's share.
+// Estimated work of a request of another process, in tokens: half of a usual answer, and its
+// prompt's share.
 constexpr int64_t kWorkOfOthers = 1'500;
 constexpr double kFullCache = 0.97;
-// Of an engine's share, in thousandths: the whole, and where a slow start begins. Less would be
-// less than one request for long.
+// An engine's share in thousandths: the whole, and the start of a slow start. A smaller start would
+// admit less than one request for most of the ramp.
 constexpr int64_t kWholeShare = 1'000;
 constexpr int64_t kFirstShare = 100;
 
@@ -33,7 +34,7 @@ EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t
       weight_(engine_.has_weight() ? engine_.weight() : 1) {}
 
 std::string_view EngineState::catalog_id() const {
-  return std::string_view(id()).substr(0, id().find('@'));  // no id of the catalog has one
+  return std::string_view(id()).substr(0, id().find('@'));  // ids in the catalog contain no '@'
 }
 
 bool EngineState::TryEnter(int64_t work) {
@@ -114,7 +115,7 @@ void EngineState::OnConnectFailure(int64_t now_us) {
 void EngineState::OnSuccess(int64_t now_us) {
   const bool was_away = down_since_us_.load(std::memory_order_relaxed) != 0 ||
                         backoff_until_us_.load(std::memory_order_relaxed) != 0;
-  if (was_away) BeginSlowStart(now_us);  // before it is up again
+  if (was_away) BeginSlowStart(now_us);  // before the engine is marked up
   connect_failures_.store(0, std::memory_order_relaxed);
   health_failures_.store(0, std::memory_order_relaxed);
   backoff_until_us_.store(0, std::memory_order_relaxed);
@@ -135,7 +136,7 @@ void EngineState::NoteHealthCheck(int64_t took_us) {
 }
 
 void EngineState::NoteFirstOutput(int64_t took_us) {
-  // Two requests at once may lose one of their values: it is an average.
+  // Two concurrent requests may lose one of their values, which is acceptable for an average.
   const int64_t before = first_output_us_.load(std::memory_order_relaxed);
   const int64_t after = before == 0 ? took_us : before + (took_us - before) / 8;
   first_output_us_.store(std::max<int64_t>(after, 1), std::memory_order_relaxed);

@@ -14,101 +14,101 @@
 
 namespace tollgate::inference_router {
 
-// Thread-safe. Shared: stays alive while a request uses it, even after the catalog drops it.
+// Thread-safe. Stays alive while a request uses it, even after the catalog has dropped the engine.
 class EngineState {
  public:
-  // slow_start_us: over which an engine that has come back gets a growing share; 0: it has its
-  // whole share at once.
-  // remote: it is in another zone than this process (ADR 0036).
+  // slow_start_us: duration of the ramp after an engine has come back; 0: it gets its whole share
+  // immediately. remote: the engine is in another zone than this process (ADR 0036).
   EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t slow_start_us = 0,
               bool remote = false);
 
-  // Of an address of an engine with `each_address`: "ID@ADDRESS".
+  // "ID@ADDRESS" for one address of an engine with `each_address`.
   const std::string& id() const { return engine_.id(); }
-  // Without the address; for records that outlive it.
+  // The id without the address, for records that outlive the address.
   std::string_view catalog_id() const;
   const catalog::v1::Engine& engine() const { return engine_; }
   const http::BaseUrl& base() const { return base_; }
 
   bool remote() const { return remote_; }
 
-  // Engines are numbered as they are made, from 1, and again from 1 after 65,535: two of one number
-  // would only share hints (prefix_table.h).
+  // Engines are numbered in the order of creation from 1 to 65,535, then from 1 again. Two engines
+  // with the same number would only share hints (prefix_table.h).
   uint16_t number() const { return number_; }
 
-  // Counts one more request, and its work in tokens (work_meter.h). False if max_concurrency
-  // requests are running.
+  // Counts one more request, and its work in tokens (work_meter.h). Returns false if
+  // max_concurrency requests are running.
   bool TryEnter(int64_t work = 0);
-  // work: what is left of it.
+  // work: the part of it that is left.
   void Leave(int64_t work = 0);
-  // Work has been done, in tokens.
+  // Call when work has been done, in tokens.
   void OnWorkDone(int64_t work) { work_.fetch_sub(work, std::memory_order_relaxed); }
   int64_t running() const { return running_.load(std::memory_order_relaxed); }
-  // The work of this process that the engine still has to do, in tokens.
+  // Work of this process that the engine still has to do, in tokens.
   int64_t work() const { return work_.load(std::memory_order_relaxed); }
-  // max_concurrency requests are running.
+  // Whether max_concurrency requests are running.
   bool IsFull() const;
 
-  // work(), and as long as what it reports is fresh an estimate of the work of others.
+  // work() plus, while the engine's report is fresh, an estimate of the work of others.
   int64_t Load(int64_t now_us) const;
-  // It reports, and that is fresh, that its KV cache has no room: a further request would wait, or
-  // push another one out.
+  // Whether a fresh report says that the KV cache is full: a further request would wait, or evict
+  // another one.
   bool CacheIsFull(int64_t now_us) const;
 
-  // What it can do in relation to the other engines of its pool, as the catalog says; 0: it takes
-  // new requests only while no other can.
+  // Capacity in relation to the other engines of the pool, from the catalog. 0: the engine gets new
+  // requests only while no other engine can take them.
   int64_t weight() const { return weight_.load(std::memory_order_relaxed); }
   void set_weight(int64_t weight) { weight_.store(weight, std::memory_order_relaxed); }
-  // The weight in thousandths; while it starts slowly, a growing part of it, from a tenth on. An
-  // engine that may be asked again after failed connections, and has not answered yet, has a tenth.
+  // The weight in thousandths. During slow start, a part of it that grows from a tenth. A tenth
+  // also for an engine after failed connections, until it has answered.
   int64_t Share(int64_t now_us) const;
-  // It is new, or has come back, at this time; 0: its slow start is over.
+  // Starts the ramp of an engine that is new or has come back; 0: the slow start is over.
   void BeginSlowStart(int64_t since_us) {
     slow_since_us_.store(since_us, std::memory_order_relaxed);
   }
   int64_t slow_since_us() const { return slow_since_us_.load(std::memory_order_relaxed); }
 
-  // Neither drained nor unhealthy.
+  // Whether the engine is neither drained nor unhealthy.
   bool Available(int64_t now_us) const;
-  // Not marked down by health checks, and not in back-off after a connect failure.
+  // Whether the engine is not marked down by health checks and not in back-off after a connect
+  // failure.
   bool Healthy(int64_t now_us) const;
-  // An operator wants it to get no new requests.
+  // Whether an operator has drained the engine, so that it gets no new requests.
   bool drained() const { return drained_.load(std::memory_order_relaxed); }
-  // One that is resumed begins its slow start.
+  // A resumed engine begins its slow start.
   void SetDrained(bool drained, int64_t now_us);
-  // Health checks have failed for this long, in microseconds; 0: the engine is not marked down.
+  // Time since health checks marked the engine down, in microseconds; 0: not marked down.
   int64_t DownForUs(int64_t now_us) const;
-  // The engine has said that it takes no request before this time.
+  // Call when the engine has asked for no requests before this time.
   void PauseUntil(int64_t until_us);
-  // Microseconds until then; 0: it is not paused.
+  // Microseconds until the pause ends; 0: not paused.
   int64_t PausedUs(int64_t now_us) const;
   // Milliseconds until the back-off ends; at least 1000.
   int64_t RetryAfterMs(int64_t now_us) const;
 
-  // Backs off for 1 s, then 2, 4 … up to 15 s.
+  // Backs off for 1 s, then 2 s, 4 s … up to 15 s.
   void OnConnectFailure(int64_t now_us);
-  // The engine answered a request or a health check. If it was down or in back-off, its slow start
-  // begins.
+  // Call when the engine has answered a request or a health check. If it was down or in back-off,
+  // its slow start begins.
   void OnSuccess(int64_t now_us);
-  // A health check failed. definite: connection refused, which marks the engine down at once; any
-  // other failure must happen twice in a row.
+  // Call when a health check failed. definite: connection refused, which marks the engine down
+  // immediately. Any other failure must happen twice in a row.
   void OnHealthFailure(bool definite, int64_t now_us);
 
-  // What the engine's own metrics say of its load, if they are read (health_checker.h); look at
-  // Fresh. It is of all its callers, running() of this router's alone.
+  // The load from the engine's own metrics, if they are read (health_checker.h); check Fresh. It
+  // includes all callers, whereas running() counts only this router's requests.
   EngineLoad load() const;
   void NoteLoad(const EngineLoad& load);
 
-  // For operators: what health checks and requests have shown of it.
+  // Results of health checks and requests, for operators.
   void NoteHealthCheck(int64_t took_us);
   void NoteFirstOutput(int64_t took_us);
   void NoteFailure(std::string text, int64_t wall_us);
   int64_t health_check_us() const { return health_check_us_.load(std::memory_order_relaxed); }
-  // An average in which a request counts for an eighth; 0: none had output.
+  // A moving average with weight 1/8 for each request; 0: no request had output yet.
   int64_t first_output_us() const { return first_output_us_.load(std::memory_order_relaxed); }
   struct Failure {
     std::string text;
-    int64_t wall_us = 0;  // 0: there was none
+    int64_t wall_us = 0;  // 0: no failure yet
   };
   Failure last_failure() const;
 
@@ -120,7 +120,7 @@ class EngineState {
   const bool remote_;
   std::atomic<int64_t> running_{0};
   std::atomic<int64_t> work_{0};
-  // Of load_, for the choice of an engine: without a lock.
+  // Copies of load_ for the choice of an engine, readable without a lock.
   std::atomic<int64_t> reported_requests_{0};
   std::atomic<bool> reported_full_{false};
   std::atomic<int64_t> reported_until_us_{0};

@@ -1,13 +1,13 @@
-// A call to an engine whose whole time is bounded: an engine may send a byte now and then, for ever
-// (H75).
+// A call to an engine with a time limit on the whole call, because an engine may send single bytes
+// forever (H75).
 #pragma once
 
 #include "common/http/client.h"
 
 namespace tollgate::inference_router {
 
-// Client::Fetch, with a bound of the whole call, connection included; kTimeout when it is over.
-// client outlives the call.
+// Client::Fetch with a limit on the whole call, including the connection. Fails with kTimeout when
+// it is exceeded. client must outlive the call.
 Task<http::ClientResult<http::WholeResponse>> FetchWithin(Loop& loop, http::Client& client,
                                                           http::ClientRequest request,
                                                           size_t max_body_bytes, int64_t total_ms);

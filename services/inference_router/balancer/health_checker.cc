@@ -12,15 +12,15 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Time for the head of the response, and of the whole check with its connection.
+// Time limits for the head of the response, and for the whole check including its connection.
 constexpr int64_t kCheckTimeoutMs = 2'000;
 constexpr int64_t kCheckTotalMs = 4'000;
 constexpr size_t kMaxBody = 1 << 20;
-// vLLM's metrics are about 100 KiB for each model.
+// vLLM's metrics are about 100 KiB per model.
 constexpr size_t kMaxMetrics = 4 << 20;
-// How many rounds a load stands for: one that comes late or is lost changes nothing.
+// Number of rounds for which a load is valid, so that a late or lost report has no effect.
 constexpr int64_t kRoundsFresh = 3;
-// How long an engine whose metrics have no load is not asked for it again.
+// Time after which an engine without load metrics is asked for them again.
 constexpr int64_t kNoLoadUs = 60'000'000;
 
 std::string_view HealthPath(catalog::v1::EngineKind kind) {
@@ -34,15 +34,15 @@ std::string_view HealthPath(catalog::v1::EngineKind kind) {
   }
 }
 
-// What is wrong, for operators; empty: the engine is well. It is also well when it does not know
-// the path: not every proxy in front of an engine passes it on. An engine that refuses the
-// credential of the catalog would refuse every request (decision 22).
+// Returns the problem for operators, or empty text for a healthy engine. An engine that does not
+// know the path is healthy, because some proxies do not pass the path on. An engine that refuses
+// the catalog's credential is unhealthy, because it would refuse every request (decision 22).
 std::string Judge(const http::ClientResult<http::WholeResponse>& answer) {
   if (!answer.ok()) return answer.error().message;
   const int status = answer->head.status;
   const std::string text = "status " + std::to_string(status);
   if (status == 401 || status == 403) {
-    return text + ", the engine refuses its api_key of the catalog";
+    return text + ", the engine refuses the api_key of the catalog";
   }
   return status < 500 ? "" : text;
 }
@@ -56,7 +56,7 @@ struct HealthChecker::Shared {
   int64_t interval_ms;
   Loop::TimerId timer = 0;
   bool stopped = false;
-  // Until when (monotonic µs) an engine, by id, is not asked for its load.
+  // By engine id: monotonic time (µs) until which the engine is not asked for its load.
   std::unordered_map<std::string, int64_t> no_load_until_us;
 
   static http::ClientRequest Get(const EngineState& engine, std::string_view path) {
@@ -70,7 +70,7 @@ struct HealthChecker::Shared {
     return request;
   }
 
-  // That an engine's load is not known is no failure of it.
+  // A missing load does not count as a failure of the engine.
   static Task<void> ReadLoadOf(std::shared_ptr<Shared> shared, EnginePointer engine) {
     const catalog::v1::EngineKind kind = engine->engine().kind();
     const int64_t now_us = SystemClock::Get().MonotonicUs();
@@ -120,7 +120,7 @@ struct HealthChecker::Shared {
     std::shared_ptr<const RoutingTable> table = shared->table();
     if (table == nullptr) return;
     if (shared->no_load_until_us.size() > 2 * table->engines().size()) {
-      shared->no_load_until_us.clear();  // of engines that the catalog has dropped
+      shared->no_load_until_us.clear();  // drops entries of engines that left the catalog
     }
     for (const EnginePointer& engine : table->engines()) shared->loop.Spawn(Check(shared, engine));
   }

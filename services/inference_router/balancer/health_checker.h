@@ -1,4 +1,4 @@
-// Sends health checks to every engine of the catalog, and reads the load of those that report it
+// Sends health checks to every engine of the catalog, and reads the load of engines that report it
 // (engine_load.h). Lives on one loop.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace tollgate::inference_router {
 class HealthChecker {
  public:
   using TableSource = std::function<std::shared_ptr<const RoutingTable>()>;
-  // The client must outlive it. Methods are called on the loop.
+  // The client must outlive the checker. Call all methods on the loop.
   HealthChecker(Loop& loop, http::Client& client, TableSource table, int64_t interval_ms);
   ~HealthChecker();
 
   void Start();
-  // Checks all engines now, in addition to the regular rounds.
+  // Checks all engines immediately, in addition to the regular rounds.
   void CheckNow();
 
  private:

@@ -27,12 +27,12 @@ class HealthCheckerTest : public ::testing::Test {
     return table_->engines()[0]->load().Fresh(SystemClock::Get().MonotonicUs());
   }
   bool Up() const { return table_->engines()[0]->Available(SystemClock::Get().MonotonicUs()); }
-  // Runs the checker until the engine is up, or down; false on timeout.
+  // Runs the checker until the engine is up, or down. Returns false on timeout.
   Task<bool> Until(Loop& loop, bool up) {
     for (int i = 0; i < kSleeps && Up() != up; ++i) co_await loop.Sleep(5);
     co_return Up() == up;
   }
-  // As many as take half a minute at least.
+  // This many take at least half a minute.
   static constexpr int kSleeps = 6'000;
 
   test::EngineSim sim_;
@@ -69,7 +69,7 @@ TEST_F(HealthCheckerTest, AnAnswerThatDripsIsAFailedCheck) {  // H75
   });
 }
 
-// A wrong api_key in the catalog (decision 22): requests would fail, so they get none.
+// A wrong api_key in the catalog (decision 22): requests would fail, so the engine gets none.
 TEST_F(HealthCheckerTest, AnEngineThatRefusesItsKeyIsDownAndSaysWhy) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
@@ -80,11 +80,11 @@ TEST_F(HealthCheckerTest, AnEngineThatRefusesItsKeyIsDownAndSaysWhy) {
       EXPECT_TRUE(co_await Until(loop, false)) << status;
       EXPECT_EQ(
           table_->engines()[0]->last_failure().text,
-          "health check: status " + status + ", the engine refuses its api_key of the catalog");
+          "health check: status " + status + ", the engine refuses the api_key of the catalog");
       sim_.SetDefaultScript("{}");
       EXPECT_TRUE(co_await Until(loop, true)) << status;
     }
-    // A proxy that does not pass the path on.
+    // Like a proxy that does not pass the path on.
     sim_.SetDefaultScript(R"({"health_status":404})");
     co_await loop.Sleep(500);
     EXPECT_TRUE(Up());
@@ -118,7 +118,7 @@ TEST_F(HealthCheckerTest, ReadsWhatTheEngineSaysOfItsLoad) {
     EXPECT_EQ(engine->load().queued, 0);
     EXPECT_EQ(engine->load().cache_use, 0);
 
-    // Of another caller.
+    // A request of another caller.
     http::ClientRequest request;
     request.method = "POST";
     request.origin = engine->base().origin;

@@ -8,10 +8,11 @@ namespace {
 
 constexpr uint64_t kOdd[] = {0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9,
                              0x85ebca77c2b2ae63};
-// Up to here points have the same distance.
+// Points up to here have the same distance.
 constexpr size_t kEvenBytes = 8192;
 
-// The two halves of the product, folded: each bit of both arguments reaches all of the result.
+// Multiplies and folds the two halves of the product, so that each bit of the arguments affects all
+// of the result.
 uint64_t Fold(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -23,7 +24,7 @@ uint64_t Load(const char* at) {
   return word;
 }
 
-// size: a multiple of 64. Four lanes, whose products do not wait for each other.
+// size: a multiple of 64. Uses four lanes whose products do not depend on each other.
 uint64_t HashBlock(uint64_t seed, const char* at, size_t size) {
   uint64_t lanes[4] = {seed ^ kOdd[0], seed ^ kOdd[1], seed ^ kOdd[2], seed ^ kOdd[3]};
   for (const char* end = at + size; at != end; at += 64) {

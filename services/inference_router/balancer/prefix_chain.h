@@ -1,6 +1,6 @@
-// The beginnings of a prompt as a chain of hashes: two prompts of one seed have the same hash at a
-// point if and only if (but for chance) they have the same bytes up to there. Engines keep what
-// they have computed of a prompt for the next one that begins alike (ADR 0029).
+// The prefixes of a prompt as a chain of hashes. Two prompts with the same seed have the same hash
+// at a point if and only if (except by chance) their bytes up to the point are equal. Engines cache
+// what they have computed for a prompt, for the next prompt with the same prefix (ADR 0029).
 #pragma once
 
 #include <array>
@@ -14,29 +14,29 @@ namespace tollgate::inference_router {
 // A keyed hash, for tables in memory only.
 uint64_t HashBytes(uint64_t seed, std::string_view bytes);
 
-// Where the prompt begins in the members of an engine's request (inference.proto): members before
-// it, such as a seed, may differ while the prompt is the same.
+// The part of an engine request's members (inference.proto) that starts with the prompt. Members
+// before it, such as a seed, may differ for the same prompt.
 std::string_view PromptBytes(std::string_view members);
 
 class PrefixChain {
  public:
   struct Point {
     uint64_t hash = 0;
-    int64_t bytes = 0;  // from the beginning of the prompt
+    int64_t bytes = 0;  // from the start of the prompt
   };
-  // Points: each 512 bytes at first, then ever farther apart, by an eighth. What is beyond
-  // kMostBytes is not looked at.
+  // Points are 512 bytes apart at first; later the distance grows by an eighth each time. Bytes
+  // after kMostBytes are ignored.
   static constexpr size_t kFirstBytes = 512;
   static constexpr size_t kMostBytes = 1 << 20;
   static constexpr size_t kMostPoints = 64;
 
   PrefixChain() = default;
-  // Prompts of different seeds have nothing in common.
+  // Prompts with different seeds have no hashes in common.
   PrefixChain(uint64_t seed, std::string_view prompt);
 
-  // The shortest first.
+  // The points, shortest prefix first.
   std::span<const Point> points() const { return {points_.data(), size_}; }
-  // Of the whole prompt.
+  // Bytes of the whole prompt.
   int64_t bytes() const { return bytes_; }
 
  private:

@@ -34,7 +34,7 @@ void PrefixTable::Write(uint64_t hash, uint16_t engine, int64_t now_us, bool mov
     }
   }
   const uint64_t entry = (hash >> 32 << 32) | static_cast<uint64_t>(engine) << 16 | now;
-  // Not to take the line of another core without need.
+  // Avoids taking the cache line from another core without need.
   if (oldest->load(std::memory_order_relaxed) != entry) {
     oldest->store(entry, std::memory_order_relaxed);
   }

@@ -16,7 +16,7 @@ std::set<int> Find(const PrefixTable& table, uint64_t hash, int64_t now_us = kTa
   table.Find(hash, now_us, [&](uint16_t engine) { engines.insert(engine); });
   return engines;
 }
-// Hashes of one set.
+// Hashes that fall into the same set.
 uint64_t Hash(uint64_t tag) { return tag << 32 | 5; }
 
 TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
@@ -28,7 +28,7 @@ TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
   table.Add(Hash(2), 5, kTableNow);
   EXPECT_EQ(Find(table, Hash(1)), (std::set<int>{3, 4}));
   EXPECT_EQ(Find(table, Hash(2)), std::set<int>{5});
-  EXPECT_EQ(Find(table, Hash(0)), std::set<int>{}) << "free entries are no hash";
+  EXPECT_EQ(Find(table, Hash(0)), std::set<int>{}) << "a free entry must not match a hash";
 }
 
 TEST(PrefixTable, AfterAMoveOnlyTheNewEngineIsFound) {
@@ -67,7 +67,7 @@ TEST(PrefixTable, ItsMemoryIsBounded) {
   EXPECT_EQ(PrefixTable(100'000).bytes(), 8u << 20);
 }
 
-// With the thread sanitizer.
+// Meant for the thread sanitizer.
 TEST(PrefixTable, LoopsMayUseItAtOnce) {
   PrefixTable table(2);
   std::vector<std::thread> threads;

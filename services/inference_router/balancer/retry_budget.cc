@@ -3,7 +3,7 @@
 namespace tollgate::inference_router {
 
 void RetryBudget::OnRequest() {
-  // Two at once may save a little too much.
+  // Two concurrent calls may save slightly too much.
   if (saved_.load(std::memory_order_relaxed) >= kMostSaved * kOne) return;
   saved_.fetch_add(kPercent * kOne / 100, std::memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
-// How many requests of a pool may be tried on a second engine. When engines fail because they have
-// too much to do, a second try of each request would double what the others get (ADR 0030).
+// Limits the requests of a pool that may be retried on a second engine. When engines fail because
+// they are overloaded, retrying each request would double the load of the others (ADR 0030).
 #pragma once
 
 #include <atomic>
@@ -10,22 +10,23 @@ namespace tollgate::inference_router {
 // Thread-safe; one for each pool, shared by all loops.
 class RetryBudget {
  public:
-  // Each request allows a fifth of a retry; up to kMostSaved are kept for later.
+  // Each request adds a fifth of a retry; up to kMostSaved retries are saved.
   static constexpr int64_t kPercent = 20;
   static constexpr int64_t kMostSaved = 50;
-  // There at the start; and one a second in any case, so that a pool with few requests may retry.
+  // Retries available at the start. One per second is always granted, so that a pool with few
+  // requests can retry.
   static constexpr int64_t kFirst = 10;
   static constexpr int64_t kAnywayUs = 1'000'000;
 
-  // A request runs for the first time.
+  // Call when a request runs for the first time.
   void OnRequest();
-  // False: no retry now.
+  // Returns false if no retry is allowed now.
   bool TryTake(int64_t now_us);
 
  private:
   static constexpr int64_t kOne = 100;
   std::atomic<int64_t> saved_{kFirst * kOne};  // in hundredths of a retry
-  std::atomic<int64_t> anyway_us_{0};          // when one was given that was not saved
+  std::atomic<int64_t> anyway_us_{0};          // when the last unsaved retry was granted
 };
 
 }  // namespace tollgate::inference_router

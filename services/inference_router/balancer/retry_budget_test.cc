@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kBudgetNow = 1'000'000'000;
 
-// Takes all that there is at one moment.
+// Takes all retries that are available at one moment.
 int TakeAll(RetryBudget& budget, int64_t now_us) {
   int taken = 0;
   while (budget.TryTake(now_us)) ++taken;
@@ -29,7 +29,7 @@ TEST(RetryBudget, WhenAllRequestsFailAFifthIsRetried) {
     retried += budget.TryTake(kBudgetNow + i * 1'000) ? 1 : 0;
   }
   EXPECT_GE(retried, 2'000);
-  EXPECT_LE(retried, 2'000 + RetryBudget::kFirst + 11) << "one a second, and those of the start";
+  EXPECT_LE(retried, 2'000 + RetryBudget::kFirst + 11) << "one per second, and the initial ones";
 }
 
 TEST(RetryBudget, APoolWithFewRequestsMayRetryOnceASecond) {

@@ -6,7 +6,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// All but the weight, which a known engine may change.
+// Compares everything except the weight, which may change for a known engine.
 bool Same(const catalog::v1::Engine& a, const catalog::v1::Engine& b) {
   return a.id() == b.id() && a.kind() == b.kind() && a.base_url() == b.base_url() &&
          a.api_key() == b.api_key() && a.max_concurrency() == b.max_concurrency() &&
@@ -21,8 +21,8 @@ EnginePointer FindSame(const RoutingTable* previous, const catalog::v1::Engine& 
   return nullptr;
 }
 
-// A new engine's cache is empty. Of a known one only the terms have changed, and at the start of a
-// router all are alike.
+// A new engine has an empty cache, so it starts slowly. A known engine with changed settings
+// continues its slow start. At the start of a router all engines are equal.
 EnginePointer MakeEngine(const catalog::v1::Engine& engine, http::BaseUrl base,
                          const RoutingTable* previous, const RoutingOptions& options) {
   const bool remote = !options.zone.empty() && engine.zone() != options.zone;
@@ -32,7 +32,7 @@ EnginePointer MakeEngine(const catalog::v1::Engine& engine, http::BaseUrl base,
   state->BeginSlowStart(options.now_us);
   for (const EnginePointer& known : previous->engines()) {
     if (known->engine().base_url() != engine.base_url()) continue;
-    // An engine whose addresses were not known yet was one engine.
+    // An engine was one entry while its addresses were unknown.
     if (known->id() != engine.id() && known->id() != state->catalog_id()) continue;
     state->BeginSlowStart(known->slow_since_us());
   }
@@ -61,7 +61,7 @@ PriorityClass ClassOf(catalog::v1::Priority priority) {
   }
 }
 
-// "10.0.0.1" of "10.0.0.1:8000", "fd00::1" of "[fd00::1]:8000".
+// Returns "10.0.0.1" for "10.0.0.1:8000", "fd00::1" for "[fd00::1]:8000".
 std::string WithoutPort(const std::string& address) {
   const std::string host = address.substr(0, address.rfind(':'));
   return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;

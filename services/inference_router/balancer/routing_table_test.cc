@@ -41,7 +41,7 @@ TEST(RoutingTable, OnlyAnEngineThatIsAddedLaterStartsSlowly) {
   EXPECT_EQ(second.engines()[0]->Share(options.now_us), 1'000);
   EXPECT_EQ(second.engines()[1]->Share(options.now_us), 100);
   EXPECT_EQ(second.engines()[1]->Share(options.now_us + 5'000), 500);
-  // The same engines, whose state is new since max_concurrency is another.
+  // The same engines with new states, because max_concurrency has changed.
   RoutingTable third(TwoEngines(7), &second, {.slow_start_us = 10'000, .now_us = 1'005'000});
   EXPECT_NE(third.engines()[1], second.engines()[1]);
   EXPECT_EQ(third.engines()[0]->Share(1'005'000), 1'000);
@@ -82,8 +82,8 @@ TEST_F(EachAddress, IsAnEngineThatComesAndGoes) {
   const EngineState& first = *table.engines()[0];
   EXPECT_EQ(first.catalog_id(), "a");
   EXPECT_EQ(first.base().origin.address, "10.0.0.1");
-  EXPECT_EQ(first.base().origin.host, "engines.local") << "what its certificate is about";
-  EXPECT_EQ(first.Share(two.now_us), 1'000) << "no new engine, only known better";
+  EXPECT_EQ(first.base().origin.host, "engines.local") << "the name in its certificate";
+  EXPECT_EQ(first.Share(two.now_us), 1'000) << "not a new engine: only its address is known now";
   EXPECT_FALSE(table.AddressesChanged(Options({"10.0.0.1:8000", "10.0.0.2:8000"}).addresses_of))
       << "in another order";
 

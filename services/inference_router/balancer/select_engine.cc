@@ -6,15 +6,16 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Of a larger pool two are compared, taken at random by their shares: the better of two is nearly
-// as good as the best, and routers whose figures are alike do not all choose the same.
+// In a larger pool two engines are compared, picked at random by their shares. The better of two is
+// nearly as good as the best, and routers with the same figures do not all select the same engine.
 constexpr size_t kMostCompared = 8;
-// An engine is preferred for what it has cached, or for a session, if its load is at most so many
-// times the mean of its share…
+// An engine is preferred for its cache or for a session if its load is at most this many times the
+// mean for its share…
 constexpr double kBound = 1.25;
-// … and if it may have cached at least this share of the prompt: a common line at the beginning of
-// all prompts is no reason to send them all to one engine. Another engine that may have so much
-// more of it goes before that of the session, whose name may stand for more than one conversation.
+// … and if it may have cached at least this percentage of the prompt: a common line at the start of
+// all prompts must not send them all to one engine. An engine that may have this much more of the
+// prompt than the session's engine takes precedence over it, because a session name may stand for
+// more than one conversation.
 constexpr int64_t kLeastCachedPercent = 50;
 
 struct Candidate {
@@ -27,15 +28,15 @@ struct Candidate {
 };
 
 struct Candidates {
-  std::vector<Candidate> list;  // can take a request, all of one rank
-  // Of all of that rank that are up.
+  std::vector<Candidate> list;  // can take a request; all of one rank
+  // Sums over all available engines of that rank.
   int64_t load = 0;
   int64_t share = 0;
-  int64_t up = 0;  // of all ranks
+  int64_t up = 0;  // available engines of all ranks
 };
 
-// Engines of a rank are asked only while none of a lower one can take a request: first those of
-// this zone with a weight, then others with a weight, then those of weight 0.
+// Engines of a rank are used only while no engine of a lower rank can take a request: first engines
+// of this zone with a weight, then others with a weight, then those with weight 0.
 constexpr size_t kRanks = 4;
 size_t RankOf(const EngineState& engine, int64_t share) {
   return (share > 0 ? 0 : 2) + (engine.remote() ? 1 : 0);
@@ -57,7 +58,7 @@ void Find(const std::vector<EnginePointer>& engines, const std::vector<EnginePoi
     const int64_t load = engine->Load(now_us);
     const int64_t weighted = engine->Share(now_us);
     const size_t rank = RankOf(*engine, weighted);
-    const int64_t share = std::max<int64_t>(weighted, 1);  // those of weight 0 are alike
+    const int64_t share = std::max<int64_t>(weighted, 1);  // engines with weight 0 are equal
     ++found.up;
     load_of[rank] += load;
     share_of[rank] += share;
@@ -74,7 +75,7 @@ void Find(const std::vector<EnginePointer>& engines, const std::vector<EnginePoi
   found.share = share_of[best];
 }
 
-// The longest beginning that each engine was given, and the one that had the session.
+// Finds the longest prefix that each engine was given, and the engine that had the session.
 void FindKnown(const EngineNeed& need, int64_t now_us, Candidates& found) {
   if (need.prefixes == nullptr) return;
   if (need.session != 0) {
@@ -109,7 +110,8 @@ int64_t WorkAt(const Candidate& candidate, const EngineNeed& need) {
   return prompt + need.work.output * kOutputWeight;
 }
 
-// With the request itself: the first one of an idle pool is above no bound.
+// Includes the request itself, so that the first request of an idle pool is always within the
+// bound.
 bool IsWithinBound(const Candidate& candidate, const EngineNeed& need, const Candidates& found) {
   const double mean = static_cast<double>(found.load) * static_cast<double>(candidate.share) /
                       static_cast<double>(found.share);
@@ -117,14 +119,14 @@ bool IsWithinBound(const Candidate& candidate, const EngineNeed& need, const Can
          mean * kBound + static_cast<double>(WorkAt(candidate, need));
 }
 
-// What must be done until this request is, in relation to what the engine can do.
+// Compares the work until the request is done in relation to the engine's share.
 bool IsBetter(const Candidate& a, const Candidate& b, const EngineNeed& need) {
   if (a.cache_full != b.cache_full) return b.cache_full;
   return static_cast<double>(a.load + WorkAt(a, need)) / static_cast<double>(a.share) <
          static_cast<double>(b.load + WorkAt(b, need)) / static_cast<double>(b.share);
 }
 
-// Null if no engine has enough of the prompt, or those that have are too busy.
+// Returns null if no engine has enough of the prompt, or if those that have it are too busy.
 Candidate* BestCached(const EngineNeed& need, Candidates& found) {
   Candidate* best = nullptr;
   for (Candidate& candidate : found.list) {
@@ -139,7 +141,7 @@ Candidate* BestCached(const EngineNeed& need, Candidates& found) {
   return best;
 }
 
-// Null if there is none, it is too busy, or `cached` has much more of the prompt.
+// Returns null if there is none, if it is too busy, or if `cached` has much more of the prompt.
 Candidate* OfSession(const EngineNeed& need, const Candidate* cached, Candidates& found) {
   for (Candidate& candidate : found.list) {
     if (!candidate.has_session || candidate.cache_full) continue;
@@ -159,7 +161,7 @@ uint64_t Scramble(uint64_t value) {
   return value ^ value >> 32;
 }
 
-// By their shares, without the one at `skipped`.
+// Picks by share, skipping the candidate at `skipped`.
 size_t PickAtRandom(const std::vector<Candidate>& list, uint64_t random, size_t skipped) {
   int64_t all = 0;
   for (size_t i = 0; i < list.size(); ++i) all += i == skipped ? 0 : list[i].share;
@@ -208,14 +210,14 @@ int64_t PauseMs(const std::vector<EnginePointer>& engines, int64_t now_us) {
 Selection SelectEngine(const std::vector<EnginePointer>& engines,
                        const std::vector<EnginePointer>& tried, int64_t now_us, uint64_t rotation,
                        const EngineNeed& need) {
-  thread_local Candidates found;  // keeps its memory
+  thread_local Candidates found;  // reuses its memory
   found = {.list = std::move(found.list)};
   Find(engines, tried, now_us, rotation, found);
   const bool only = found.list.size() == 1;
   if (!only && !found.list.empty()) FindKnown(need, now_us, found);
   Selection selection;
-  // Another thread may take the last place of an engine before TryEnter does; then the next best
-  // one is taken.
+  // Another thread may take the last place of an engine before TryEnter does. Then the next best
+  // engine is used.
   while (!found.list.empty()) {
     Candidate* const cached = BestCached(need, found);
     Candidate* const session = OfSession(need, cached, found);

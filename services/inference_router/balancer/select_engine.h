@@ -1,7 +1,7 @@
-// Selects the engine of a request among those of its pool (ADR 0029, ADR 0032): where its session
-// goes, else where most of its prompt may be cached, as long as that engine has not much more to do
-// than the others; else where there is least to do. What an engine has to do counts in relation to
-// its share (EngineState::Share).
+// Selects the engine of a request from its pool (ADR 0029, ADR 0032): the engine of its session,
+// else the engine that may have cached most of the prompt, if it is not much busier than the
+// others, else the least loaded engine. Load counts in relation to an engine's share
+// (EngineState::Share).
 #pragma once
 
 #include <cstdint>
@@ -15,52 +15,52 @@
 
 namespace tollgate::inference_router {
 
-// Why no engine was selected. kSaturated: all that are up are full or paused.
+// Why no engine was selected. kSaturated: all available engines are full or paused.
 enum class NoEngine : uint8_t { kNone, kDown, kSaturated };
 
 // Why this engine was selected.
 enum class ChoiceReason : uint8_t {
-  kOnly,     // no other could be
-  kSession,  // it had the caller's session last
+  kOnly,     // no other engine was possible
+  kSession,  // it served the session last
   kPrefix,   // it was given most of the prompt before
-  kLoad,     // it has least to do
+  kLoad,     // it has the least work
 };
 constexpr size_t kChoiceReasons = 4;
 
-// For metrics and traces, such as "prefix".
+// The name for metrics and traces, such as "prefix".
 constexpr std::string_view NameOf(ChoiceReason reason) {
   constexpr std::string_view kNames[kChoiceReasons] = {"only", "session", "prefix", "load"};
   return kNames[static_cast<size_t>(reason)];
 }
 
-// What is known of a request. The pointers may be null: then no prefix is looked for.
+// What is known about a request. The pointers may be null: then no prefix is looked up.
 struct EngineNeed {
   RequestWork work;
   const PrefixChain* prefix = nullptr;
-  // Of the pool. Learns what was selected.
+  // The pool's table. Updated with the selection.
   PrefixTable* prefixes = nullptr;
-  // Of the caller's session, for the same table; 0: it has named none.
+  // Hash of the caller's session for the same table; 0: no session.
   uint64_t session = 0;
 };
 
 struct Selection {
-  // Null if none was selected. EngineState::TryEnter has been called with `work`; the caller must
-  // call Leave.
+  // Null if none was selected. EngineState::TryEnter has been called with `work`, so the caller
+  // must call Leave.
   EnginePointer engine;
-  // The request's work there in tokens, without what may be cached.
+  // The request's work on this engine in tokens, without the part that may be cached.
   int64_t work = 0;
-  // What the engine had to do before, in tokens.
+  // Outstanding work of the engine before this request, in tokens.
   int64_t outstanding = 0;
   ChoiceReason reason = ChoiceReason::kOnly;
   NoEngine no_engine = NoEngine::kNone;
   int64_t retry_after_ms = 0;
 };
 
-// Milliseconds until the first engine can be asked again, if all that are up have asked for a
+// Milliseconds until the first engine can be used again if all available engines have asked for a
 // pause; else 0.
 int64_t PauseMs(const std::vector<EnginePointer>& engines, int64_t now_us);
 
-// Skips the engines in `tried`. The same arguments and states of engines give the same answer;
+// Skips the engines in `tried`. Deterministic for the same arguments and states of engines.
 // `rotation` breaks ties evenly if it grows by one per call.
 Selection SelectEngine(const std::vector<EnginePointer>& engines,
                        const std::vector<EnginePointer>& tried, int64_t now_us, uint64_t rotation,

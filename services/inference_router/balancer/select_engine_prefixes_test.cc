@@ -1,6 +1,6 @@
-// Choices over eight simulated engines, each with a cache of prefixes, in simulated time: how much
-// of the prompts is found in the caches, against one engine with all the memory, and how evenly the
-// work is spread (ADR 0029). The figures are in docs/performance.md.
+// Selections for eight simulated engines, each with a prefix cache, in simulated time: how much of
+// the prompts is found in the caches, compared with one engine that has all the memory, and how
+// evenly the work is spread (ADR 0029). The figures are in docs/performance.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,12 +22,12 @@ constexpr int kEngines = 8;
 constexpr int kRequests = 5'000;
 constexpr int64_t kBytesPerToken = 4;
 constexpr size_t kBlockBytes = 256;
-// Of one engine, in blocks: a third of what the workload has in use at a time.
+// Cache of one engine, in blocks: a third of what the workload uses at a time.
 constexpr size_t kCacheBlocks = 2'500;
-// An engine reads 8,000 tokens of prompts a second, and writes each answer at 50 a second.
+// An engine reads 8,000 prompt tokens per second and writes each answer at 50 per second.
 constexpr int64_t kPromptTokenUs = 125;
 constexpr int64_t kOutputTokenUs = 20'000;
-// Between requests: about 12 run on an engine at a time.
+// Mean pause between requests; about 12 run on an engine at a time.
 constexpr int64_t kBusyPauseUs = 36'000;
 
 std::string RandomText(uint64_t seed, size_t bytes) {
@@ -37,11 +37,11 @@ std::string RandomText(uint64_t seed, size_t bytes) {
   return text;
 }
 
-// Keeps the blocks that were used last.
+// Keeps the most recently used blocks.
 class CacheModel {
  public:
   explicit CacheModel(size_t blocks) : blocks_(blocks) {}
-  // Returns how many bytes of the prompt it has had, from the beginning on.
+  // Returns how many bytes of the prompt were cached, counted from its start.
   int64_t Read(const std::string& prompt) {
     int64_t cached = 0;
     bool all = true;
@@ -74,9 +74,9 @@ class CacheModel {
   std::unordered_map<uint64_t, std::list<uint64_t>::iterator> by_key_;
 };
 
-// Conversations that begin with one of 60 system prompts and grow with each turn; a tenth of the
-// requests has nothing in common with any other. skew: 1: a fifth of the conversations begins with
-// the most popular one; 2: three fifths.
+// Conversations that begin with one of 60 system prompts and grow with each turn. A tenth of the
+// requests has nothing in common with any other. skew: with 1, a fifth of the conversations begins
+// with the most popular system prompt; with 2, three fifths.
 class Workload {
  public:
   Workload(uint32_t seed, double skew) : random_(seed) {
@@ -120,9 +120,9 @@ class Workload {
 
 struct Figures {
   double hit_rate = 0;        // share of the prompts' bytes
-  double ideal_hit_rate = 0;  // of one engine with the memory of all
-  double most_work = 0;       // of the engine with most, over the mean: tokens done
-  double most_waiting = 0;    // the same of outstanding work, as a mean over time
+  double ideal_hit_rate = 0;  // for one engine with the memory of all
+  double most_work = 0;       // work of the busiest engine over the mean: tokens done
+  double most_waiting = 0;    // the same for outstanding work, as a mean over time
 };
 
 class Simulation {

@@ -85,7 +85,7 @@ TEST(SelectEngine, OfALargePoolTwoAreComparedAndTheWorkIsStillSpread) {
   }
   for (const auto& engine : engines) {
     EXPECT_GE(engine->work(), 4'500);
-    EXPECT_LE(engine->work(), 5'500) << "one taken at random would have up to 7,000";
+    EXPECT_LE(engine->work(), 5'500) << "one picked at random would have up to 7,000";
   }
   const auto again = Engines(32);
   for (uint64_t i = 0; i < 32 * 50; ++i) SelectEngine(again, {}, kNow, i, Need(100));
@@ -111,7 +111,7 @@ TEST(SelectEngine, FreshGaugesCountTheWorkOfOthers) {
   }
   const int64_t later_us = kNow + 60'000'000;
   EXPECT_EQ(SelectEngine(engines, {}, later_us, 0, Need(1'000)).engine, engines[0])
-      << "old gauges say nothing";
+      << "old gauges are ignored";
 }
 
 TEST(SelectEngine, OwnRequestsAreNotCountedTwiceWithGauges) {
@@ -157,7 +157,7 @@ std::vector<EnginePointer> Weighted(const std::vector<int>& weights, int64_t mos
   return engines;
 }
 
-// Requests that stay, as when all engines are as slow as their weights say.
+// Adds requests that do not end, as when all engines are as slow as their weights say.
 void Fill(const std::vector<EnginePointer>& engines, int requests, int64_t now_us = kNow) {
   for (int i = 0; i < requests; ++i) {
     ASSERT_NE(SelectEngine(engines, {}, now_us, static_cast<uint64_t>(i), Need(100)).engine,
@@ -181,7 +181,7 @@ TEST(SelectEngineWeights, OfALargePoolTheyCountToo) {
   int64_t small = 0;
   for (size_t i = 0; i < 16; ++i) small += engines[i]->running();
   EXPECT_GE(small, 720) << "their share is 800";
-  EXPECT_LE(small, 880) << "two taken evenly would often be two small ones: above 1,300";
+  EXPECT_LE(small, 880) << "two picked evenly would often be two small ones: above 1,300";
   for (size_t i = 16; i < 32; ++i) EXPECT_NEAR(static_cast<double>(engines[i]->running()), 450, 45);
 }
 
@@ -212,7 +212,7 @@ TEST(SelectEngineZones, AnotherZonesEnginesGetRequestsOnlyWhileNoneOfThisOneCanT
   here.engines()[1]->OnHealthFailure(true, 1);
   EXPECT_EQ(select(here), "a") << "b is down";
 
-  // A bound of load is about the engines of the rank: the busy ones elsewhere do not lift it.
+  // The load bound is computed per rank: busy engines of another zone do not raise it.
   snapshot.mutable_pools(0)->mutable_engines(1)->set_zone("elsewhere");
   const RoutingTable other(snapshot, &here, {.zone = "elsewhere"});
   EXPECT_EQ(select(other), "b") << "a new zone, a new state";
@@ -283,7 +283,7 @@ TEST(SelectEngineSlowStart, AnEngineThatCameBackGetsAGrowingShare) {
 
 TEST(SelectEngineSlowStart, AnEngineThatIsAskedAgainAfterAFailedConnectionBeginsWhenItAnswers) {
   const auto engine = Weighted({4}, 0, kSlowUs)[0];
-  EXPECT_EQ(engine->Share(kNow), 4'000) << "at the start of a router all are alike";
+  EXPECT_EQ(engine->Share(kNow), 4'000) << "at the start of a router all engines are equal";
   engine->OnConnectFailure(kNow);
   const int64_t later_us = kNow + 5 * kSlowUs;
   EXPECT_TRUE(engine->Available(later_us));
@@ -292,7 +292,7 @@ TEST(SelectEngineSlowStart, AnEngineThatIsAskedAgainAfterAFailedConnectionBegins
   EXPECT_EQ(engine->Share(later_us), 400);
   EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000);
   engine->OnSuccess(later_us + kSlowUs / 2);
-  EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000) << "a further answer begins nothing";
+  EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000) << "a further answer starts nothing";
   EXPECT_EQ(engine->Share(later_us + kSlowUs), 4'000);
 }
 
@@ -369,7 +369,7 @@ TEST_F(SelectEnginePrefix, ACommonLineAtTheBeginningIsNoReason) {
   EXPECT_EQ(second.reason, ChoiceReason::kLoad);
 }
 
-// Else one workspace could learn from its times what another one asks.
+// Otherwise a workspace could learn from response times what another one asks.
 TEST_F(SelectEnginePrefix, AnotherSeedFindsNothing) {
   const Selection first = Select(begin_, 1);
   const Selection other = Select(begin_, 2);
@@ -389,7 +389,7 @@ TEST_F(SelectEnginePrefix, AnEngineThatIsDownIsNotPreferred) {
 class SelectEngineSession : public SelectEnginePrefix {
  protected:
   static constexpr uint64_t kSession = 0x1234567812345678;
-  // Prompts without anything in common.
+  // Prompts with nothing in common.
   Selection Say(uint64_t session, int64_t tokens = 100) {
     return Select(std::string(static_cast<size_t>(tokens) * 4, static_cast<char>('a' + said_++)), 1,
                   session);
@@ -413,7 +413,7 @@ TEST_F(SelectEngineSession, AnotherSessionAndARequestWithoutOneAreNotBound) {
   EXPECT_EQ(Say(kSession + 1).reason, ChoiceReason::kLoad);
   EXPECT_EQ(Say(0).reason, ChoiceReason::kLoad);
   EXPECT_EQ(Say(0).reason, ChoiceReason::kLoad);
-  EXPECT_EQ(first.engine->running(), 1) << "each went where there was nothing to do";
+  EXPECT_EQ(first.engine->running(), 1) << "each went to an idle engine";
 }
 
 TEST_F(SelectEngineSession, AnEngineFarAboveItsShareLosesTheSession) {
@@ -435,7 +435,7 @@ TEST_F(SelectEngineSession, AnEngineThatIsDownLosesTheSession) {
   EXPECT_EQ(Say(kSession).engine, moved.engine);
 }
 
-// What begins a compacted conversation, such as a system prompt, may be on many engines.
+// The start of a compacted conversation, such as a system prompt, may be on many engines.
 TEST_F(SelectEngineSession, OfEnginesWithTheSamePrefixTheSessionDecides) {
   const Selection first = Select(begin_, 1, kSession);
   first.engine->Leave(first.work);
@@ -452,7 +452,7 @@ TEST_F(SelectEngineSession, OfEnginesWithTheSamePrefixTheSessionDecides) {
   }
 }
 
-// A name such as `user` may stand for all that one program sends.
+// A name such as `user` may stand for everything that one program sends.
 TEST_F(SelectEngineSession, AnEngineWithFarMoreOfThePromptGoesBeforeTheSession) {
   const Selection prompt = Select(begin_);
   prompt.engine->Leave(prompt.work);

@@ -8,16 +8,16 @@ namespace {
 
 constexpr int64_t kMinRetryMs = 1'000;
 constexpr int64_t kMaxRetryMs = 60'000;
-// Of which the average of grants consists: a new interval counts for an eighth.
+// The average interval between grants is a moving average: a new interval has a weight of 1/8.
 constexpr int64_t kIntervals = 8;
-// A workspace that floods the pool leaves one place of so many to the others…
+// A workspace that floods the pool leaves one of this many places to the others…
 constexpr int64_t kPlacesPerSpare = 16;
-// … as long as one of them has come within this time.
+// … if another workspace has sent a request within this time.
 constexpr int64_t kOthersUs = 60'000'000;
 
-// By PriorityClass: what a token costs a class of its turn, the inverse of its weight.
+// By PriorityClass: how far a token moves the turn of a class, the inverse of its weight.
 constexpr int64_t kTurnPerToken[] = {1, 4, 16};
-// Requests of a class that are passed over in one look at the queue.
+// Limit on the requests of a class that are passed over in one pass through the queue.
 constexpr int kMostPassedOver = 8;
 
 struct Places {
@@ -64,7 +64,8 @@ WaitQueue::Answer WaitQueue::Enter(Request& request, bool may_wait, int64_t now_
       answer.entered = Entered::kFull;
     } else {
       Add(request);
-      // An engine may have become free before this request was counted: its Grant saw nobody.
+      // An engine may have become free before this request was counted, so that its Grant found
+      // nobody.
       std::atomic_thread_fence(std::memory_order_seq_cst);
       GrantAll(now_us, wakes);
     }
@@ -125,22 +126,22 @@ int64_t WaitQueue::RetryMs() const {
   return std::clamp(waiting * interval_us_ / 1000, kMinRetryMs, kMaxRetryMs);
 }
 
-// The class with most requests by its weight, the one that comes included: neither can a flood of
-// one class push out the others, nor one of a lower class keep a higher one out.
+// The class with most requests in relation to its weight, including the incoming one. So a flood of
+// one class cannot push out other classes, and a lower class cannot keep a higher one out.
 WaitQueue::Class& WaitQueue::MostCrowded(PriorityClass coming) {
   size_t most = static_cast<size_t>(coming);
   size_t most_turns = 0;
   for (size_t i = 0; i < kClasses; ++i) {
     const size_t waiting = classes_[i].order.size() + (i == static_cast<size_t>(coming) ? 1 : 0);
     const size_t turns = waiting * static_cast<size_t>(kTurnPerToken[i]);
-    if (turns < most_turns) continue;  // of two alike the lower one
+    if (turns < most_turns) continue;  // on a tie, the lower class
     most = i;
     most_turns = turns;
   }
   return classes_[most];
 }
 
-// The newest of the workspace with most requests goes, so that a flood refuses its own.
+// Refuses the newest request of the workspace with most requests, so that a flood hits only itself.
 bool WaitQueue::MakeRoom(Request& request, std::vector<std::function<void()>>& wakes) {
   if (request.bytes > limits_.max_bytes) return false;
   while (size_ >= limits_.max_requests || bytes_ + request.bytes > limits_.max_bytes) {
@@ -163,8 +164,9 @@ bool WaitQueue::MakeRoom(Request& request, std::vector<std::function<void()>>& w
   return true;
 }
 
-// Start-time fair queueing: a workspace's request has its turn when what the workspace was given
-// before is matched by what the others of its class were. Classes take turns in the same way.
+// Start-time fair queueing: the turn of a workspace's request comes when the other workspaces of
+// its class have been given as much as the workspace had before. Classes take turns in the same
+// way.
 void WaitQueue::Add(Request& request) {
   Class& own = ClassOf(request);
   if (own.order.empty()) own.tag = std::max(now_tag_, own.tag);
@@ -176,7 +178,7 @@ void WaitQueue::Add(Request& request) {
   workspace.waiting.insert(&request);
   own.order.insert(&request);
   bytes_ += request.bytes;
-  if (++size_ == 1) granted_us_ = 0;  // the time without a queue is no interval
+  if (++size_ == 1) granted_us_ = 0;  // time without a queue does not count as an interval
   waiting_.store(size_);
 }
 
@@ -218,8 +220,8 @@ void WaitQueue::OnGranted(Request& request, int64_t now_us) {
   granted_us_ = now_us;
 }
 
-// Without spare places each request of the others would wait for the next end of an answer, after
-// all that came before it.
+// Without spare places each request of the other workspaces would wait for the next answer to end,
+// behind everything that came before.
 void WaitQueue::GrantAll(int64_t now_us, std::vector<std::function<void()>>& wakes) {
   if (size_ == 0) return;
   struct Look {
@@ -228,7 +230,7 @@ void WaitQueue::GrantAll(int64_t now_us, std::vector<std::function<void()>>& wak
   };
   std::array<Look, kClasses> looks;
   for (size_t i = 0; i < kClasses; ++i) looks[i].at = classes_[i].order.begin();
-  // The class whose turn it is, of those in which one is left to look at.
+  // The class with the next turn, among those with requests left in this pass.
   const auto next_class = [&] {
     size_t next = kClasses;
     for (size_t i = 0; i < kClasses; ++i) {
@@ -238,7 +240,7 @@ void WaitQueue::GrantAll(int64_t now_us, std::vector<std::function<void()>>& wak
     }
     return next;
   };
-  // All have the engines of one pool, but for those from before a change of the catalog.
+  // All requests use engines of one pool, except those that came before a change of the catalog.
   Places places = CountPlaces(*(*looks[next_class()].at)->engines, now_us);
   const int64_t spare = places.all / kPlacesPerSpare;
   for (size_t of = next_class(); of < kClasses; of = next_class()) {

@@ -1,5 +1,5 @@
-// How much a workspace that floods a pool delays another one, in simulated time: the time to the
-// first token is the wait and 300 ms in which the engine reads the prompt. The figures are in
+// How much a workspace that floods a pool delays another one, in simulated time. The time to the
+// first token is the wait plus 300 ms in which the engine reads the prompt. The figures are in
 // docs/performance.md.
 #include <gtest/gtest.h>
 
@@ -26,14 +26,14 @@ class Pool {
   Pool(int64_t places, uint32_t seed)
       : random_(seed), table_(TwoEngines(places / 2), nullptr), queue_({.max_requests = 5'000}) {}
 
-  // Requests at random times, so many a second on average.
+  // Sends requests at random times with this average rate.
   void Send(const std::string& workspace, double per_second) {
     At(now_us_ + Exponential(1e6 / per_second), [this, workspace, per_second] {
       Submit(workspace, false);
       Send(workspace, per_second);
     });
   }
-  // So many requests at any time: when one ends, the next is there.
+  // Keeps this many requests in flight: when one ends, the next is sent.
   void KeepAsking(const std::string& workspace, int requests) {
     for (int i = 0; i < requests; ++i) Submit(workspace, true);
   }
@@ -46,7 +46,7 @@ class Pool {
       event();
     }
   }
-  // Milliseconds until the first token.
+  // Milliseconds until the first token, sorted.
   std::vector<double> Times(const std::string& workspace) const {
     std::vector<double> times;
     for (const One& one : ones_) {
@@ -132,7 +132,7 @@ double Mean(const std::vector<double>& times) {
 
 double Percentile95(const std::vector<double>& times) { return times[times.size() * 95 / 100]; }
 
-// The pool is two thirds full without the flood, so that nobody waits.
+// Without the flood the pool is two thirds full, so nobody waits.
 std::vector<double> QuietOfManyPlaces(int flood, uint32_t seed) {
   Pool pool(128, seed);
   for (const char* workspace : {"a", "b", "c", "d"}) pool.Send(workspace, 4);
@@ -167,8 +167,8 @@ TEST(WaitQueueFairness, PlacesAreSparedOnlyWhileOthersCome) {
   EXPECT_GE(pool.running(), 120) << "one of sixteen";
 }
 
-// Of few places one is free every 0.6 s, and a workspace that asks for more than is free makes each
-// other one wait for that. But not for more, however much it asks.
+// In a small pool a place becomes free every 0.6 s. A workspace that asks for more than is free
+// makes each other request wait that long, but no longer, however much it asks for.
 std::vector<double> QuietOfFewPlaces(int requests, uint32_t seed) {
   Pool pool(8, seed);
   pool.Send("quiet", 0.2);

@@ -43,11 +43,11 @@ class WaitQueueTest : public ::testing::Test {
     retry_after_ms_ = answer.selection.retry_after_ms;
     return answer.entered;
   }
-  // Takes the places that the first two requests get.
+  // Fills both places.
   void Fill() {
     while (running_.size() < 2) ASSERT_EQ(Enter(Make("other")), Entered::kGranted);
   }
-  // One request ends, and whoever has its turn gets the place: its workspace.
+  // Ends one request. Returns the workspace of the request that gets the place.
   std::string Next() {
     running_.front()->Leave();
     running_.pop_front();
@@ -91,7 +91,7 @@ TEST_F(WaitQueueTest, RequestsOfOneWorkspaceKeepTheirOrder) {
   EXPECT_EQ(second.woken, 0);
 }
 
-// A flood delays itself.
+// A flood delays only itself.
 TEST_F(WaitQueueTest, AWorkspaceWithOneRequestIsNextBeforeOneWithMany) {
   Fill();
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Enter(Make("flood")), Entered::kWaiting);
@@ -174,7 +174,7 @@ TEST_F(WaitQueueTest, RetryAfterFollowsHowFastPlacesBecomeFree) {
     slow();
     Next();
   }
-  // A place each 10 s: the average follows.
+  // One place every 10 s: the average follows.
   EXPECT_GT(queue_.RetryAfterMs(), 10'000);
   EXPECT_LE(queue_.RetryAfterMs(), 60'000);
 }
@@ -189,7 +189,7 @@ class WaitQueueClasses : public WaitQueueTest {
     EXPECT_EQ(Enter(one), Entered::kWaiting) << workspace;
     return one;
   }
-  // So many places become free; a workspace that was given one asks again at once.
+  // Frees this many places. A workspace that was given one asks again immediately.
   std::map<std::string, int> Give(int places, const std::map<std::string, PriorityClass>& classes) {
     std::map<std::string, int> given;
     for (int i = 0; i < places; ++i) {
@@ -276,7 +276,7 @@ TEST_F(WaitQueueClasses, AHighFloodLeavesALowerClassItsShareOfTheQueue) {
   EXPECT_EQ(low.woken, 0);
 }
 
-// A place that becomes free while a request enters is not lost, whatever the order of the two.
+// A place that becomes free while a request enters is not lost, whichever happens first.
 TEST_F(WaitQueueTest, NoWakeIsLostBetweenThreads) {
   std::atomic<int> served{0};
   const auto work = [&](const char* workspace) {

@@ -6,9 +6,9 @@
 namespace tollgate::inference_router {
 namespace {
 
-// An answer that is longer than expected goes on for a while, in tokens.
+// Assumed rest of an answer that is longer than expected, in tokens.
 constexpr int64_t kLeastOutputLeft = 32;
-// All loops write an engine's count: not for each token.
+// All loops write an engine's count, so it is not updated for each token.
 constexpr int64_t kStep = 16 * kOutputWeight;
 
 }  // namespace

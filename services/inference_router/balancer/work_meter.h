@@ -1,6 +1,6 @@
-// What a request takes of an engine, in tokens, and what is left of it while it runs. One token of
-// a prompt counts for one, one of the output for kOutputWeight: prompts are read in parallel, an
-// output takes a step for each token.
+// The work that a request causes on an engine, in tokens, and what is left of it while the request
+// runs. A prompt token counts as one, an output token as kOutputWeight: prompts are read in
+// parallel, but each output token takes a step.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace tollgate::inference_router {
 
 constexpr int64_t kOutputWeight = 4;
 
-// Estimates, in tokens.
+// Estimated work in tokens.
 struct RequestWork {
   int64_t prompt = 0;
-  int64_t output = 0;  // of all choices together
+  int64_t output = 0;  // all choices together
 
   int64_t total() const { return prompt + output * kOutputWeight; }
 };
 
-// A request's place at one engine after another; each time from Enter to Leave. Lives on one loop.
+// A request's place on its engines, one after another, each from Enter to Leave. Lives on one loop.
 class WorkMeter {
  public:
   WorkMeter() = default;
@@ -27,17 +27,18 @@ class WorkMeter {
   WorkMeter& operator=(const WorkMeter&) = delete;
   ~WorkMeter() { Leave(); }
 
-  // EngineState::TryEnter has counted this much. output: as in RequestWork.
+  // Call after EngineState::TryEnter with the same work. output: as in RequestWork.
   void Enter(EnginePointer engine, int64_t work, int64_t output);
-  // The completion tokens so far, all choices together. With the first the prompt has been read.
+  // Call with the completion tokens so far of all choices. The first token means that the prompt
+  // was read.
   void OnOutput(int64_t tokens);
-  // Gives the place back, if there is one.
+  // Gives up the place, if there is one.
   void Leave();
 
  private:
   EnginePointer engine_;
   int64_t left_ = 0;    // counted at the engine
-  int64_t output_ = 0;  // tokens that are expected
+  int64_t output_ = 0;  // expected tokens
 };
 
 }  // namespace tollgate::inference_router

@@ -17,7 +17,7 @@ json::Limits MemberLimits() {
   return limits;
 }
 
-// Null text: not of a known form.
+// Returns null for a part of another kind.
 json::Value TextOf(json::Value part) {
   return part.Find("type").StringEquals("text") ? part.Find("text") : json::Value();
 }
@@ -33,7 +33,7 @@ std::string WithTextsOnly(json::Value content) {
   return parts.empty() ? R"("")" : "[" + parts + "]";
 }
 
-// text: the source, for the member's key.
+// text: the source of the member, which contains its key.
 void AppendMember(std::string& out, std::string_view text, json::Value member,
                   std::string_view value) {
   if (!out.empty() && out.back() != '{') out += ',';
@@ -50,10 +50,10 @@ std::string MessageWithTextsOnly(std::string_view text, json::Value message) {
   return out + "}";
 }
 
-// Words that have an ASCII letter or digit: no tokenizer makes nothing of them.
+// Counts words with an ASCII letter or digit: every tokenizer makes at least one token of them.
 int64_t CountWords(std::string_view text) {
   int64_t words = 0;
-  bool counted = false;  // the word here
+  bool counted = false;  // the current word
   for (const char c : text) {
     if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
       counted = false;

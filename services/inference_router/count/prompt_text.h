@@ -1,4 +1,4 @@
-// The texts of a prompt, without a tokenizer. Pure. See docs/design/wire.md 10.3.
+// Reads the texts of a prompt without a tokenizer. Pure. See docs/design/wire.md 10.3.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace tollgate::inference_router {
 
-// The members of a chat with no parts but texts in its messages; empty if they are no chat.
+// The members of a chat, with all message parts removed except texts. Empty if they are not a chat.
 std::optional<std::string> TextOnly(std::string_view members);
 
 // The fewest tokens that the longest prompt can have with any known tokenizer and chat template; 0:
-// nothing is known. Of a chat the last message of the user is looked at, since templates may leave
-// out others: a token for each 8 words. Tokens end at white space in nearly all vocabularies; the 8
-// are the margin for those whose tokens have several words.
+// unknown. For a chat only the user's last message is counted, because templates may omit the
+// others: one token per 8 words. Tokens end at white space in nearly all vocabularies; the 8 is a
+// margin for vocabularies with tokens of several words.
 int64_t LeastTokens(inference::v1::RequestKind kind, std::string_view members);
 
 }  // namespace tollgate::inference_router

@@ -29,14 +29,14 @@ TEST(TextOnly, LeavesOutWhatIsNoText) {
   EXPECT_EQ(TextOnly(R"("messages":)"), std::nullopt);
 }
 
-// decision 44: never more than a prompt can have.
+// Decision 44: never more than a prompt can have.
 TEST(LeastTokens, IsATokenForEightWordsOfTheUsersLastMessage) {
   EXPECT_EQ(OfChat(R"([{"role":"user","content":)" + Words(80) + "}]"), 10);
   EXPECT_EQ(OfChat(R"([{"role":"user","content":)" + Words(79) + "}]"), 9);
   EXPECT_EQ(OfChat(R"([{"role":"user","content":[{"type":"text","text":)" + Words(8) +
                    R"(},{"type":"image_url","text":)" + Words(80) + "}]}]"),
             1);
-  // Templates may leave out all of these.
+  // Templates may omit all of these.
   EXPECT_EQ(OfChat(R"([{"role":"system","content":)" + Words(80) +
                    R"(},{"role":"user","content":)" + Words(80) + R"(},{"role":"user","content":)" +
                    Words(8) + R"(},{"role":"assistant","content":)" + Words(80) + "}]"),

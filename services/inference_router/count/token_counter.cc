@@ -12,27 +12,27 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kTimeoutMs = 3'000;
-// Of one call, and of all calls for one prompt.
+// Time limits of one call, and of all calls for one prompt.
 constexpr int64_t kCallMs = 4'000;
 constexpr int64_t kCountUs = 8'000'000;
-// A response has up to 60 bytes for a token, and no more tokens than the prompt has bytes, besides
-// those of the chat template.
+// A response has at most 60 bytes per token, and at most as many tokens as the prompt has bytes,
+// plus those of the chat template.
 constexpr size_t kMaxResponse = 32 << 20;
 constexpr size_t kResponseBytesPerByte = 64;
 constexpr size_t kTemplateTokens = 8'192;
-// How long to remember that an engine has no tokenizer; it may be replaced by one that has.
+// Time after which an engine without a tokenizer is asked again, because it may have been replaced.
 constexpr int64_t kNoTokenizerUs = 5 * 60 * 1'000'000LL;
 constexpr size_t kMaxRemembered = 1'000;
-// Per loop.
+// Limit per loop.
 constexpr int kMaxConcurrent = 16;
-// Each prompt of a completion is one call.
+// Each prompt of a completion needs one call.
 constexpr size_t kMaxPrompts = 16;
 
 std::string KeyOf(const EngineState& engine, const std::string& engine_model) {
   return engine.id() + '\n' + engine_model;
 }
 
-// The caller wants to know whether one is too long: the longest ones tell.
+// The caller only asks whether any prompt is too long, which the longest ones decide.
 void KeepLongest(std::vector<std::string>& texts) {
   std::nth_element(texts.begin(), texts.begin() + kMaxPrompts, texts.end(),
                    [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
@@ -44,7 +44,7 @@ void KeepLongest(std::vector<std::string>& texts) {
 struct TokenCounter::Job {
   inference::v1::CountTokensRequest request;
   std::string engine_model;
-  Prompts prompts;  // of a completion or an embedding
+  Prompts prompts;  // set for a completion or an embedding
   int64_t deadline_us = 0;
 
   int64_t MaxTokens() const {
@@ -117,7 +117,7 @@ Task<inference::v1::CountTokensResponse> TokenCounter::CountOnEngines(const Rout
     const EnginePointer engine = Select(route, *job, tried.get());
     if (engine == nullptr) break;
     EngineCount count = co_await CountOn(job, *engine);
-    // A token has at least one byte: a larger count would refuse prompts that fit.
+    // A token has at least one byte, so a larger count would refuse prompts that fit.
     if (count.kind == EngineCount::kCounted && count.tokens > job->MaxTokens()) {
       count.kind = EngineCount::kFailed;
       if (on_implausible_) on_implausible_();
@@ -129,7 +129,7 @@ Task<inference::v1::CountTokensResponse> TokenCounter::CountOnEngines(const Rout
     }
     if (count.kind == EngineCount::kNoTokenizer) {
       RememberNoTokenizer(*engine, job->engine_model);
-      continue;  // it is not selected again; does not count as a failure
+      continue;  // not selected again; not a failure
     }
     if (count.kind != EngineCount::kFailed) break;
     tried = engine;

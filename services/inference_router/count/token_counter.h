@@ -21,9 +21,9 @@ namespace tollgate::inference_router {
 
 class TokenCounter {
  public:
-  // The arguments outlive the counter, and the counter outlives its calls. decoders: for texts
-  // above kMaxBytesDecodedOnLoop. on_implausible: called for each count that no prompt of that size
-  // can have; may be empty.
+  // The arguments must outlive the counter, and the counter its calls. decoders: used for texts
+  // above kMaxBytesDecodedOnLoop. on_implausible: called for each count that is impossible for a
+  // prompt of that size; may be empty.
   TokenCounter(Loop& loop, http::Client& http, const Clock& clock,
                std::shared_ptr<ThreadPool> decoders, std::function<void()> on_implausible = {})
       : loop_(loop),
@@ -33,11 +33,12 @@ class TokenCounter {
         on_implausible_(std::move(on_implausible)),
         slot_free_(loop) {}
 
-  // Counts with an available engine of the model, and with a second one if that fails (unreachable,
-  // slow, an error, or a count that cannot be). `counted` is false if no engine has a tokenizer,
-  // none can be reached, the prompt is refused, or the call waited too long. table may be null.
-  // Does not count as a running request of the engine: tokenizers also answer when the engine is
-  // saturated. Since counting is not charged, the number of concurrent calls is limited.
+  // Counts with an available engine of the model, and with a second one if the first fails
+  // (unreachable, slow, an error, or an impossible count). `counted` is false if no engine has a
+  // tokenizer, none can be reached, the prompt is refused, or the call waited too long. table may
+  // be null. A count is not a running request of the engine, because tokenizers answer even when
+  // the engine is saturated. Counting is free of charge, so the number of concurrent calls is
+  // limited.
   Task<inference::v1::CountTokensResponse> Count(std::shared_ptr<const RoutingTable> table,
                                                  inference::v1::CountTokensRequest request);
 
@@ -50,7 +51,7 @@ class TokenCounter {
       kFailed,       // another engine may succeed
     } kind = kFailed;
     int64_t tokens = 0;
-    int64_t longest = 0;  // of the longest prompt
+    int64_t longest = 0;  // tokens of the longest prompt
     std::string body;
   };
   // One call of Count. Shared with the functions that decode for it.
@@ -67,10 +68,10 @@ class TokenCounter {
   Task<EngineCount> CountPrompt(const Job& job, EngineState& engine,
                                 const std::string& prompt_json);
   Task<EngineCount> Post(const Job& job, EngineState& engine, TokenizerCall call);
-  // The count in an engine's response.
+  // Reads the count from an engine's response.
   Task<EngineCount> Read(catalog::v1::EngineKind kind, std::string body);
-  // Runs the function here, or by the decoders if it works on many bytes: then it must own them.
-  // Empty if too many texts wait for the decoders.
+  // Runs the function here, or on a decoder thread if it works on many bytes; it must then own
+  // them. Empty if too many texts wait for the decoders.
   template <typename Function>
   Task<std::optional<std::invoke_result_t<Function&>>> Decode(size_t bytes, Function function);
   bool LacksTokenizer(const EngineState& engine, const std::string& engine_model) const;
@@ -84,7 +85,7 @@ class TokenCounter {
   Notify slot_free_;
   int running_ = 0;
   uint64_t rotation_ = 0;
-  // Until when (monotonic µs) an engine is assumed to have no tokenizer for a model.
+  // Time (monotonic µs) until which an engine is assumed to have no tokenizer for a model.
   std::unordered_map<std::string, int64_t> no_tokenizer_until_us_;
 };
 

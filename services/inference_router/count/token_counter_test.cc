@@ -1,4 +1,5 @@
-// Against simulated engines of each dialect: the count equals the prompt_tokens that they report.
+// Runs against simulated engines of each dialect: the count equals the prompt_tokens that they
+// report.
 #include "services/inference_router/count/token_counter.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +72,7 @@ class Pool {
       co_return co_await counter_->Count(table_, request);
     });
   }
-  // Starts `count` calls at once; returns how many were counted.
+  // Starts `count` calls at the same time and returns how many were counted.
   int CountAtOnce(int count, const std::string& members) {
     EXPECT_TRUE(Count(members).counted());  // creates the counter
     inference::v1::CountTokensRequest request;
@@ -96,7 +97,7 @@ class Pool {
     EXPECT_EQ(Asked(0) - before, count);
     return counted;
   }
-  // The prompt_tokens that the engine reports for the request.
+  // The prompt_tokens that the engine reports for this request.
   int64_t ReportedBy(const std::string& path, const std::string& members) {
     return test::Http(sims_[0]->port(), "POST", path, {{"Authorization", "Bearer secret"}},
                       R"({"model":"sim/model",)" + members + "}")
@@ -159,7 +160,7 @@ TEST(TokenCounter, EveryKindsCountEqualsItsReportedUsage) {
       const std::string members = "\"prompt\":" + prompt;
       const auto counted = pool.Count(members, inference::v1::REQUEST_KIND_COMPLETION);
       EXPECT_TRUE(counted.counted());
-      if (prompt[1] != '[') {  // the simulator counts a list of lists otherwise
+      if (prompt[1] != '[') {  // the simulator counts a list of lists differently
         EXPECT_EQ(counted.prompt_tokens(), pool.ReportedBy("/v1/completions", members));
       }
     }
@@ -173,7 +174,7 @@ TEST(TokenCounter, AnEngineWithoutATokenizerIsSkippedForSomeMinutes) {
   EXPECT_FALSE(pool.Count(kHello).counted());
   ASSERT_TRUE(pool.sim(0).Start());
 
-  // One engine with a tokenizer and one without, in either order: the tokenizer is found.
+  // With one engine with a tokenizer and one without, in either order, the tokenizer is found.
   Pool two({{ENGINE_KIND_OPENAI, SimDialect::kNone}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(two.Count(kHello).counted());
   EXPECT_EQ(two.Asked(1), 4);
@@ -225,7 +226,7 @@ TEST(TokenCounter, ManyConcurrentCallsAreQueuedAndAllCounted) {
   EXPECT_EQ(pool.CountAtOnce(100, kHello), 100);
 }
 
-// Other requests of the loop wait while it decodes a text.
+// Other requests of the loop would wait while it decodes a text.
 TEST(TokenCounter, TheLoopDecodesNoLargeText) {
   std::string words;
   while (words.size() <= 2 * kMaxBytesDecodedOnLoop) words += "word ";
@@ -276,7 +277,7 @@ TEST(TokenCounter, TellsTheLongestOfSeveralPrompts) {
   }
 }
 
-// Most of 1000 inputs surely fit; of those that may not, the longest tell.
+// Most of the 1000 inputs certainly fit. Among those that may not, the longest ones decide.
 TEST(TokenCounter, OfManyPromptsOnlyTheLongestAreCounted) {
   Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
   std::string inputs = R"("input":["short")";
@@ -330,7 +331,7 @@ inference::v1::CountTokensRequest ChatCount(const std::string& content) {
   return request;
 }
 
-// decision 44: the texts of a chat with images, in every dialect.
+// Decision 44: counts the texts of a chat with images, in every dialect.
 TEST(TokenCounter, CountsTheTextsAlone) {
   const std::string text = R"({"type":"text","text":"one two three"})";
   auto request = ChatCount("[" + text + R"(,{"type":"image_url","image_url":{"url":"data:,"}}])");

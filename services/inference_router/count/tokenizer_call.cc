@@ -11,7 +11,7 @@ namespace {
 
 using catalog::v1::EngineKind;
 
-// The most that a tokenizer adds to a text, at its begin and end.
+// The most tokens that a tokenizer adds at the beginning and end of a text.
 constexpr int64_t kTokensAroundText = 16;
 
 // Responses hold one to five values per token.
@@ -45,7 +45,7 @@ std::string BodyOf(std::string_view engine_model, std::string_view members) {
   return body;
 }
 
-// The source text of a member, key included.
+// The source text of a member, including its key.
 std::string_view RawMember(std::string_view text, const json::Value& value) {
   return text.substr(value.key_offset(), value.offset() + value.raw().size() - value.key_offset());
 }

@@ -23,8 +23,8 @@ struct TokenizerCall {
 // tried with vLLM's dialect; those without the endpoint answer 404.
 bool MayTokenize(catalog::v1::EngineKind kind);
 
-// Counts a chat; members and reasoning as in GenerateRequest. For llama.cpp it only applies the
-// chat template: ReadTemplated returns the prompt for PromptCall.
+// Counts a chat. members and reasoning are as in GenerateRequest. For llama.cpp this call only
+// applies the chat template: ReadTemplated returns the prompt for PromptCall.
 TokenizerCall ChatCall(catalog::v1::EngineKind kind, std::string_view engine_model,
                        std::string_view members, const inference::v1::Reasoning& reasoning);
 bool NeedsTemplateFirst(catalog::v1::EngineKind kind);
@@ -33,21 +33,21 @@ bool NeedsTemplateFirst(catalog::v1::EngineKind kind);
 TokenizerCall PromptCall(catalog::v1::EngineKind kind, std::string_view engine_model,
                          std::string_view prompt_json);
 
-// The count in the response to a call; empty if there is none.
+// Reads the count from the response to a call; empty if there is none.
 std::optional<int64_t> ReadCount(catalog::v1::EngineKind kind, std::string_view body);
-// The prompt in a response of /apply-template, as a JSON string literal.
+// Reads the prompt from a response of /apply-template, as a JSON string literal.
 std::optional<std::string> ReadTemplated(std::string_view body);
 
 // The parts of a completion's `prompt` or an embedding's `input`.
 struct Prompts {
-  // Tokens given as ids, which need no tokenizer: all, and those of the longest list.
+  // Prompts given as token ids, which need no tokenizer: tokens of all lists, and of the longest.
   int64_t tokens = 0;
   int64_t longest_tokens = 0;
   // JSON string literals.
   std::vector<std::string> texts;
 };
-// Empty if the members have no prompt of a known form. Of several prompts, texts that cannot have
-// more tokens than only_above are left out; 0: none is.
+// Empty if the members have no prompt of a known form. If there are several prompts, texts that
+// cannot have more tokens than only_above are omitted; 0: none are.
 std::optional<Prompts> ReadPrompts(inference::v1::RequestKind kind, std::string_view members,
                                    int64_t only_above = 0);
 

@@ -43,7 +43,7 @@ TEST(TokenizerCall, VllmGetsTemplateMembersAsTemplateArguments) {
             R"({"model":"m","messages":[],"chat_template_kwargs":{"documents":[]}})");
 }
 
-// The prompt that is counted is the one that the engine gets.
+// The engine counts the same prompt that it gets later.
 TEST(TokenizerCall, TheTemplateSeesHowMuchToReason) {
   inference::v1::Reasoning reasoning;
   reasoning.set_thinking(inference::v1::REASONING_SWITCH_OFF);

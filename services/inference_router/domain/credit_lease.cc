@@ -11,7 +11,7 @@ std::optional<CreditLease::Ask> CreditLease::NextAsk(int64_t now_us) {
   if (Holds(now_us) && now_us - last_request_us_ > kIdleUs) giving_back_ = true;
   const int64_t wanted = WantedNanoUsd();
   if (giving_back_) {
-    if (!Holds(now_us)) return std::nullopt;  // it ends by itself
+    if (!Holds(now_us)) return std::nullopt;  // the lease expires by itself
   } else if (now_us - last_request_us_ > kIdleUs || IsOver(now_us) ||
              (began_ && left_nano_usd() > wanted / 4 * 3 && now_us - answered_us_ < kRenewUs)) {
     return std::nullopt;
@@ -35,7 +35,7 @@ void CreditLease::OnAnswer(const Answer& answer, int64_t now_us) {
   }
   month_ = answer.month;
   granted_nano_usd_ = std::max(granted_nano_usd_, answer.granted_nano_usd);
-  // The ledger's time began when it answered, which is later than this.
+  // The ledger counts from its answer, which is later than the question.
   valid_until_us_ = asked_us_ + answer.valid_us;
   began_ = true;
   giving_back_ |= answer.recalled;
@@ -65,7 +65,7 @@ void CreditLease::MeasureRate(int64_t now_us) {
   const bool is_young = now_us - first_request_us_ < kYoungUs;
   const int64_t cost = is_young ? std::max(spent_nano_usd_, asked_nano_usd_) : spent_nano_usd_;
   const auto rate = static_cast<int64_t>(Int128{cost} * kSecondUs / passed_us);
-  // Rises at once and falls slowly.
+  // Rises immediately and falls slowly.
   rate_nano_usd_ = std::max(rate, rate_nano_usd_ - rate_nano_usd_ / 8);
   spent_nano_usd_ = 0;
   asked_nano_usd_ = 0;

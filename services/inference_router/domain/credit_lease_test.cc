@@ -50,7 +50,7 @@ TEST(CreditLease, AsksForMoreWhenAQuarterIsUsedAndToRenew) {
   const auto more = lease.NextAsk(now);
   ASSERT_TRUE(more);
   EXPECT_EQ(more->used_nano_usd, 200);
-  EXPECT_EQ(more->wanted_nano_usd, 1000) << "what runs, and eight of the largest";
+  EXPECT_EQ(more->wanted_nano_usd, 1000) << "the running requests, and eight of the largest";
   EXPECT_EQ(more->month, 202611);
   lease.OnAnswer(Granted(1200), now);
   EXPECT_EQ(lease.left_nano_usd(), 1000);
@@ -58,14 +58,14 @@ TEST(CreditLease, AsksForMoreWhenAQuarterIsUsedAndToRenew) {
   EXPECT_TRUE(lease.NextAsk(now + CreditLease::kRenewUs));
 }
 
-// The first requests may last for long, and their costs are known when they have ended.
+// The first requests may take long, and their cost is known only when they have ended.
 TEST(CreditLease, WantsWhatRequestsMayCostUntilItKnowsWhatTheyCost) {
   CreditLease lease = Lease(1'000'000);
   EXPECT_FALSE(lease.NextAsk(kNow));
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(lease.Admit(100, kNow));
   lease.Finish(100, 1);
   const auto ask = lease.NextAsk(kNow + CreditLease::kYoungUs - 1);
-  EXPECT_FALSE(ask) << "it has more";
+  EXPECT_FALSE(ask) << "enough is left";
   for (int i = 0; i < 10'000; ++i) EXPECT_TRUE(lease.Admit(50, kNow + CreditLease::kYoungUs));
   const auto more = lease.NextAsk(kNow + CreditLease::kYoungUs);
   ASSERT_TRUE(more);
@@ -74,7 +74,7 @@ TEST(CreditLease, WantsWhatRequestsMayCostUntilItKnowsWhatTheyCost) {
 
 TEST(CreditLease, WantsWhatItSpendsInTheTimeOfAFailOver) {
   CreditLease lease = Lease(1'000'000);
-  EXPECT_FALSE(lease.NextAsk(kNow + kSecond));  // begins a window
+  EXPECT_FALSE(lease.NextAsk(kNow + kSecond));  // starts a window
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(lease.Admit(100, kNow + kSecond));
     lease.Finish(100, 40);
@@ -84,7 +84,7 @@ TEST(CreditLease, WantsWhatItSpendsInTheTimeOfAFailOver) {
   EXPECT_EQ(ask->wanted_nano_usd, 40'000 / 10 * CreditLease::kSeconds + 800);
 }
 
-// A database fails over in less.
+// A database failover takes less time.
 TEST(CreditLease, HoldsWithoutAnswersUntilItsTimeIsOver) {
   CreditLease lease = Lease(800);
   int64_t now = kNow;
@@ -104,7 +104,7 @@ TEST(CreditLease, HoldsWithoutAnswersUntilItsTimeIsOver) {
   EXPECT_EQ(ask->month, 0);
 }
 
-// The ledger counts from when it answered, so the lease ends here first.
+// The ledger counts from its answer, so the lease ends here first.
 TEST(CreditLease, ItsTimeCountsFromTheQuestion) {
   CreditLease lease;
   EXPECT_FALSE(lease.Admit(1, kNow));
@@ -126,7 +126,7 @@ TEST(CreditLease, ARecalledLeaseIsGivenBackAndNotAskedForAtOnce) {
   const auto ask = lease.NextAsk(now);
   ASSERT_TRUE(ask);
   EXPECT_EQ(ask->wanted_nano_usd, 0);
-  EXPECT_EQ(ask->used_nano_usd, 300) << "what runs stays covered";
+  EXPECT_EQ(ask->used_nano_usd, 300) << "running requests stay covered";
   lease.OnAnswer(Granted(300), now);
   EXPECT_TRUE(lease.IsOver(now));
   CreditLease next = lease.Next();
@@ -147,7 +147,7 @@ TEST(CreditLease, ARefusalIsNotRepeatedAtOnce) {
 TEST(CreditLease, WithoutRequestsItIsGivenBackAndForgotten) {
   CreditLease lease = Lease(800);
   int64_t now = kNow;
-  // Renewed until nobody has asked for long.
+  // The lease is renewed until no request has asked for it for kIdleUs.
   for (; now <= kNow + CreditLease::kIdleUs; now += kSecond) {
     if (lease.NextAsk(now)) lease.OnAnswer(Granted(800), now);
   }

@@ -12,7 +12,7 @@ struct EngineUsage {
   int64_t cached_tokens = 0;
   int64_t cache_write_tokens = 0;
   int64_t reasoning_tokens = 0;
-  // The choice of the chunk that carried it; -1 if the chunk had none or several.
+  // The choice of the chunk with the report; -1 if the chunk had none or several.
   int choice = -1;
 };
 

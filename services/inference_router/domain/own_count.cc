@@ -7,7 +7,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// UTF-8 bytes of one \uXXXX escape. Each half of a surrogate pair counts two of the pair's four
+// UTF-8 bytes of one \uXXXX escape. Each half of a surrogate pair counts as two of the pair's four
 // bytes.
 int64_t BytesOfUnit(unsigned unit) {
   if (unit < 0x80) return 1;

@@ -1,5 +1,5 @@
-// The router's own count of an engine's output; the engine's usage is checked against it. It is an
-// upper bound, not a tokenizer: docs/adr/0004-own-token-count.md.
+// The router's own count of an engine's output, against which the engine's usage is checked. It is
+// an upper bound, not a tokenizer: docs/adr/0004-own-token-count.md.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class OwnCount {
   // token, so this is close to the real count and never above it.
   int64_t chunks() const { return chunks_; }
   int64_t bytes() const { return bytes_; }
-  // Those of the reasoning.
+  // The part of the bytes that is reasoning.
   int64_t reasoning_bytes() const { return reasoning_bytes_; }
   // Upper bound in tokens: a visible token has at least one byte.
   int64_t bound() const;

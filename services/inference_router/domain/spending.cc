@@ -7,8 +7,8 @@ namespace {
 
 constexpr int64_t kDefaultSliceTokens = 4096;
 constexpr int64_t kRetryAfterUs = 1'000'000;
-// A shorter window would take a burst for the rate. The first one is short, since the first slice
-// may last for little more than the runway.
+// A shorter window would measure bursts. The first window is shorter, because the first slice may
+// not last much longer than the runway.
 constexpr int64_t kFirstRateWindowUs = 250'000;
 constexpr int64_t kRateWindowUs = 1'000'000;
 

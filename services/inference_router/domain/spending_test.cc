@@ -6,7 +6,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Input 1 nano-USD per token, output 2; slices of 100 tokens.
+// Input costs 1 nano-USD per token, output 2; slices have 100 tokens.
 Spending::Options Basic(int64_t authorized) {
   Spending::Options options;
   options.rates = Rates{1000, 2000};
@@ -76,8 +76,8 @@ TEST(Spending, APartialGrantExtends) {
   EXPECT_FALSE(spending.WantsExtension(99, 0));
 }
 
-// Decision 41: with credit, a stream of 100 tokens/s survives an outage of the ledger of 40 s that
-// begins at any time, also when the extension under way is lost in it.
+// Decision 41: with enough credit, a stream of 100 tokens/s survives a ledger outage of 40 s that
+// begins at any time, even if the pending extension is lost in it.
 TEST(Spending, AnOutageOf40SecondsCutsNoStreamOf100TokensPerSecond) {
   constexpr int64_t kStep = 10'000;  // one token
   for (int64_t outage_us = 0; outage_us <= 200 * kSecondUs; outage_us += 130'000) {
@@ -103,7 +103,7 @@ TEST(Spending, SlicesGrowWithTheTokenRate) {
   Spending spending(Basic(250));
   spending.OnOutput(1, 0);
   spending.OnOutput(20, 100'000);
-  EXPECT_EQ(spending.tokens_per_second(), 0) << "a burst is no rate";
+  EXPECT_EQ(spending.tokens_per_second(), 0) << "a burst is not a rate";
   spending.OnOutput(51, 250'000);
   EXPECT_EQ(spending.tokens_per_second(), 200);
   EXPECT_TRUE(spending.WantsExtension(1, 250'000)) << "99 tokens are half a second";

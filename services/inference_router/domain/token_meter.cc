@@ -5,12 +5,12 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Text has about four bytes per token; the prompt's bound counts bytes. Used only if the engine
-// reports no prompt count; rounds in the client's favor.
+// Text has about four bytes per token, and the prompt's bound counts bytes. Used only if the engine
+// reports no prompt count. Rounds in the client's favor.
 constexpr int64_t kBytesPerPromptToken = 4;
-// Used only for a whole answer without a count; rounds in the client's favor too.
+// Used only for a whole answer without a count. Also rounds in the client's favor.
 constexpr int64_t kBytesPerOutputToken = 5;
-// Above any context window.
+// More than any context window.
 constexpr int64_t kMaxPromptTokens = 100'000'000;
 // Decision 9: a count more than 2 % above the router's own bound is rejected.
 constexpr int64_t kTolerancePercent = 2;
@@ -70,7 +70,7 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   if (last_->prompt_tokens) OnPrompt(*last_->prompt_tokens);
   if (!usage.completion_tokens) return;
   const int64_t reported = *usage.completion_tokens;
-  // A rejected report changes nothing: the last plausible one and the deltas since remain.
+  // A rejected report changes nothing: the last plausible report and the deltas since then remain.
   implausible_ = reported < 0 || (!of_one_choice && reported == 0 && own_.bytes() > 0) ||
                  !IsPlausible(reported);
   if (implausible_) return;
@@ -94,7 +94,7 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
 
 void TokenMeter::AddUpPrompts(size_t choice) {
   const int64_t reported = last_->prompt_tokens.value_or(0);
-  if (reported <= 0 || reported > MaxPromptTokens()) return;  // is not believed
+  if (reported <= 0 || reported > MaxPromptTokens()) return;  // implausible
   prompts_[choice / static_cast<size_t>(options_.choices_per_prompt)] = *last_;
   int64_t prompt = 0, cached = 0, written = 0;
   for (const std::optional<EngineUsage>& one : prompts_) {

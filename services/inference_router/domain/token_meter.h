@@ -1,5 +1,5 @@
-// Counts the tokens of one run while they arrive: from the engine's reports if it sends any, else
-// from the router's own count. Decides at the end what is charged. See decisions 8, 9.
+// Counts the tokens of one run while they arrive, from the engine's reports if it sends any,
+// otherwise from the router's own count. Determines at the end what is charged. See decisions 8, 9.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tollgate::inference_router {
 
 struct Measured {
   common::v1::Usage usage;
-  // The engine reported no usable counts: at least one number is the router's own.
+  // The engine reported no usable counts, so at least one number is the router's own.
   bool estimated = false;
   // The engine's report failed the plausibility check (a metric for alerts).
   bool mismatch = false;
@@ -31,35 +31,37 @@ class TokenMeter {
     int64_t prompt_tokens_estimate = 0;
     // Upper bound of the output that is charged but never sent to the client (best_of).
     int64_t unseen_tokens = 0;
-    // The engine reports usage on every chunk, for the choice of that chunk only (vLLM, SGLang), or
+    // The engine reports usage on every chunk, only for the choice of that chunk (vLLM, SGLang), or
     // for each choice at its end (llama.cpp).
     bool usage_per_choice = false;
-    // The prompt count of such a report is that of one choice, and prompts differ between choices.
+    // The prompt count of such a report belongs to one choice, and choices have different prompts.
     bool prompt_per_choice = false;
-    // No report covers all choices: the counts of their prompts are added up, one prompt for each
-    // so many choices in a row (llama.cpp). 0: the last report is of everything.
+    // Number of consecutive choices that share a prompt, for an engine without a report that covers
+    // all choices (llama.cpp): the counts of the prompts are added up. 0: the last report covers
+    // everything.
     int choices_per_prompt = 0;
   };
   explicit TokenMeter(const Options& options);
 
-  // For each chunk: first its deltas, then its usage.
+  // Call for each chunk: first with its deltas, then with its usage.
   void OnDelta(const inference::v1::Delta& delta);
-  // A delta that is all that an engine says, without counts: its tokens follow from its size.
+  // Counts a whole answer without token counts by its size.
   void OnUncounted(const inference::v1::Delta& delta);
   void OnUsage(const EngineUsage& usage);
   // Whether the last report of completion tokens was rejected.
   bool unbelieved() const { return implausible_; }
-  // After a rejected report: a delta that is all that an engine says, which OnDelta has counted as
-  // one token. Its tokens follow from its size.
+  // Counts a whole answer by its size after its report was rejected. OnDelta has counted it as one
+  // token before.
   void OnUnbelieved(const inference::v1::Delta& delta);
 
-  // Completion tokens so far: the last report plus one per delta since. Never decreases.
+  // Completion tokens so far: the last report plus one per delta since then. Never decreases.
   int64_t completion_tokens() const { return completion_; }
-  // Those of them that are reasoning: as the engine reports them, else by the router's own count.
+  // The reasoning part of the completion tokens, as reported by the engine, else by the router's
+  // own count.
   int64_t reasoning_tokens() const;
-  // From the last plausible report; the bound if only larger counts were reported; else 0.
+  // From the last plausible report. If only larger counts were reported, the bound. Else 0.
   int64_t prompt_tokens() const;
-  // For an engine that does not report a prompt count.
+  // Used for an engine that does not report a prompt count.
   int64_t prompt_tokens_estimate() const;
   bool has_output() const { return own_.bytes() > 0; }
   const std::optional<EngineUsage>& last_report() const { return last_; }
@@ -73,12 +75,12 @@ class TokenMeter {
   };
   int64_t Sum() const;
   void AddTokens(size_t choice, int64_t tokens, int64_t reasoning);
-  // By its bytes, less what was counted of it.
+  // Adds tokens by the delta's size, minus those already counted.
   void AddBySize(const inference::v1::Delta& delta, int64_t counted);
-  // Of the output tokens since the last report, those of the reasoning are recorded.
+  // Records how many output tokens since the last report were reasoning.
   void AttributeReport();
   int64_t MaxPromptTokens() const;
-  // Turns what last_ says of one prompt into what is known of all.
+  // Replaces the prompt counts of last_, which belong to one prompt, by the sums over all prompts.
   void AddUpPrompts(size_t choice);
   void OnPrompt(int64_t reported);
   // At most 2 % above the upper bound of the output (decision 9).
@@ -87,26 +89,26 @@ class TokenMeter {
   Options options_;
   OwnCount own_;
   std::vector<PerChoice> choices_;
-  // The last report for all choices together, and the deltas since.
+  // The last report for all choices together, and the number of deltas since then.
   std::optional<int64_t> total_;
   int64_t since_total_ = 0;
   std::optional<EngineUsage> last_;
   bool reported_ = false;     // a plausible report was received
   bool implausible_ = false;  // the last report was rejected
-  // With choices_per_prompt: of each prompt that was reported.
+  // With choices_per_prompt: the last report of each prompt.
   std::vector<std::optional<EngineUsage>> prompts_;
   int64_t prompt_ = 0;  // from the last report with a plausible prompt count
   bool prompt_implausible_ = false;
   int64_t completion_ = 0;
-  // Reasoning tokens up to the last report, by the share of the bytes that came with it, and where
-  // that report was.
+  // Reasoning tokens up to the last report, by their share of the received bytes, and the counts at
+  // that report.
   int64_t reasoning_ = 0;
   struct ReportedAt {
     int64_t completion = 0;
     int64_t bytes = 0;
     int64_t reasoning_bytes = 0;
   } reported_at_;
-  int64_t reasoning_since_ = 0;  // deltas with reasoning since
+  int64_t reasoning_since_ = 0;  // deltas with reasoning since then
 };
 
 }  // namespace tollgate::inference_router

@@ -184,7 +184,7 @@ TEST(TokenMeter, OnlyTheLastReportCoversSeveralPrompts) {
   EXPECT_FALSE(meter.Measure().estimated);
 }
 
-// llama.cpp: each choice ends with a report of its own, and none covers all.
+// llama.cpp: each choice ends with its own report, and no report covers all choices.
 TEST(TokenMeter, ReportsOfSingleChoicesAddUpWithoutATotal) {
   TokenMeter::Options options = Plain();
   options.choices = 2;
@@ -211,7 +211,7 @@ TEST(TokenMeter, ReportsOfSingleChoicesAddUpWithoutATotal) {
 
 TEST(TokenMeter, PromptsThatAreReportedOneByOneAddUp) {
   TokenMeter::Options options = Plain();
-  options.choices = 4;  // two each of two prompts
+  options.choices = 4;  // two for each of two prompts
   options.usage_per_choice = true;
   options.prompt_per_choice = true;
   options.choices_per_prompt = 2;
@@ -231,7 +231,7 @@ TEST(TokenMeter, PromptsThatAreReportedOneByOneAddUp) {
   usage.choice = 3;
   meter.OnUsage(usage);
   EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 22);
-  EXPECT_EQ(meter.Measure().usage.cached_tokens(), 16) << "no more of a prompt than it has";
+  EXPECT_EQ(meter.Measure().usage.cached_tokens(), 16) << "not more than the whole prompt";
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 12);
   EXPECT_FALSE(meter.Measure().estimated);
 }
@@ -287,7 +287,7 @@ TEST(TokenMeter, DetailsAreClampedToTheirTotal) {
   EXPECT_EQ(measured.usage.reasoning_tokens(), 0);
 }
 
-// H75: no number of an engine overflows a sum or a product.
+// H75: no number from an engine may overflow a sum or a product.
 TEST(TokenMeter, ExtremeReportsAreRejectedInEveryMember) {
   for (const int64_t extreme : {INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, int64_t{-1}}) {
     for (const bool per_choice : {false, true}) {
@@ -321,7 +321,7 @@ inference::v1::Delta Reasoning(const std::string& escaped) {
   return delta;
 }
 
-// An aborted stream has no final report: its reasoning is in what was received.
+// An aborted stream has no final report, so its reasoning is counted from the received deltas.
 TEST(TokenMeter, ReasoningWithoutAReportIsTheNumberOfItsChunks) {
   TokenMeter meter(Plain());
   for (int i = 0; i < 5; ++i) meter.OnDelta(Reasoning("hmm "));

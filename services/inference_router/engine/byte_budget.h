@@ -1,5 +1,4 @@
-// What one answer of an engine may hold, in bytes, in this process and in a gateway that collects
-// it (H75).
+// Limit on the bytes of one engine answer in this process, and in a gateway that collects it (H75).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@ class ByteBudget {
  public:
   explicit ByteBudget(int64_t bytes) : left_(bytes) {}
 
-  // False: the answer is above its bound. bytes: at most what one event may have.
+  // Returns false if the answer exceeds its limit. bytes: at most the size of one event.
   bool Take(size_t bytes) {
     left_ -= static_cast<int64_t>(bytes);
     return left_ >= 0;

@@ -11,7 +11,8 @@ using inference::v1::Event;
 using inference::v1::FinishReason;
 
 constexpr int kMaxChoices = 128;
-// Bytes for a piece of another kind than the last one, and for the log probabilities of a piece.
+// Bytes charged for a piece of another kind than the last one, and for the log probabilities of a
+// piece.
 constexpr size_t kPieceBytes = 64;
 // JSON values in one event: log probabilities of a few thousand tokens.
 constexpr size_t kMaxEventValues = 500'000;
@@ -23,8 +24,8 @@ json::Limits ChunkLimits() {
   return limits;
 }
 
-// Streams whose chunks are never similar, such as those of several choices in turn, are not worth
-// learning.
+// Gives up on templates for streams whose chunks are never similar, for example those with several
+// alternating choices.
 constexpr int kMaxMisses = 8;
 
 bool HasText(const json::Value& value) { return value.is_string() && !value.raw_string().empty(); }
@@ -94,7 +95,7 @@ void ChunkReader::Learn(std::string_view data, const json::Value& root,
   const json::Value choices = root.Find("choices");
   if (choices.size() != 1) return;
   const json::Value item = *choices.begin();
-  // A chunk with anything but one text may change more than the text of the answer.
+  // A chunk with more than one text may change more than the text of the answer.
   if (HasText(item.Find("finish_reason")) || item.Find("logprobs").is_object()) return;
   json::Value text, reasoning;
   if (options_.kind == inference::v1::REQUEST_KIND_COMPLETION) {
@@ -127,7 +128,7 @@ ChunkReader::Status ChunkReader::ReadWhole(std::string_view body, std::vector<Ev
 }
 
 ChunkReader::Status ChunkReader::ReadObject(const json::Value& root, std::vector<Event>& out) {
-  // llama.cpp begins the answers to several prompts so.
+  // llama.cpp sends null before the answers to several prompts.
   if (root.is_null()) return Status::kMore;
   if (!root.is_object()) return Fail(BrokenResponse("chunk is not an object"));
   const json::Value choices = root.Find("choices");

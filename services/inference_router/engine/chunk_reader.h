@@ -29,13 +29,13 @@ class ChunkReader {
     int choices = 1;
     // Context window of the model in tokens, for error messages; 0 = unknown.
     int64_t window = 0;
-    // A report of usage without choices is of the choice that has just ended, not of all
+    // Usage reports without choices belong to the choice that has just ended instead of all choices
     // (llama.cpp).
     bool usage_follows_choice = false;
-    // Bound of the answer in bytes (H75): text, reasoning, tool calls, log probabilities, and a
-    // little for each piece that an encoder may have to hold apart.
+    // Limit of the answer in bytes (H75): text, reasoning, tool calls, log probabilities, and a
+    // small amount for each piece that an encoder may have to store separately.
     int64_t max_answer_bytes = kMaxAnswerBytes;
-    // False: every chunk is parsed. For tests, which compare both.
+    // False: parses every chunk. For tests that compare both ways.
     bool templates = true;
   };
   static constexpr int64_t kMaxAnswerBytes = 32 << 20;
@@ -47,22 +47,22 @@ class ChunkReader {
 
   explicit ChunkReader(const Options& options);
 
-  // Reads the data of one server-sent event; appends the deltas in it.
+  // Reads the data of one server-sent event and appends its deltas.
   Status Read(std::string_view data, std::vector<inference::v1::Event>& out);
   // Reads the complete response of an engine that did not stream.
   Status ReadWhole(std::string_view body, std::vector<inference::v1::Event>& out);
 
-  // The usage object of the last chunk read, if it has one.
+  // The usage object of the last chunk, if it had one.
   const std::optional<EngineUsage>& usage() const { return usage_; }
   const EngineFailure& failure() const { return failure_; }
-  // Every requested choice has its finish reason: the answer is complete.
+  // Whether every requested choice has its finish reason, so that the answer is complete.
   bool finished() const;
-  // Every choice seen so far has its finish reason, and at least one has been seen. Some engines
-  // send fewer choices than requested; only the end marker shows that no more follow.
+  // Whether at least one choice has been seen, and every choice seen has its finish reason. Some
+  // engines send fewer choices than requested; only the end marker shows that no more follow.
   bool seen_choices_finished() const;
 
  private:
-  // What the last piece of a choice was; encoders hold pieces of different kinds apart.
+  // The kind of a choice's last piece. Encoders store pieces of different kinds separately.
   enum class Piece : uint8_t { kNone, kText, kReasoning, kRefusal, kCall };
   struct Choice {
     Piece last = Piece::kNone;
@@ -74,13 +74,14 @@ class ChunkReader {
     SurrogateJoiner refusal;
   };
 
-  // Reads a chunk that differs from the last one only in its text and counts; empty: it is another.
+  // Reads a chunk that differs from the last one only in its text and counts. Empty if it differs
+  // in more.
   std::optional<Status> ReadSimilar(std::string_view data, std::vector<inference::v1::Event>& out);
-  // After a chunk that gave these events.
+  // Call after a chunk that produced these events.
   void Learn(std::string_view data, const json::Value& root,
              std::span<const inference::v1::Event> events);
   Status ReadObject(const json::Value& root, std::vector<inference::v1::Event>& out);
-  // False: see failure().
+  // Returns false on a failure; see failure().
   bool ReadChoice(const json::Value& item, std::vector<inference::v1::Event>& out);
   AnswerLimit ReadBody(const json::Value& item, Choice& choice, inference::v1::Delta& delta);
   std::string TakeText(std::string_view text, Piece kind, Choice& choice, SurrogateJoiner& joiner);
@@ -90,14 +91,14 @@ class ChunkReader {
 
   Options options_;
   ByteBudget budget_;
-  int last_finished_ = -1;  // the choice that ended last, until its usage
+  int last_finished_ = -1;  // the choice that ended last, until its usage arrives
   std::vector<Choice> choices_;
   std::optional<EngineUsage> usage_;
   EngineFailure failure_;
   ChunkTemplate template_;
   int template_choice_ = 0;
   Piece template_piece_ = Piece::kNone;
-  int misses_ = 0;  // templates in a row that no chunk was similar to
+  int misses_ = 0;  // templates in a row that matched no chunk
 };
 
 }  // namespace tollgate::inference_router

@@ -23,7 +23,7 @@ Read ReadPieces(const std::vector<std::string_view>& pieces) {
   Read read;
   std::vector<Event> events;
   for (std::string_view piece : pieces) {
-    // A separate buffer, as in a socket read: nothing may refer to it later.
+    // A separate buffer, as in a socket read: nothing may point into it later.
     const std::string bytes(piece);
     sse.Feed(bytes);
     http::SseReader::Event event;

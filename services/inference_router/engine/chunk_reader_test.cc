@@ -14,7 +14,7 @@ ChunkReader::Options Chat(int choices = 1) {
   return options;
 }
 
-// Renders the deltas of one chunk in a short form.
+// Shows the deltas of one chunk in a short form.
 std::string Show(const std::vector<Event>& events) {
   std::string out;
   for (const Event& event : events) {

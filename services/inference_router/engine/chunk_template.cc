@@ -6,12 +6,13 @@
 namespace tollgate::inference_router {
 namespace {
 
-// So that no count overflows.
+// Fewer digits than would overflow a count.
 constexpr size_t kMaxDigits = 15;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// How many digits of a plain whole number the text begins with; 0: none, or with leading zeros.
+// The number of digits of the plain whole number at the start of the text; 0: none, or leading
+// zeros.
 size_t CountDigits(std::string_view text) {
   size_t count = 0;
   while (count < text.size() && count <= kMaxDigits && IsDigit(text[count])) ++count;
@@ -68,7 +69,7 @@ std::optional<ChunkTemplate::Values> ChunkTemplate::Match(std::string_view data)
     size_t length = 0;
     if (slots_[i].kind == Kind::kText) {
       length = json::PlainStringLength(data);
-      // An empty text gives no delta.
+      // An empty text produces no delta.
       if (length == 0 || length == std::string_view::npos) return {};
       values.text = data.substr(0, length);
     } else {

@@ -12,13 +12,13 @@ namespace {
 
 using inference::v1::Event;
 
-// All that a reader tells of a chunk.
+// Everything that a reader reports about a chunk.
 std::string Told(ChunkReader& reader, const std::string& chunk) {
   std::vector<Event> events;
   const auto status = reader.Read(chunk, events);
   std::string told = std::to_string(static_cast<int>(status)) + (reader.finished() ? "f" : "");
   for (Event& event : events) {
-    // Random where the engine gives none.
+    // Ids are random if the engine sends none.
     for (auto& call : *event.mutable_delta()->mutable_tool_calls()) call.clear_id_json();
     told += "|" + event.SerializeAsString();
   }
@@ -72,7 +72,7 @@ TEST(ChunkTemplate, CountsArePlainWholeNumbersOnly) {
   for (const char* count : {"1", "2", "03", "2.0", "2e1", "-1", "1234567890123456", "9", "null",
                             "10", "999999999999999", "99999999999999999999", "11"}) {
     EXPECT_EQ(Told(similar, with(count)), Told(parsed, with(count))) << count;
-    if (std::string(count) == "03") {  // not JSON: the stream ends
+    if (std::string(count) == "03") {  // not JSON, so the stream ends
       similar = ChunkReader({});
       parsed = ChunkReader({.templates = false});
     }

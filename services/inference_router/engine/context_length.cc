@@ -10,7 +10,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Only the first kilobytes are matched; engines' messages are short.
+// Only the first kilobytes are matched, because engines' messages are short.
 constexpr size_t kMaxText = 8192;
 constexpr int kMaxGroups = 8;
 
@@ -60,7 +60,8 @@ int64_t Plausible(std::optional<int64_t> tokens) {
   return tokens && *tokens > 0 && *tokens <= kMost ? *tokens : 0;
 }
 
-// The limit in these texts is not the context window: it bounds the output, or the batch size.
+// Whether the limit in these texts bounds the output or the batch size instead of the context
+// window.
 bool LimitsSomethingElse(std::string_view pattern) {
   return pattern == "tgi-output" || pattern == "llamacpp-batch";
 }

@@ -14,15 +14,15 @@ namespace tollgate::inference_router {
 
 struct ContextLengthPattern {
   const char* id;
-  // Ambiguous: accepted only with status 400, 413 or 422.
+  // Ambiguous pattern: accepted only with status 400, 413 or 422.
   bool weak;
   const char* regex;
 };
 std::span<const ContextLengthPattern> ContextLengthPatterns();
 
-// The numbers in the engine's error; absent when it does not state them.
+// The numbers in the engine's error; empty if it does not state them.
 struct ContextLength {
-  // The pattern or the structured field that matched, for logs.
+  // The pattern or structured field that matched, for logs.
   std::string_view matched_by;
   std::optional<int64_t> limit;
   std::optional<int64_t> prompt;
@@ -35,13 +35,13 @@ struct ContextLength {
 // status 0: an error inside a stream.
 std::optional<ContextLength> MatchContextLength(std::string_view text, int status);
 
-// The numbers for the response. Missing ones are derived from those the engine states. window is
-// the model's context window in the catalog (0: unknown); it replaces a missing limit unless the
-// other numbers show that another limit was exceeded.
+// The numbers for the response. Missing ones are derived from the numbers that the engine states.
+// window: the model's context window in the catalog (0: unknown). It replaces a missing limit
+// unless the other numbers show that another limit was exceeded.
 TokenAccounting AccountTokens(const ContextLength& found, int64_t window);
 
-// The public message, with the phrase that clients match on when the window is known (decision 32).
-// total: tokens of prompt and output, used when the parts are unknown; 0: unknown.
+// The public message, which includes the phrase that clients match when the window is known
+// (decision 32). total: tokens of prompt and output, used when the parts are unknown; 0: unknown.
 std::string ContextLengthMessage(const TokenAccounting& tokens, int64_t total = 0);
 
 }  // namespace tollgate::inference_router

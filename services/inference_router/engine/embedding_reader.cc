@@ -17,8 +17,8 @@ static_assert(std::endian::native == std::endian::little && sizeof(float) == 4);
 constexpr size_t kMaxElement = 2 << 20;
 constexpr size_t kMaxRest = 1 << 20;
 constexpr size_t kMaxKey = 16;
-// Numbers of one vector, and of all vectors of an answer: as decimal text, which clients may ask
-// for, a number has up to 12 bytes.
+// Limits on the numbers of one vector and of all vectors of an answer. As decimal text, which
+// clients may request, a number has up to 12 bytes.
 constexpr size_t kMaxNumbers = 65'536;
 constexpr size_t kMaxAllNumbers = 16 << 20;
 
@@ -43,7 +43,7 @@ bool FitsFloat(json::Value number) {
   return exact && std::abs(*exact) < 1;
 }
 
-// The vector as Delta.embedding_json; empty if invalid.
+// Converts the vector to Delta.embedding_json; empty if invalid.
 std::string VectorJson(json::Value vector) {
   if (vector.is_string()) {
     const std::string base64 = vector.string();  // the slash may be escaped
@@ -81,7 +81,7 @@ bool EmbeddingReader::FailTooManyInputs() {
 
 bool EmbeddingReader::CheckSize() {
   if (bytes_ > options_.max_bytes) return FailTooManyInputs();
-  // No vectors of these inputs need as much, whatever the client sends.
+  // Vectors of this many inputs never need more bytes, whatever the client sends.
   const auto most =
       static_cast<int64_t>(kMaxElement) * options_.inputs + static_cast<int64_t>(kMaxRest);
   return bytes_ <= most || FailAboveLimit();
@@ -112,8 +112,8 @@ bool EmbeddingReader::Feed(std::string_view bytes, std::vector<inference::v1::Ev
   return (element_.size() <= kMaxElement && rest_.size() <= kMaxRest) || FailAboveLimit();
 }
 
-// Fast path: most of a response is the inside of base64 strings. Appends up to the next quote or
-// escape; returns the number of bytes appended.
+// Fast path for the contents of base64 strings, which make up most of a response. Appends up to the
+// next quote or escape and returns the number of bytes appended.
 size_t EmbeddingReader::AppendStringContent(std::string_view bytes) {
   if (!in_string_ || escaped_ || position_ != Position::kElement) return 0;
   std::string_view plain = bytes.substr(0, bytes.find('"'));
@@ -131,7 +131,7 @@ void EmbeddingReader::OnQuote() {
 void EmbeddingReader::OnOpen(char bracket) {
   if (position_ == Position::kBetween) position_ = Position::kElement;
   Append(bracket);
-  // The string before a list in the outermost object is the name of that member.
+  // The string before a list in the outermost object is the name of the member.
   if (++depth_ == 2 && bracket == '[' && key_ == "data") position_ = Position::kBetween;
 }
 

@@ -1,5 +1,5 @@
 // Reads an engine's embedding response incrementally: each vector becomes an event as soon as it is
-// complete, so a response of many megabytes is never buffered as a whole. See
+// complete, so that a response of many megabytes is never buffered as a whole. See
 // docs/design/wire.md 4.
 #pragma once
 
@@ -21,21 +21,22 @@ class EmbeddingReader {
     int inputs = 1;
     // Context window of the model in tokens, for error messages; 0 = unknown.
     int64_t window = 0;
-    // Size limit of the response, besides one that grows with the inputs. 2048 vectors of 4096
-    // numbers are 45 MB as base64 and up to 180 MB as decimals; above the limit the client must
-    // send fewer inputs.
+    // Size limit of the response, in addition to a limit that grows with the inputs. 2048 vectors
+    // of 4096 numbers are 45 MB as base64 and up to 180 MB as decimals. Above the limit the client
+    // must send fewer inputs.
     int64_t max_bytes = 128 << 20;
   };
   explicit EmbeddingReader(const Options& options) : options_(options) {
     seen_.resize(static_cast<size_t>(options.inputs));
   }
 
-  // Reads the next bytes of the body; appends the vectors they complete. False: see failure().
+  // Reads the next bytes of the body and appends the vectors that they complete. Returns false on a
+  // failure; see failure().
   bool Feed(std::string_view bytes, std::vector<inference::v1::Event>& out);
-  // Call at the end of the body. False: see failure().
+  // Call at the end of the body. Returns false on a failure; see failure().
   bool End();
 
-  // After End.
+  // Valid after End.
   const std::optional<EngineUsage>& usage() const { return usage_; }
   const EngineFailure& failure() const { return failure_; }
 
@@ -61,12 +62,12 @@ class EmbeddingReader {
   bool in_string_ = false;
   bool escaped_ = false;
   std::string key_;      // last string of the outermost object
-  std::string element_;  // current element of `data`, as far as received
+  std::string element_;  // current element of `data`, as received so far
   std::string rest_;     // the response without the elements of `data`
   int64_t bytes_ = 0;
-  size_t numbers_ = 0;      // of all vectors
+  size_t numbers_ = 0;      // in all vectors
   std::vector<bool> seen_;  // by input
-  int next_ = 0;            // index of an element without `index`
+  int next_ = 0;            // index of the next element that has no `index`
   int found_ = 0;
   std::optional<EngineUsage> usage_;
   EngineFailure failure_;

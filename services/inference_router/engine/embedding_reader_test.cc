@@ -83,7 +83,7 @@ TEST(EmbeddingReader, NumbersAreFiniteFloats) {
   for (const char* good : {"[1e38]", "[1e-60]", "[-0.0]", "[3.4028234663852886e38]"}) {
     EXPECT_TRUE(ReadIt(Answer("[{\"embedding\":" + std::string(good) + "}]"), 1).good) << good;
   }
-  // A float's infinity and not-a-number as base64, too.
+  // Infinity and NaN are refused in base64, too.
   for (const char* bad :
        {"[1e39]", "[-1e400]", "[NaN]", "[null]", "[\"1\"]", "[[1]]", "[]", "{}", "null", "5",
         "\"\"", "\"AACAfw==\"", "\"AADAfw==\"", "\"AAAA\"", "\"AAAAPw\"", "\"not base64\""}) {

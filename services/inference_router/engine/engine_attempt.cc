@@ -11,13 +11,13 @@ namespace {
 constexpr size_t kMaxErrorBody = 64 * 1024;
 // Size limit of one event (H75).
 constexpr size_t kMaxEvent = 4 * 1024 * 1024;
-// Events, and bytes, in a row without output. Some engines send an event for each token of a tool
-// call that they have not parsed yet.
+// Limits on events and bytes in a row without output. Some engines send an event for each token of
+// a tool call that they have not parsed yet.
 constexpr size_t kMaxSilentEvents = 100'000;
 constexpr size_t kMaxSilentBytes = 64 << 20;
 // Time limit for usage and end marker once every choice has its finish reason.
 constexpr int64_t kTailMs = 5'000;
-// Time limit for the bytes after the end marker, before the connection is closed instead of reused.
+// Time limit for the bytes after the end marker. Then the connection is closed instead of reused.
 constexpr int64_t kKeepAliveTailMs = 1'000;
 
 // Reads the bytes after the end marker (usually the framing of the last chunk), so that the
@@ -86,7 +86,7 @@ void EngineAttempt::Watch() {
   watch_timer_ = loop_.RunAfter(next_ms, [this] { Watch(); });
 }
 
-// The wait of Open goes on in the first Next.
+// The wait of Open continues in the first Next.
 void EngineAttempt::BeginWait() {
   if (waiting_since_us_ == 0) waiting_since_us_ = SystemClock::Get().MonotonicUs();
 }
@@ -108,14 +108,14 @@ bool EngineAttempt::HasProgress(const EngineBatch& batch) {
   return grown;
 }
 
-// The router waits for its own client between two calls of Next: that is not the engine's time.
+// Time between two calls of Next is not counted: the router then waits for its own client.
 EngineAttempt::ReadResult EngineAttempt::EndWait(ReadResult result, const EngineBatch& batch) {
   const int64_t now_us = SystemClock::Get().MonotonicUs();
   waited_us_ += now_us - waiting_since_us_;
   waiting_since_us_ = 0;
   if (HasProgress(batch)) {
     waited_us_ = 0;
-    // Another time applies from here on.
+    // After the first output another time limit applies.
     if (!std::exchange(any_output_, true) && time_up_ == AnswerLimit::kNone) {
       loop_.CancelTimer(watch_timer_);
       Watch();
@@ -153,7 +153,7 @@ Task<bool> EngineAttempt::Open(http::ClientRequest request) {
   const int status = head->status;
   const std::string retry_after(head->header("retry-after"));
   auto body = co_await call_->ReadAll(kMaxErrorBody);
-  // Engines do not redirect.
+  // Engines do not send redirects.
   Fail(status < 400 ? BrokenResponse("engine status " + std::to_string(status))
                     : ClassifyResponse(status, body.ok() ? *body : "", retry_after, window_));
   co_return false;
@@ -195,7 +195,7 @@ EngineAttempt::ReadResult EngineAttempt::OnUnstreamedError(const http::ClientErr
 
 EngineAttempt::ReadResult EngineAttempt::OnTransportError(const http::ClientError& error) {
   const bool time_up = time_up_ != AnswerLimit::kNone;
-  // The answer is complete: only usage or the end marker is missing.
+  // The answer is complete; only usage or the end marker is missing.
   if (reader_.finished() && (tail_over_ || time_up || !aborted_)) return ReadResult::kEnd;
   if (time_up) return Fail(TimedOut(time_up_));
   if (error.kind == http::ClientError::Kind::kTimeout) {

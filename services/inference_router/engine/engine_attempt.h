@@ -1,6 +1,6 @@
 // One attempt to run one request on one engine: the HTTP call, the events in its response, and the
-// failure, if any. The engine is not trusted to end its answer: bytes, events and time are bounded
-// (H75). Lives on one loop.
+// failure, if any. An engine may never end its answer, so bytes, events and time are bounded (H75).
+// Lives on one loop.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ struct EngineBatch {
   }
 };
 
-// The time that an engine has, in milliseconds. Output is text, reasoning, a tool call, a vector,
-// or a completion count that has grown: comments, empty events and incomplete events are none.
+// Time limits of an engine, in milliseconds. Output is text, reasoning, a tool call, a vector, or a
+// completion count that has grown. Comments, empty events and incomplete events are not output.
 struct AnswerTimes {
   int64_t first_output_ms = 600'000;  // from the start of the call
   int64_t silence_ms = 600'000;       // between outputs, while the router waits for the engine
@@ -46,8 +46,8 @@ class EngineAttempt {
   // be reused.
   ~EngineAttempt();
 
-  // Sends the request and waits for the response head. False: see failure(). The request's
-  // timeouts are set here.
+  // Sends the request and waits for the response head. Sets the request's timeouts. Returns false
+  // on a failure; see failure().
   Task<bool> Open(http::ClientRequest request);
 
   enum class ReadResult {
@@ -57,13 +57,13 @@ class EngineAttempt {
   };
   Task<ReadResult> Next(EngineBatch& batch);
 
-  // Closes the connection at once. A suspended Open or Next returns a failure.
+  // Closes the connection immediately. A suspended Open or Next returns a failure.
   void Abort();
 
   const EngineFailure& failure() const { return failure_; }
-  // No connection could be opened.
+  // Whether no connection could be opened.
   bool connect_failed() const { return connect_failed_; }
-  // The whole request was sent, so the engine may be working on it.
+  // Whether the whole request was sent, so that the engine may be working on it.
   bool sent() const { return call_->sent(); }
   bool aborted() const { return aborted_; }
 
@@ -76,7 +76,7 @@ class EngineAttempt {
   ReadResult ReadEvents(std::string_view bytes, EngineBatch& batch);
   ReadResult AddChunk(ChunkReader::Status status, EngineBatch& batch);
   void StartTailTimer();
-  // Ends the call when its time is up. Checks at most once per bound, not per read.
+  // Ends the call when its time is up. Runs at most once per limit, not per read.
   void Watch();
   AnswerLimit TimeUp(int64_t now_us, int64_t* next_ms) const;
   void BeginWait();
@@ -87,7 +87,7 @@ class EngineAttempt {
   std::unique_ptr<http::ClientCall> call_;
   http::SseReader sse_;
   ChunkReader reader_;
-  std::optional<EmbeddingReader> embeddings_;  // for embedding requests, instead of reader_
+  std::optional<EmbeddingReader> embeddings_;  // used for embedding requests instead of reader_
   const size_t max_answer_bytes_;
   int64_t window_;
   const AnswerTimes times_;
@@ -96,7 +96,7 @@ class EngineAttempt {
   int64_t waited_us_ = 0;         // since the last output, in earlier waits
   bool any_output_ = false;
   int64_t reported_tokens_ = 0;  // the largest completion count so far
-  // Since the last output.
+  // Counted since the last output.
   size_t silent_events_ = 0;
   size_t silent_bytes_ = 0;
   AnswerLimit time_up_ = AnswerLimit::kNone;

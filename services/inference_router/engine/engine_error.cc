@@ -10,8 +10,8 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kMaxRetryAfterMs = 60'000;
-// llama.cpp's 500 when an earlier tool call in the request has arguments that are no JSON, such as
-// those of an answer that was cut: no engine can do better.
+// llama.cpp answers with this 500 when an earlier tool call in the request has arguments that are
+// not valid JSON, for example after an answer was cut off. No other engine can do better.
 constexpr std::string_view kBadArguments = "Failed to parse tool call arguments as JSON";
 
 EngineFailure Make(ErrorId id, std::string message, std::string internal) {
@@ -40,7 +40,7 @@ std::string SafeSlug(const json::Value& value) {
   return safe ? text : "";
 }
 
-// The object that holds message and type: the inner `error` object if there is one.
+// The object with message and type: the inner `error` object if there is one.
 json::Value Inner(const json::Value& object) {
   json::Value error = object.Find("error");
   return error.is_object() ? error : object;
@@ -145,7 +145,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
         "this model.",
         std::move(internal));
   }
-  // 502 and 504 come from a proxy in front of the engine, other 5xx from the engine itself.
+  // 502 and 504 come from a proxy in front of the engine, all other 5xx from the engine itself.
   const bool internal_error = status >= 500 && status != 502 && status != 504;
   failure = Make(internal_error ? ErrorId::kServerError : ErrorId::kUpstreamError,
                  "The model failed to answer. Please retry.", std::move(internal));
@@ -153,7 +153,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
   return failure;
 }
 
-// The status stated inside an error object, else the given one.
+// The status inside an error object, else the given one.
 int StatusInside(const json::Value& object, int status) {
   if (!object.is_object()) return status;
   const json::Value inner = Inner(object);
@@ -199,7 +199,8 @@ EngineFailure ClassifyResponse(int status, std::string_view body, std::string_vi
   auto parsed = json::Document::ParseView(body, EngineLimits());
   if (!parsed.ok()) return Classify({}, body, status, status, retry_after, window);
   const json::Value root = parsed->root();
-  // The HTTP status decides. Some engines hide the real status in the body of a 500, 400 or 424.
+  // The HTTP status decides, but some engines hide the real status in the body of a 500, 400 or
+  // 424.
   int effective = status;
   if (status >= 500 && (status < 502 || status > 504)) {
     const int inside = StatusInside(root, status);
@@ -241,7 +242,7 @@ EngineFailure BrokenResponse(std::string_view internal) {
   return failure;
 }
 
-// Not tried elsewhere: the client has already waited for the whole timeout.
+// Not retried on another engine, because the client has already waited for the whole timeout.
 EngineFailure TimedOut(AnswerLimit limit) {
   EngineFailure failure =
       Make(ErrorId::kUpstreamError, "The model's engine did not answer in time.",

@@ -1,6 +1,6 @@
 // Maps engine failures to rows of the error catalog. See docs/design/wire.md 10.1, decisions 22,
-// 32. An engine's error text is never sent to a client. It is not logged either, since it may quote
-// the prompt.
+// 32. An engine's error text is never sent to a client. It is not logged, either, because it may
+// quote the prompt.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tollgate::inference_router {
 
-// The bound of an engine's answer that ended it (H75).
+// The limit that ended an engine's answer (H75).
 enum class AnswerLimit : uint8_t {
   kNone,
   kAnswerBytes,    // text, reasoning, tool calls and log probabilities together
@@ -22,7 +22,7 @@ enum class AnswerLimit : uint8_t {
   kSilence,        // time between two outputs
   kAnswerTime,     // time of the whole answer
 };
-// For the metric, such as "answer_bytes".
+// Label for the metric, such as "answer_bytes".
 std::string_view NameOf(AnswerLimit limit);
 
 struct EngineFailure {
@@ -31,16 +31,16 @@ struct EngineFailure {
   bool try_elsewhere = false;
   // The engine does not know the model (or the path).
   bool not_found = false;
-  // Milliseconds for which the engine wants no request (Retry-After of a 429 or 503); 0: it has not
-  // said so.
+  // Milliseconds for which the engine asks for no requests (Retry-After of a 429 or 503); 0: not
+  // given.
   int64_t pause_ms = 0;
-  // Not kNone: the answer was ended because it was above this bound.
+  // The limit that the answer exceeded; kNone if it did not.
   AnswerLimit limit = AnswerLimit::kNone;
 };
 
-// Classifies a response with a status other than 2xx. retry_after is the header's value, possibly
-// empty. window is the model's context window in tokens (0: unknown), for an engine that does not
-// state its limit.
+// Classifies a response with a status other than 2xx. retry_after: the header's value, or empty.
+// window: the model's context window in tokens (0: unknown), for an engine that does not state its
+// limit.
 EngineFailure ClassifyResponse(int status, std::string_view body, std::string_view retry_after,
                                int64_t window);
 
@@ -50,13 +50,13 @@ EngineFailure ClassifyInStream(const json::Value& object, int64_t window);
 // Whether the object has one of the error shapes of docs/design/wire.md 10.1.
 bool IsErrorObject(const json::Value& object);
 
-// The engine could not be connected to, or closed the connection before the response head.
+// The engine could not be reached, or closed the connection before the response head.
 EngineFailure Unreachable(std::string_view internal);
 // The engine violated the protocol or closed the connection after the response head.
 EngineFailure BrokenResponse(std::string_view internal);
-// The engine generated nothing in the time that it has.
+// The engine generated nothing within its time limit.
 EngineFailure TimedOut(AnswerLimit limit);
-// The answer is above a bound in bytes or items.
+// The answer exceeded a limit on bytes or items.
 EngineFailure OverLimit(AnswerLimit limit);
 
 }  // namespace tollgate::inference_router

@@ -50,7 +50,7 @@ TEST(EngineError, ForwardsRetryAfter) {
   EXPECT_EQ(Answer(503, "", "99999").retry_after_ms, 60'000);
 }
 
-// ADR 0030.
+// ADR 0030: only an engine that sends a Retry-After gets a pause.
 TEST(EngineError, OnlyAnEngineThatSaysWhenWantsAPause) {
   const auto pause_ms = [](int status, const char* retry_after) {
     return ClassifyResponse(status, "", retry_after, 8192).pause_ms;

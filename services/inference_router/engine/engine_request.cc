@@ -58,7 +58,7 @@ std::string_view ReasoningBudgetMember(catalog::v1::EngineKind kind) {
 
 std::string CacheSalt(std::string_view key, std::string_view workspace_id,
                       std::string_view own_salt) {
-  // The length keeps ("a", "bc") and ("ab", "c") apart.
+  // The length distinguishes ("a", "bc") from ("ab", "c").
   std::string text = "tollgate cache salt 1\n" + std::to_string(workspace_id.size()) + "\n";
   text += workspace_id;
   text += own_salt;
@@ -78,7 +78,7 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
   body += R"({"model":)";
   json::AppendQuoted(body, engine_model);
   if (request.kind() == inference::v1::REQUEST_KIND_EMBEDDING) {
-    // Exact, and two to four times smaller. Engines that do not support it send numbers.
+    // base64 is exact, and two to four times smaller. Engines that do not support it send numbers.
     body += R"(,"encoding_format":"base64")";
   } else if (answer == EngineAnswer::kStreamed) {
     body += R"(,"stream":true,"stream_options":{"include_usage":true)";
@@ -110,7 +110,7 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
     const auto with_format = FitResponseFormat(kind, members);
     body += with_format ? std::string_view(*with_format) : members;
   }
-  // Last: of two members with one name, engines take the last.
+  // Written last: if two members have the same name, engines use the last one.
   if (!cache_salt.empty()) {
     body += R"(,"cache_salt":)";
     json::AppendQuoted(body, cache_salt);

@@ -1,5 +1,5 @@
-// The body and path of the HTTP request to an engine. The client's prompt is inserted as the bytes
-// received, except for characters that the engine cannot take (engine_text.h).
+// The body and path of the HTTP request to an engine. The client's prompt is inserted as received,
+// except for characters that the engine cannot take (engine_text.h).
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,37 @@
 
 namespace tollgate::inference_router {
 
-// The engine can report usage on every chunk, for the choice of that chunk (vLLM, SGLang).
+// Whether the engine can report usage on every chunk, for the choice of that chunk (vLLM, SGLang).
 bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind);
 
-// The engine reports usage of each choice at its end, and never of all (llama.cpp). In a whole
-// answer it reports the first choice alone, so several are asked for as a stream.
+// Whether the engine reports the usage of each choice at its end, and never the total (llama.cpp).
+// In a whole answer it reports only the first choice, so several choices are requested as a stream.
 bool ReportsUsageOfEachChoice(catalog::v1::EngineKind kind);
 
-// How many choices in a row answer one prompt: those of a chat, `n` of a completion with several
-// prompts.
+// The number of consecutive choices that answer one prompt: all of a chat, `n` of a completion with
+// several prompts.
 int ChoicesPerPrompt(const inference::v1::GenerateRequest& request);
 
 // "/v1/chat/completions", "/v1/completions" or "/v1/embeddings".
 std::string_view EnginePath(inference::v1::RequestKind kind);
 
-// The engine has a member `cache_salt` that separates its prefix cache (vLLM since 0.9, SGLang
-// since 0.5.3; older ones ignore it).
+// Whether the engine has a member `cache_salt` that separates its prefix cache (vLLM since 0.9,
+// SGLang since 0.5.3; older versions ignore it).
 bool KnowsCacheSalt(catalog::v1::EngineKind kind);
 
-// The member that bounds the tokens of the reasoning (vLLM with a reasoning configuration,
-// llama.cpp since spring 2026); empty: the kind has none.
+// The member that limits the reasoning tokens (vLLM with a reasoning configuration, llama.cpp since
+// spring 2026); empty: the kind has none.
 std::string_view ReasoningBudgetMember(catalog::v1::EngineKind kind);
 
 // A salt for this workspace and the caller's own salt, as hexadecimal text: the same on every
-// router that has the key, and different for every other pair. key may be empty.
+// router with this key, and different for every other pair. key may be empty.
 std::string CacheSalt(std::string_view key, std::string_view workspace_id,
                       std::string_view own_salt);
 
 // How an engine answers. Embeddings are always whole.
 enum class EngineAnswer : uint8_t { kStreamed, kWhole };
 
-// cache_salt: empty: none is sent. fitter: of this request; null: no text is kept for others.
+// cache_salt: empty: not sent. fitter: belongs to this request; null: fitted texts are not reused.
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
                             catalog::v1::EngineKind kind, std::string_view engine_model,
                             EngineAnswer answer, std::string_view cache_salt = {},

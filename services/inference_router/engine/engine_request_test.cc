@@ -66,7 +66,7 @@ TEST(EngineRequest, SaltsAreStableAndDifferForEveryPairOfWorkspaceAndOwnSalt) {
       {"team", ""},  {"team", "x"}, {"team", "y"},  {"tea", "mx"},  {"teamx", ""},
       {"", "teamx"}, {"other", ""}, {"other", "x"}, {"4\nteam", ""}};
   for (const auto& [workspace, own] : pairs) salts.insert(CacheSalt("", workspace, own));
-  // A caller cannot name another's salt: its own is hashed with its workspace.
+  // A caller cannot use another workspace's salt: its own is hashed together with its workspace.
   salts.insert(CacheSalt("", "other", CacheSalt("", "team", "")));
   for (const auto& [workspace, own] : pairs) salts.insert(CacheSalt("key", workspace, own));
   EXPECT_EQ(salts.size(), 2 * std::size(pairs) + 1);
@@ -96,7 +96,7 @@ TEST(EngineRequest, TheReasoningIsBoundedWhereTheKindCanDoIt) {
             std::string::npos);
 }
 
-// docs/design/wire.md 2.6: what a kind does not understand it does not get.
+// docs/design/wire.md 2.6: a kind gets only the members that it understands.
 TEST(EngineRequest, ReasoningIsSaidInTheWordsOfTheKind) {
   using namespace catalog::v1;  // NOLINT: engine kinds
   constexpr auto kOn = inference::v1::REASONING_SWITCH_ON;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kNul = "\\u0000";
 constexpr std::string_view kReplacement = "\\ufffd";
-// The start of an escape in a text that is escaped twice.
+// The start of an escape in text that is escaped twice.
 constexpr std::string_view kInnerEscape = "\\\\u";
 
 // The code unit of the escape \uXXXX at `at`, or -1.
@@ -30,8 +30,8 @@ int UnitAt(std::string_view text, size_t at) {
 bool IsHigh(int unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool IsLow(int unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
-// Replaces escapes in JSON text, which may be broken. All replacements are as long as what they
-// replace. True: there were any.
+// Replaces escapes in JSON text, which may be malformed. Replacements keep the length. Returns
+// whether anything was replaced.
 bool ReplaceEscapes(std::string& text, bool nul, bool surrogates) {
   bool any = false;
   for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
@@ -53,13 +53,13 @@ bool ReplaceEscapes(std::string& text, bool nul, bool surrogates) {
   return any;
 }
 
-// The code unit of the escape \\uXXXX, of a text that is escaped twice, at `at`, or -1.
+// The code unit at `at` of the escape \\uXXXX in text that is escaped twice, or -1.
 int InnerUnitAt(std::string_view text, size_t at) {
   return text.substr(at).starts_with(kInnerEscape) ? UnitAt(text, at + 1) : -1;
 }
 
-// Whether a character of an escape in a text that is escaped twice may be written as an escape
-// itself, which no usual writer of JSON does.
+// Whether, in text that is escaped twice, a character of an escape may itself be written as an
+// escape. No common JSON writer does that.
 bool HasSpelledInnerEscape(std::string_view members) {
   // All characters of an escape are ASCII.
   if (members.find(R"(\u00)") == std::string_view::npos) return false;
@@ -103,7 +103,7 @@ std::vector<Edit> FitToolCalls(const json::Document& document, bool nul) {
   return edits;
 }
 
-// Empty if nothing is to be replaced.
+// Empty if nothing needs to be replaced.
 std::optional<std::string> FitInner(std::string_view members, bool nul) {
   if (!MayHoldInnerEscape(members, nul)) return std::nullopt;
   const auto document = ParseMembers(members);
@@ -113,7 +113,7 @@ std::optional<std::string> FitInner(std::string_view members, bool nul) {
   const std::string_view text = document->text();
   std::string out;
   out.reserve(text.size());
-  size_t at = 1;  // behind the brace
+  size_t at = 1;  // after the brace
   for (const Edit& edit : edits) {
     out += text.substr(at, edit.offset - at);
     out += edit.literal;
@@ -127,19 +127,19 @@ std::optional<std::string> FitInner(std::string_view members, bool nul) {
 
 bool TakesNul(catalog::v1::EngineKind kind) {
   switch (kind) {
-    // Python and Rust strings from the request to the tokenizer.
+    // Python and Rust strings, from the request to the tokenizer.
     case catalog::v1::ENGINE_KIND_VLLM:
     case catalog::v1::ENGINE_KIND_SGLANG:
     case catalog::v1::ENGINE_KIND_TGI:
       return true;
-    // llama.cpp with an image encoder cut prompts there until July 2026, and Ollama and many
+    // llama.cpp with an image encoder cut prompts at U+0000 until July 2026, and Ollama and many
     // servers with an OpenAI-compatible API are built on it.
     default:
       return false;
   }
 }
 
-// Exact for what is common: a path such as C:\\udev, a character of two escapes.
+// Exact for common texts: a path such as C:\\udev, or a character of two escapes.
 bool MayHoldInnerEscape(std::string_view members, bool nul) {
   if (HasSpelledInnerEscape(members)) return true;
   constexpr size_t kSize = kInnerEscape.size() + 4;

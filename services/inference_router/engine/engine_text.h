@@ -1,4 +1,4 @@
-// Text that an engine cannot take (decision 38, docs/design/wire.md 10.2).
+// Replaces text that an engine cannot take (decision 38, docs/design/wire.md 10.2).
 #pragma once
 
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace tollgate::inference_router {
 
-// Whether engines of this kind read U+0000 in a text like any other character. Those of the other
-// kinds hold texts as C strings in places, and cut them there without an error.
+// Whether engines of this kind treat U+0000 like any other character. Engines of other kinds store
+// some texts as C strings and cut them there without an error.
 bool TakesNul(catalog::v1::EngineKind kind);
 
-// members: of a request, as in GenerateRequest, or any JSON text. Empty if they can be sent as they
-// are. Else a copy of the same length or shorter in which U+FFFD stands for each U+0000 that the
-// kind does not take, and, in the arguments of tool calls, which engines parse once more, also for
-// half a surrogate pair.
+// members: the members of a request, as in GenerateRequest, or any JSON text. Empty if they can be
+// sent unchanged. Otherwise a copy of the same length or shorter with U+FFFD in place of each
+// U+0000 that the kind cannot take. In the arguments of tool calls, which engines parse again,
+// U+FFFD also replaces half a surrogate pair.
 std::optional<std::string> FitText(catalog::v1::EngineKind kind, std::string_view members);
 
-// Whether the arguments of tool calls in these members may hold something to replace, with or
-// without U+0000. True costs FitText a copy and a parse; never false where it has to replace.
+// Whether the arguments of tool calls in these members may contain something to replace, with or
+// without U+0000. True costs FitText a copy and a parse. Never false when FitText has to replace.
 bool MayHoldInnerEscape(std::string_view members, bool nul);
 
-// FitText for the engines that one request is sent to in turn: each text is made once.
+// Runs FitText for the engines that one request is sent to in turn, once per kind of text.
 class TextFitter {
  public:
-  // The same members at each call, which outlive the answer, as does the fitter.
+  // members must be the same at each call. They and the fitter must outlive the result.
   std::string_view Fit(catalog::v1::EngineKind kind, std::string_view members);
 
  private:
@@ -34,7 +34,7 @@ class TextFitter {
     bool done = false;
     std::optional<std::string> text;
   };
-  Made made_[2];  // for kinds that take U+0000, and for the others
+  Made made_[2];  // [1]: for kinds that take U+0000; [0]: for the others
 };
 
 }  // namespace tollgate::inference_router

@@ -44,34 +44,34 @@ TEST(EngineText, OnlyEscapesOfNulAreReplaced) {
   EXPECT_EQ(Fitted(ENGINE_KIND_LLAMACPP, R"({"\u0000":1})"), R"({"\ufffd":1})");
 }
 
-// Engines parse the arguments of a call in the history once more.
+// Engines parse the arguments of a call in the history again.
 TEST(EngineText, ArgumentsOfToolCallsAreFittedToo) {
   const std::string nul = Call(R"({\"a\":\"x\\u0000\"})");
   const std::string fitted = Call(R"({\"a\":\"x\\ufffd\"})");
   EXPECT_EQ(Fitted(ENGINE_KIND_VLLM, nul), "unchanged");
   EXPECT_EQ(Fitted(ENGINE_KIND_LLAMACPP, nul), fitted);
-  // Half a surrogate pair is no text for any engine.
+  // No engine accepts half a surrogate pair.
   for (const EngineKind kind : {ENGINE_KIND_VLLM, ENGINE_KIND_LLAMACPP}) {
     EXPECT_EQ(Fitted(kind, Call(R"({\"a\":\"x\\ud83d\"})")), fitted);
     EXPECT_EQ(Fitted(kind, Call(R"({\"a\":\"x\\uDE00\"})")), fitted);
     EXPECT_EQ(Fitted(kind, Call(R"({\"a\":\"\\ud83d\\ude00\"})")), "unchanged");
     EXPECT_EQ(Fitted(kind, Call(R"({\"a\":\"\\\\ud83d\"})")), "unchanged") << "a text about it";
   }
-  // The inner escape may be written in escapes itself.
+  // The inner escape may itself be written with escapes.
   for (const char* written : {R"(\\\u00750000)", R"(\\u\u003000\u0030)", R"(\u005cu0000)",
                               R"(\u005C\u0075\u0030\u0030\u0030\u0030)"}) {
     EXPECT_EQ(Fitted(ENGINE_KIND_LLAMACPP, Call(R"({\"a\":\"x)" + std::string(written) + R"(\"})")),
               fitted)
         << written;
   }
-  // Arguments that are not JSON, and the old form.
+  // Arguments that are not JSON, and the old function_call form.
   EXPECT_EQ(Fitted(ENGINE_KIND_OLLAMA, Call(R"({\"a\":\"\\u0000)")), Call(R"({\"a\":\"\\ufffd)"));
   EXPECT_EQ(Fitted(ENGINE_KIND_OLLAMA,
                    R"("messages":[{"function_call":{"arguments":"[\"\\u0000\"]"}}],"a":"\u0000")"),
             R"("messages":[{"function_call":{"arguments":"[\"\\ufffd\"]"}}],"a":"\ufffd")");
 }
 
-// What only looks like an escape costs no copy and no parse.
+// Text that only looks like an escape costs no copy and no parse.
 TEST(EngineText, OnlyWhatMayBeReplacedIsLookedAt) {
   for (const char* cheap :
        {R"("C:\\udev")", R"("\\u00e4")", R"("\\ud8")", R"("\\udzzz")", R"("\ud83d")",

@@ -30,7 +30,7 @@ std::string ByTemplate(const pb::Reasoning& reasoning) {
   return members;
 }
 
-// Off is a level; on is the default of every model that can reason.
+// Off is a level. On is the default of every model that can reason.
 std::string_view LevelOf(const pb::Reasoning& reasoning) {
   return reasoning.thinking() == pb::REASONING_SWITCH_OFF ? std::string_view("none")
                                                           : reasoning.effort();

@@ -1,4 +1,4 @@
-// How much a model reasons, in the members that each kind of engine understands. See
+// Writes the reasoning settings with the members that each kind of engine understands. See
 // docs/design/wire.md 2.6.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace tollgate::inference_router {
 
-// Members of the engine request's JSON object, without braces; empty: none. The caller's own
-// chat_template_kwargs are never among them.
+// Members for the engine request's JSON object, without braces; empty: none. They never include the
+// caller's own chat_template_kwargs.
 std::string ReasoningMembers(catalog::v1::EngineKind kind,
                              const inference::v1::Reasoning& reasoning);
 

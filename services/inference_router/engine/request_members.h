@@ -1,4 +1,4 @@
-// Reading the members of a request, as GenerateRequest has them: without the braces.
+// Reads the members of a request as they are in GenerateRequest: without the braces.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tollgate::inference_router {
 
-// The object of these members. The gateway has parsed them: what its limits let through is taken
+// Parses these members as an object. The gateway has parsed them before, so its limits are accepted
 // here, too.
 inline BasicResult<json::Document, json::ParseError> ParseMembers(std::string_view members) {
   json::Limits limits;

@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::string_view kMember = "response_format";
 
-// Of an object of any form.
+// The schema of an object of any form.
 constexpr std::string_view kAnyObject = R"({"type":"object"})";
 
-// The schema as TGI wants it; empty: the format stays as it is.
+// The schema for TGI; empty: the format is sent unchanged.
 std::string SchemaOf(const json::Value& format) {
   if (!format.is_object() || format.Find("value")) return "";
   if (format.Find("type").StringEquals("json_object")) return std::string(kAnyObject);
@@ -25,7 +25,7 @@ std::string SchemaOf(const json::Value& format) {
 std::optional<std::string> FitResponseFormat(catalog::v1::EngineKind kind,
                                              std::string_view members) {
   if (kind != catalog::v1::ENGINE_KIND_TGI) return std::nullopt;
-  // A name with escapes is written out by nobody.
+  // Clients do not write this name with escapes.
   if (members.find(kMember) == std::string_view::npos) return std::nullopt;
   const auto document = ParseMembers(members);
   if (!document.ok()) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<std::string> FitResponseFormat(catalog::v1::EngineKind kind,
   const std::string schema = SchemaOf(format);
   if (schema.empty()) return std::nullopt;
   std::string out = std::string(members);
-  // The offset counts the brace before the members.
+  // The offset includes the brace before the members.
   out.replace(format.offset() - 1, format.raw().size(),
               R"({"type":"json_object","value":)" + schema + "}");
   return out;

@@ -1,4 +1,4 @@
-// The member `response_format` in the words of an engine (docs/design/wire.md 10.2). Pure.
+// Translates the member `response_format` for the kind of engine (docs/design/wire.md 10.2). Pure.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace tollgate::inference_router {
 
-// members: of a request, as in GenerateRequest. Empty if they can be sent as they are. TGI knows
-// neither `json_schema` nor a bare `json_object`: it wants a schema as `value`. A format that is in
-// TGI's words already, or in none that is known, stays.
+// members: the members of a request, as in GenerateRequest. Empty if they can be sent unchanged.
+// TGI supports neither `json_schema` nor a bare `json_object`: it requires a schema as `value`. A
+// format that already has TGI's form, or an unknown form, is unchanged.
 std::optional<std::string> FitResponseFormat(catalog::v1::EngineKind kind,
                                              std::string_view members);
 

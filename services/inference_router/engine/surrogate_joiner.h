@@ -9,10 +9,10 @@ namespace tollgate::inference_router {
 
 class SurrogateJoiner {
  public:
-  // Takes the next escaped piece and returns it with the high surrogate held back from the previous
-  // piece in front. A high surrogate at its end is held back in turn.
+  // Returns the next escaped piece, with the high surrogate held back from the previous piece in
+  // front. A high surrogate at its end is held back in turn.
   std::string Join(std::string_view piece);
-  // A high surrogate is held back.
+  // Whether a high surrogate is held back.
   bool pending() const { return !high_surrogate_.empty(); }
 
  private:

@@ -5,16 +5,16 @@
 namespace tollgate::inference_router {
 
 namespace {
-// Calls of one choice.
+// Limit on the calls of one choice.
 constexpr size_t kMaxCalls = 256;
-// Bytes of one call's arguments.
+// Limit on the bytes of one call's arguments.
 constexpr size_t kMaxArguments = 8 << 20;
-// Bytes of a call's id, and of its name.
+// Limit on the bytes of a call's id, and on those of its name.
 constexpr size_t kMaxName = 4096;
-// Bytes for what a call needs beside its texts, here and in an encoder.
+// Bytes charged for a call in addition to its texts, here and in an encoder.
 constexpr size_t kCallBytes = 512;
-// Bytes for a piece of another call than the last one: an encoder that cannot interleave calls
-// holds such pieces apart.
+// Bytes charged for a piece of another call than the last one, because an encoder that cannot
+// interleave calls stores such pieces separately.
 constexpr size_t kSwitchBytes = 64;
 
 bool HasArguments(const json::Value& item) {
@@ -36,7 +36,7 @@ ToolCalls::Call* ToolCalls::Find(const json::Value& item, size_t position, bool 
   } else if (!calls_.empty() && position == 0) {
     found = &calls_.back();
   }
-  // A name under a used index, or without an index, starts a new call only if the arguments of the
+  // A name with a used index or without an index starts a new call only if the arguments of the
   // earlier call are complete and the item has an id or arguments of its own: some engines repeat
   // the name, with a new id or none, in every delta.
   const bool differs = has_id ? found && found->id != id.raw_string() : HasArguments(item);
@@ -105,7 +105,7 @@ AnswerLimit ToolCalls::ReadOne(const json::Value& item, size_t position,
 
 AnswerLimit ToolCalls::Read(const json::Value& calls, inference::v1::Delta& delta,
                             ByteBudget& budget) {
-  // Older TGI: one call, no list.
+  // Older versions of TGI send one call instead of a list.
   if (calls.is_object()) return ReadOne(calls, 0, delta, budget);
   size_t position = 0;
   for (json::Value item : calls) {

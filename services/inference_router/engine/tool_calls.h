@@ -1,5 +1,5 @@
 // Normalizes the tool calls of one choice: indices 0, 1, … in order of appearance; id and name
-// once, in the first delta of a call. Engines differ: no index, every index 0, a new id in each
+// once, in the first delta of a call. Engines differ: no index, index 0 for all, a new id in each
 // delta, the name in each delta or only in a later one, no id, arguments as an object, one call
 // instead of a list.
 #pragma once
@@ -21,9 +21,10 @@ namespace tollgate::inference_router {
 class ToolCalls {
  public:
   // Reads the tool_calls of a delta or of a complete message and appends the new parts to the
-  // delta. What is kept or sent is taken from the budget. Not kNone: the bound that is exceeded.
+  // delta. Bytes that are stored or sent are taken from the budget. Returns the limit that is
+  // exceeded, or kNone.
   AnswerLimit Read(const json::Value& calls, inference::v1::Delta& delta, ByteBudget& budget);
-  // At least one call has been sent to the client.
+  // Whether at least one call has been sent to the client.
   bool any() const { return any_; }
 
  private:
@@ -37,7 +38,7 @@ class ToolCalls {
     json::ObjectScanner arguments;
     SurrogateJoiner joiner;
   };
-  // Null: there are too many calls.
+  // Returns null if there are too many calls.
   Call* Find(const json::Value& item, size_t position, bool named);
   AnswerLimit ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta,
                       ByteBudget& budget);
@@ -45,7 +46,7 @@ class ToolCalls {
   std::vector<Call> calls_;
   bool any_ = false;
   int next_index_ = 0;
-  size_t last_ = SIZE_MAX;  // the call of the last piece
+  size_t last_ = SIZE_MAX;  // the call that got the last piece
 };
 
 }  // namespace tollgate::inference_router

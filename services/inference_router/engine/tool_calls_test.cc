@@ -112,7 +112,7 @@ TEST(ToolCalls, ArgumentsAsAnObjectBecomeText) {
             "0|a|f|{\\\"x\\\":\\\"y\\\"}\n");
 }
 
-// The bound that a delta exceeds (H75).
+// The limit that a delta exceeds (H75).
 AnswerLimit LimitOf(ToolCalls& calls, const std::string& text, ByteBudget& budget) {
   const auto document = json::Document::Parse(text);
   EXPECT_TRUE(document.ok()) << text;
@@ -157,7 +157,7 @@ TEST(ToolCalls, TheTextsOfOneCallAreBounded) {
   }
 }
 
-// An encoder that cannot interleave calls holds each piece apart.
+// An encoder that cannot interleave calls stores each piece separately.
 TEST(ToolCalls, InterleavedPiecesCostMoreThanTheirBytes) {
   ToolCalls calls;
   ByteBudget budget(50'000);

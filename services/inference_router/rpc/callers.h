@@ -1,4 +1,4 @@
-// Who may call the methods of an inference router between processes (common/rpc/callers.h).
+// Which processes may call the methods of an inference router (common/rpc/callers.h).
 #pragma once
 
 #include "common/rpc/callers.h"
@@ -11,9 +11,9 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.inference.v1.InferenceService/CountTokens", rpc::kGateway},
 };
 
-// At the admin address.
+// Methods at the admin address.
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
-    // It has checked who asks, and has written the change into the audit log.
+    // The dashboard has checked the caller and written the change to the audit log.
     {"tollgate.inference.v1.EngineAdminService/*", rpc::kDashboard},
 };
 

@@ -1,5 +1,5 @@
-// What serves a request in the router: a handler that writes the events of one generation to a
-// sink, however the request arrived (Link, Generate, or a direct call).
+// The interface between transports and handlers in the router: a handler writes the events of one
+// generation to a sink, however the request arrived (Link, Generate, or a direct call).
 #pragma once
 
 #include <functional>
@@ -15,15 +15,16 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   // Queues the event for the message of this turn. Suspends while the receiver has granted no
-  // window, so that a slow client slows the engine down. False: the receiver cancelled or
-  // disconnected; send no more.
+  // window, so that a slow client slows the engine down. Returns false if the receiver cancelled or
+  // disconnected; send no more then.
   virtual Task<bool> Send(inference::v1::Event event) = 0;
-  // The receiver cancelled or disconnected.
+  // Whether the receiver cancelled or disconnected.
   virtual bool cancelled() const = 0;
-  // It was the gateway that disconnected, not its caller, who has what was sent before at most.
+  // Whether the gateway disconnected, as opposed to its caller. The caller then has at most what
+  // was sent before.
   virtual bool receiver_lost() const { return false; }
-  // Sets the callback for a cancellation. It is called once, on the loop; at once if already
-  // cancelled. An empty callback unsets it.
+  // Sets the callback for a cancellation. It is called once, on the loop; immediately if already
+  // cancelled. An empty callback removes it.
   virtual void OnCancel(std::function<void()> callback) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Request bodies that arrive in pieces, until they are whole.
+// Assembles request bodies that arrive in pieces.
 #pragma once
 
 #include <atomic>
@@ -14,20 +14,20 @@
 namespace tollgate::inference_router {
 
 struct BodyLimits {
-  // Of one request, in bytes.
+  // Bytes of one request.
   int64_t max_body_bytes;
-  // Of all that are incomplete, on all links of the process, as announced; the last one may exceed
-  // it. One more is refused.
+  // Announced bytes of all incomplete bodies on all links of the process. The last one may exceed
+  // the limit; further ones are refused.
   int64_t max_incomplete_bytes = 256 << 20;
 };
 
-// What the links of a process share.
+// Shared by the links of a process.
 struct BodyBudget {
   BodyLimits limits;
   std::atomic<int64_t> incomplete_bytes{0};
 };
 
-// Why a body of this size is not taken, if it is not.
+// Returns an error if a body of this size is not accepted.
 std::optional<Error> RefuseBody(const BodyLimits& limits, int64_t body_bytes);
 
 // The incomplete bodies of one link. Lives on its loop.
@@ -36,10 +36,10 @@ class IncomingBodies {
   explicit IncomingBodies(BodyBudget& budget);
   ~IncomingBodies() { Clear(); }
 
-  // Announces a body. The error ends this request only.
+  // Announces a body. An error ends only this request.
   Result<void> Begin(uint64_t stream_id, inference::v1::StartInPieces start);
   bool Has(uint64_t stream_id) const { return bodies_.count(stream_id) > 0; }
-  // Appends a piece; returns the whole request when it was the last one.
+  // Appends a piece. Returns the whole request when it was the last piece.
   Result<std::optional<inference::v1::GenerateRequest>> Add(uint64_t stream_id,
                                                             const std::string& piece);
   void Drop(uint64_t stream_id);

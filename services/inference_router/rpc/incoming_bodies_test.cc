@@ -1,6 +1,6 @@
-// Bodies and events of any size share the link (docs/design/performance.md, point 2): they travel
-// in pieces between the frames of other requests, a router refuses what is above its own limit
-// without harm to the rest, and either side still understands the version before it.
+// Bodies and events of any size share the link (docs/design/performance.md, point 2): they are sent
+// in pieces between the frames of other requests. A router refuses bodies above its own limit
+// without harm to other requests, and each side still understands the previous version.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the router and its client
 
-// Bytes that differ from each other at every distance that a piece could be off by.
+// Bytes without a period, so that a piece at a wrong offset is detected.
 std::string Body(size_t bytes) {
   std::string body(bytes, '\0');
   uint32_t state = 1;
@@ -32,7 +32,7 @@ GenerateRequest WithBody(std::string model, std::string body) {
   return request;
 }
 
-// Keeps the bodies by model, in the order of their arrival.
+// Stores the bodies by model, in the order of arrival.
 class LinkPiecesTest : public LinkTest {
  protected:
   void StartKeeper(BodyLimits limits) {
@@ -92,7 +92,7 @@ TEST_P(LinkPiecesTest, EachSizeAroundAPieceArrivesWhole) {
 TEST_P(LinkPiecesTest, ABodyAboveTheRoutersLimitFailsAloneAndUnsent) {
   StartRouter(Count, {.max_body_bytes = kMiB});
   RunOn(loop(), [&](Loop&) -> Task<int> {
-    // Larger than the window, so that it runs until its events are taken.
+    // Larger than the window, so the request runs until its events are taken.
     auto running = client_->Start(Request(std::string(1'000, 'm'), 1'000));
     EXPECT_TRUE((co_await running->Next()).ok());
     for (const size_t bytes : {kMiB + 1, 8 * kMiB}) {
@@ -102,7 +102,7 @@ TEST_P(LinkPiecesTest, ABodyAboveTheRoutersLimitFailsAloneAndUnsent) {
     }
     EXPECT_TRUE((co_await Receive(client_->Start(BigRequest(kMiB)))).ended);
     EXPECT_TRUE((co_await Receive(std::move(running))).ended);
-    // The direct call within one process has the same limit.
+    // Direct calls within one process have the same limit.
     const Received direct =
         co_await Receive(router_->link().StartDirect(loop(), BigRequest(kMiB + 1)));
     EXPECT_TRUE(direct.error && direct.error->id == ErrorId::kRequestTooLarge);
@@ -120,7 +120,7 @@ TEST_P(LinkPiecesTest, ALeftBodyIsForgottenOnBothSides) {
       auto left = client_->Start(WithBody("left", body));
       for (int i = 0; i < turns; ++i) co_await loop.Sleep(0);
     }
-    // With one incomplete body left behind, the router would refuse this one.
+    // If an incomplete body were left behind, the router would refuse this one.
     EXPECT_TRUE((co_await Receive(client_->Start(WithBody("next", Body(kMiB))))).sent);
     co_return 0;
   });
@@ -171,7 +171,7 @@ TEST_P(LinkPiecesTest, AnEventAboveTheLimitFailsItsRequestOnly) {
 INSTANTIATE_TEST_SUITE_P(Transport, LinkPiecesTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Tcp" : "InProcess"; });
 
-// The router's side, with a gateway that does not keep to the protocol or is of another version.
+// The router's side, with a gateway that violates the protocol or has another version.
 class RawLinkTest : public LinkTest {
  protected:
   using Frame = inference::v1::LinkRequestFrame;
@@ -233,7 +233,7 @@ TEST_P(RawLinkTest, IncompleteBodiesAreBoundedInSum) {
   const inference::v1::End refused = End(3);
   EXPECT_TRUE(refused.not_run());
   EXPECT_EQ(refused.error().error(), "service_unavailable");
-  // A complete and a cancelled one make room again.
+  // A completed and a cancelled body free their space.
   *Add(1).mutable_body_piece() = std::string(1'000, 'x');
   Add(2).mutable_cancel();
   Begin(4, 1'000);

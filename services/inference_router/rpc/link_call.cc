@@ -47,7 +47,8 @@ void LinkCall::Begin() {
   message_ = std::make_unique<LinkRequest>();
   StartRead(message_.get());
   if (core_->draining) AnnounceDrain();
-  // So that it does not live on for ever with a certificate that has expired or was replaced.
+  // Bounds the age of the link, so that it does not keep using a certificate that has expired or
+  // was replaced.
   loop_.Post([weak = weak_from_this(), &loop = loop_, age_ms = core_->max_link_age_ms] {
     loop.RunAfter(age_ms * (900 + std::rand() % 200) / 1000, [weak] {
       if (const auto self = weak.lock()) self->AnnounceDrain();
@@ -204,7 +205,7 @@ void LinkCall::WakeProducers() {
   for (auto& [id, sink] : sinks_) sink->Wake();
 }
 
-// The gateway disconnected: cancels its requests, which abort their engines and settle.
+// The gateway disconnected. Cancels its requests, which abort their engine calls and settle.
 void LinkCall::Close() {
   if (closed_) return;
   closed_ = true;
@@ -214,7 +215,7 @@ void LinkCall::Close() {
   auto sinks = std::move(sinks_);
   sinks_.clear();
   if (!sinks.empty()) {
-    log::Warn("a gateway was lost; its requests are ended, and what was delivered is charged",
+    log::Warn("a gateway was lost; ending its requests and charging what was delivered",
               {{"requests", sinks.size()}});
   }
   for (auto& [id, sink] : sinks) sink->Lose();

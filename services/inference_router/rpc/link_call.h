@@ -1,4 +1,4 @@
-// One Link call: the requests of one gateway worker.
+// One Link call, with the requests of one gateway worker.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -29,16 +29,16 @@ struct LinkCore : RequestCore {
 };
 
 // gRPC's callbacks put signals into the inbox; everything else runs on the loop. Keeps itself alive
-// until OnDone and until the last request of the link has ended.
+// until OnDone, and until the last request of the link has ended.
 class LinkCall
     : public grpc::ServerBidiReactor<inference::v1::LinkRequest, inference::v1::LinkResponse>,
       public std::enable_shared_from_this<LinkCall> {
  public:
-  // pieces: the gateway takes events in pieces.
+  // pieces: the gateway accepts events in pieces.
   LinkCall(std::shared_ptr<LinkCore> core, Loop& loop, bool pieces);
 
   void Begin();
-  // Asks the gateway to send no more requests on this link. Any thread.
+  // Asks the gateway to send no more requests on this link. Callable on any thread.
   void AnnounceDrain();
 
  private:
@@ -47,13 +47,13 @@ class LinkCall
     std::unique_ptr<inference::v1::LinkRequest> message;
   };
 
-  // On gRPC's threads.
+  // Called on gRPC's threads.
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool) override { inbox_->Put({Signal::kWritten, nullptr}); }
   void OnCancel() override { inbox_->Put({Signal::kReadEnded, nullptr}); }
   void OnDone() override { inbox_->Put({Signal::kDone, nullptr}); }
 
-  // The rest runs on the loop.
+  // Everything below runs on the loop.
   void Take(std::vector<Signal> signals);
   void Handle(inference::v1::LinkRequest& message);
   void HandleRunning(const inference::v1::LinkRequestFrame& frame);
@@ -73,7 +73,8 @@ class LinkCall
   std::shared_ptr<LinkCall> self_;
   std::shared_ptr<Inbox<Signal>> inbox_;
   std::unique_ptr<inference::v1::LinkRequest> message_;
-  // Messages read and not handled: at kMaxUnreadMessages the next read waits for the loop.
+  // Messages that were read and not yet handled. At kMaxUnreadMessages the next read waits for the
+  // loop.
   std::atomic<int> unread_{0};
   LinkQueue<inference::v1::LinkResponse, inference::v1::LinkResponseFrame> queue_;
   IncomingBodies bodies_;

@@ -1,6 +1,6 @@
-// What waits for a router is bounded and does not outlive its request: a router that is
-// unreachable, that stops reading, or that a client floods costs the gateway neither memory nor
-// other requests, and a gateway that stops reading costs the router none.
+// Data that waits for a router is bounded and does not outlive its request. A router that is
+// unreachable, stops reading, or is flooded by a client costs the gateway neither memory nor other
+// requests. A gateway that stops reading does not cost the router any, either.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -99,7 +99,7 @@ TEST_P(LinkBoundsTest, ARouterThatStopsReadingBoundsWhatTheGatewayQueues) {
       refused += received.error && received.error->id == ErrorId::kServiceUnavailable ? 1 : 0;
       EXPECT_FALSE(received.sent);
     }
-    EXPECT_EQ(refused, 1'000) << "those that were queued fail when the router has read nothing";
+    EXPECT_EQ(refused, 1'000) << "queued requests fail when the router has read nothing";
     started.clear();
     co_return 0;
   });
@@ -115,7 +115,7 @@ TEST_P(LinkBoundsTest, RequestsThatAStoppedRouterDidNotReadGoToAnotherOne) {
       loop(), {grpc::CreateChannel(stopped.target(), grpc::InsecureChannelCredentials()),
                grpc::CreateChannel(live.target(), grpc::InsecureChannelCredentials())});
   RunOn(loop(), [&](Loop& loop) -> Task<int> {
-    // Until both are connected, requests may all go to one.
+    // All requests may go to one router until both are connected.
     std::vector<std::unique_ptr<Generation>> lost;
     while (GatewayQueuedBytes("0") < static_cast<double>(kMiB)) {
       lost.push_back(client_->Start(BigRequest(4 * kMiB)));
@@ -129,7 +129,7 @@ TEST_P(LinkBoundsTest, RequestsThatAStoppedRouterDidNotReadGoToAnotherOne) {
       answered += received.ended && !received.error ? 1 : 0;
     }
     EXPECT_EQ(answered, 50);
-    // Those too of which the stopped router was sent a part, though later.
+    // Requests that were partly sent to the stopped router succeed, too, but later.
     for (auto& generation : lost) {
       const Received received = co_await Receive(std::move(generation));
       EXPECT_TRUE(received.ended && !received.error);
@@ -138,7 +138,7 @@ TEST_P(LinkBoundsTest, RequestsThatAStoppedRouterDidNotReadGoToAnotherOne) {
   });
 }
 
-// 400 requests have windows of 100 MiB in sum.
+// 400 requests have windows of 100 MiB in total.
 TEST_P(LinkBoundsTest, AGatewayThatStopsReadingBoundsWhatTheRouterQueues) {
   constexpr int kRequests = 400;
   constexpr int kEvents = 15;
@@ -161,7 +161,7 @@ TEST_P(LinkBoundsTest, AGatewayThatStopsReadingBoundsWhatTheRouterQueues) {
     *frame.mutable_start() = Request("m", 1);
   }
   ASSERT_TRUE(link->Write(request));
-  // Until all producers wait: the same count for a while.
+  // Waits until all producers are suspended, when the count stays the same for a while.
   int before = -1;
   while (emitted == 0 || before != emitted) {
     before = emitted;

@@ -10,7 +10,7 @@ namespace {
 using inference::v1::Event;
 using inference::v1::GenerateRequest;
 
-// A request from the same loop: events are buffered until Next takes them.
+// A request from the same loop. Its events are buffered until Next takes them.
 class DirectGeneration : public Generation {
  public:
   DirectGeneration(const std::shared_ptr<RequestCore>& core, Loop& loop, GenerateRequest request)
@@ -66,7 +66,7 @@ class DirectGeneration : public Generation {
     std::shared_ptr<RequestSink> sink;
     std::vector<Event> events;
     bool over = false;             // End was received, or the generation was cancelled
-    std::optional<Error> refusal;  // it did not run
+    std::optional<Error> refusal;  // the request did not run
     Notify arrived;
   };
 

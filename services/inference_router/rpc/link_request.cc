@@ -20,9 +20,10 @@ std::optional<Error> RefusalReason(const RequestCore& core,
 namespace {
 
 prometheus::Counter& Refusals(std::string_view error) {
-  return metrics::Counter("tollgate_router_refused_total",
-                          "Requests of gateways that the router refused before they ran, by error.",
-                          {{"error", std::string(error)}});
+  return metrics::Counter(
+      "tollgate_router_refused_total",
+      "Requests from gateways that the router refused before they ran, by error.",
+      {{"error", std::string(error)}});
 }
 
 }  // namespace

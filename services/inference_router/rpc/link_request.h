@@ -1,4 +1,4 @@
-// The parts shared by all transports of a request (Link, Generate, direct call): the handler with
+// The parts that all transports of a request (Link, Generate, direct call) share: the handler with
 // its counters, and the sink with its window.
 #pragma once
 
@@ -17,10 +17,10 @@
 
 namespace tollgate::inference_router {
 
-// Makes the counters of refusals, so that alerts see them grow from zero.
+// Creates the counters of refusals at the start, so that alerts see them grow from zero.
 void MakeRefusalCounters();
 
-// The handler and the state of all requests.
+// The handler, and the state that all requests share.
 struct RequestCore {
   RequestCore(GenerateHandler handler, BodyLimits limits)
       : handler(std::move(handler)), bodies{.limits = limits} {
@@ -30,12 +30,12 @@ struct RequestCore {
   BodyBudget bodies;
   std::atomic<bool> draining{false};
   std::atomic<int> running{0};
-  // Links with events that gRPC has not written: ends of requests that run no more may be among
-  // them.
+  // Links with events that gRPC has not written. These may include the ends of requests that no
+  // longer run.
   std::atomic<int> unsent_links{0};
 };
 
-// Why the router does not run the request, if it does not.
+// The error for requests during a drain, and the reason why a request is refused, if it is.
 Error DrainingError();
 std::optional<Error> RefusalReason(const RequestCore& core,
                                    const inference::v1::GenerateRequest& request);
@@ -43,19 +43,19 @@ void CountRefusal(const Error& error);
 // The End of a request that did not run.
 inference::v1::Event RefusalOf(const Error& error);
 
-// Keeps to the window that the receiver opened, and passes the events to the transport.
+// Enforces the window that the receiver granted and passes the events to the transport.
 class RequestSink : public EventSink {
  public:
-  // Queues the event, of this many bytes; the sink has checked the window.
+  // Queues the event of this many bytes. The sink has checked the window.
   using Emit = std::function<void(inference::v1::Event, int64_t bytes)>;
 
-  // transport_full: whether the transport takes no events now; read until the sink is cancelled.
-  // The transport calls Wake when it takes them again.
+  // transport_full: whether the transport accepts no events at the moment; read until the sink is
+  // cancelled. The transport calls Wake when it accepts events again.
   RequestSink(Loop& loop, Emit emit, const bool* transport_full = nullptr)
       : emit_(std::move(emit)), transport_full_(transport_full), window_opened_(loop) {}
 
   Task<bool> Send(inference::v1::Event event) override {
-    // End needs no window: it releases the request even if the receiver opens it no more.
+    // End needs no window: it releases the request even if the receiver never grants one again.
     if (!event.has_end()) {
       while (!cancelled_ && (window_bytes_ <= 0 || transport_full())) {
         co_await window_opened_.Wait();

@@ -60,7 +60,7 @@ class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
           break;
         case CallSignal::kWritten:
           writing_ = false;
-          // The window of a call: opened again when gRPC has written the event.
+          // Reopens the call's window when gRPC has written the event.
           if (sink_) sink_->Grant(static_cast<int64_t>(outgoing_.event().ByteSizeLong()));
           Flush();
           break;

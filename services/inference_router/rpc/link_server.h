@@ -32,8 +32,8 @@ using CountHandler = std::function<Task<Result<inference::v1::CountTokensRespons
 class LinkServer {
  public:
   // Assigns each new link and each other call to the next loop of the pool. Without a count
-  // handler, CountTokens is unimplemented. After max_link_age_ms, give or take a tenth, a link asks
-  // its gateway to go on with another one.
+  // handler, CountTokens is unimplemented. After max_link_age_ms (±10 %), a link asks its gateway
+  // to move to a new one.
   static std::unique_ptr<LinkServer> Make(
       LoopPool& loops, GenerateHandler handler, CountHandler count = {},
       BodyLimits limits = {.max_body_bytes = kDefaultRouterBodyBytes},
@@ -41,16 +41,16 @@ class LinkServer {
   virtual ~LinkServer() = default;
   // The gRPC service to register.
   virtual grpc::Service* service() = 0;
-  // Runs a request on the caller's loop without gRPC, for a gateway in the same process. The limits
-  // are the same.
+  // Runs a request on the caller's loop without gRPC, for a gateway in the same process. The same
+  // limits apply.
   virtual std::unique_ptr<Generation> StartDirect(Loop& loop,
                                                   inference::v1::GenerateRequest request) = 0;
   // Refuses new requests with kServiceUnavailable; running requests continue.
   virtual void Drain() = 0;
   // Number of running requests.
   virtual int running() const = 0;
-  // Whether gRPC has written all events of the links: what ran last has reached its gateway, or
-  // nearly.
+  // Whether gRPC has written all events of the links, so that the last requests have reached, or
+  // have nearly reached, their gateways.
   virtual bool all_sent() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// A name with several addresses is as many routers, each with a link of its own; addresses come and
-// go while requests run. A link that has reached its age is replaced, and no caller notices.
+// A name with several addresses stands for several routers, each with its own link. Addresses come
+// and go while requests run. A link that has reached its age is replaced, and no caller notices.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,9 +18,10 @@ using inference::v1::GenerateRequest;
 using ::tollgate::testing::RunOn;
 using namespace testing;  // NOLINT: the router and its client
 
-// Says which router it is, then waits until the test opens the gate of the model "waits".
+// A handler that sends the router's name, then waits until the test opens the gate if the model is
+// "waits".
 struct Gate {
-  Loop& loop;  // of the router
+  Loop& loop;  // the router's loop
   std::atomic<bool> open{false};
   std::atomic<int> waiting{0};
 };
@@ -63,7 +64,7 @@ class LinkRoutersTest : public LinkTest {
     client_ = MakeLinkClient(loop(), std::move(routers));
     AwaitLink();
   }
-  // Which routers answer so many requests. may_lose: "lost" stands for those that failed.
+  // The routers that answer this many requests. may_lose: failed requests appear as "lost".
   std::set<std::string> Answering(int requests = 8, bool may_lose = false) {
     std::set<std::string> names;
     for (int i = 0; i < requests; ++i) {
@@ -89,7 +90,7 @@ class LinkRoutersTest : public LinkTest {
   static bool HasSeries(const std::string& address) {
     return metrics::Render().find(address + "\"") != std::string::npos;
   }
-  // A request that waits behind its first event.
+  // Starts a request that waits after its first event.
   std::future<Received> StartWaiting() {
     auto promise = std::make_shared<std::promise<Received>>();
     loop().Post([this, promise] {
@@ -103,7 +104,7 @@ class LinkRoutersTest : public LinkTest {
 
   LoopPool one_loop_{1};
 
-  // A look-up may be under way when the test ends: the resolver's threads use them until then.
+  // The resolver's threads may use these until a pending look-up ends, even after the test.
   static inline std::mutex mutex_;
   static inline std::vector<std::string> addresses_;
 };
@@ -123,7 +124,7 @@ TEST_P(LinkRoutersTest, EachAddressOfANameIsARouterThatComesAndGoes) {
   EXPECT_TRUE(HasSeries(AddressOf(first)));
   SetAddresses({AddressOf(second), AddressOf(third)});
   EXPECT_TRUE(Becomes([&] { return Answering() == std::set<std::string>{"second", "third"}; }));
-  // What ran on the one that is gone ends there, and then nothing tells of it any more.
+  // Requests on the removed router end there. After that its metrics are removed.
   gate.open = true;
   const Received received = running.get();
   EXPECT_TRUE(received.ended && !received.error);
@@ -139,7 +140,7 @@ TEST_P(LinkRoutersTest, ARouterThatIsGoneIsNoReasonToFailWhileAnotherAddressIsTh
   ConnectByName();
   EXPECT_TRUE(Becomes([&] { return Answering() == std::set<std::string>{"first", "second"}; }));
   first.reset();
-  // What was sent before the loss of the link is noticed is lost, for the gateway to move
+  // Requests that were sent before the loss of the link is noticed are lost; the gateway moves them
   // (gateway/pipeline/move.h).
   EXPECT_TRUE(Becomes([&] { return Answering(8, true) == std::set<std::string>{"second"}; }));
   EXPECT_EQ(Answering(), std::set<std::string>{"second"});
@@ -153,7 +154,7 @@ TEST_P(LinkRoutersTest, AnOldLinkIsReplacedAndItsRequestsGoOn) {
   AwaitLink();
   std::future<Received> running = StartWaiting();
   ASSERT_TRUE(Becomes([&] { return gate.waiting == 1; }));
-  // Through several ages; Answering expects that none fails.
+  // Runs through several link ages. Answering expects no failures.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (std::chrono::steady_clock::now() < until) Answering(1);
   gate.open = true;

@@ -19,7 +19,7 @@ using inference::v1::GenerateRequest;
 using ::tollgate::testing::RunOn;
 using namespace testing;  // NOLINT: the router and its client
 
-// Whether it is true within a minute.
+// Whether the condition becomes true within a minute.
 bool Comes(const std::function<bool()>& done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!done() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
@@ -92,7 +92,7 @@ TEST_P(LinkTest, ASlowReceiverSuspendsItsProducer) {
   });
   Received received = RunOn(loop(), [&](Loop& loop) -> Task<Received> {
     auto generation = client_->Start(Request("m", 1));
-    // Wait until the producer is suspended: the same count twice.
+    // Waits until the producer is suspended, when the count is the same twice.
     int64_t before = -1;
     while (sent == 0 || before != sent) {
       before = sent;
@@ -148,7 +148,7 @@ TEST_P(LinkTest, ABrokenLinkEndsTheRequestOnBothSides) {
 TEST_P(LinkTest, ADrainingRouterRefusesNewRequestsAndFinishesTheRunningOnes) {
   StartRouter(Count);
   RunOn(loop(), [&](Loop&) -> Task<int> {
-    // Larger than the window, so that it runs until its events are taken.
+    // Larger than the window, so the request runs until its events are taken.
     auto running = client_->Start(Request(std::string(1'000, 'm'), 1'000));
     auto first = co_await running->Next();
     EXPECT_TRUE(first.ok());
@@ -165,10 +165,11 @@ TEST_P(LinkTest, ADrainingRouterRefusesNewRequestsAndFinishesTheRunningOnes) {
   });
 }
 
-// A router that stops waits for what gateways have not taken: an answer without its end is cut.
+// A stopping router waits for events that gateways have not taken, because an answer without its
+// end would be cut off.
 TEST_P(LinkTest, EventsAreUnsentUntilTheGatewayTakesThem) {
-  if (!GetParam()) return;       // no window in a process
-  constexpr int kRequests = 16;  // 3.8 MB in all, more than the window of a connection
+  if (!GetParam()) return;       // no window within a process
+  constexpr int kRequests = 16;  // 3.8 MB in total, more than the window of a connection
   constexpr int kEvents = 12;
   StartRouter([](GenerateRequest, std::shared_ptr<EventSink> sink) -> Task<void> {
     for (int i = 0; i < kEvents; ++i) co_await sink->Send(TextEvent(std::string(20'000, 'x')));
@@ -185,7 +186,7 @@ TEST_P(LinkTest, EventsAreUnsentUntilTheGatewayTakesThem) {
     *frame.mutable_start() = Request("m", 1);
   }
   ASSERT_TRUE(stream->Write(start));
-  // All have ended, and their events wait.
+  // All requests have ended, and their events are waiting.
   EXPECT_TRUE(Comes([&] { return !router_->link().all_sent() && router_->link().running() == 0; }));
   inference::v1::LinkResponse message;
   int taken = 0;
@@ -216,7 +217,7 @@ TEST_P(LinkTest, CancelledRequestsLeaveNoState) {
   });
   EXPECT_GT(taken, 0);
   EXPECT_TRUE(Ask("last", 10).ended);
-  // The link is ordered: the cancels were processed before the last request ended.
+  // The link is ordered, so the cancels were processed before the last request ended.
   EXPECT_EQ(router_->link().running(), 0);
 }
 

@@ -10,7 +10,7 @@ bool IsEmbedding(const inference::v1::GenerateRequest& request) {
   return request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
 }
 
-// Embeddings have no output: only the input is held and charged.
+// Embeddings have no output, so only the input is held and charged.
 Rates RatesOf(const inference::v1::GenerateRequest& request) {
   const auto& price = request.hold().price();
   return Rates{std::max<int64_t>(price.input_pico_usd(), 0),

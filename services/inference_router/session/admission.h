@@ -1,4 +1,4 @@
-// What a session's request may spend: its hold, or a lease that it is admitted from.
+// The spending limit of a session's request: its hold, or the lease that admitted it.
 #pragma once
 
 #include "common/money/money.h"
@@ -8,15 +8,15 @@
 namespace tollgate::inference_router {
 
 bool IsEmbedding(const inference::v1::GenerateRequest& request);
-// Of the request's price.
+// The rates of the request's price.
 Rates RatesOf(const inference::v1::GenerateRequest& request);
-// Of the hold, as the request says it.
+// The options of the request's hold.
 HoldKeeper::Options HoldOptions(const SessionContext& context);
 
-// Of a request that came without a hold: sets context.ticket, and in the request what its hold
-// would say. False: no lease covers it (docs/adr/0042).
+// Admits a request that came without a hold from a lease. Sets context.ticket, and the hold in the
+// request. Returns false if no lease covers it (docs/adr/0042).
 Task<bool> AdmitFromLease(SessionContext& context);
-// The end of such a request.
+// The End of a request that no lease covers.
 inference::v1::End NoLease();
 
 }  // namespace tollgate::inference_router

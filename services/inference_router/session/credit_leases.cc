@@ -13,11 +13,12 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Only busy workspaces have leases; beyond so many, requests are authorized one by one.
+// Only busy workspaces have leases. With more workspaces than this, further ones are authorized
+// request by request.
 constexpr size_t kMaxWorkspaces = 1024;
 constexpr int64_t kTimeoutMs = 1'000;
 
-// The lease that a workspace has at present. Those before it had other names.
+// The current lease of a workspace. Earlier leases had other names.
 struct Entry {
   CreditLease lease;
   int64_t number = 0;
@@ -32,12 +33,12 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
 
   std::string NameOf(int64_t number) const { return lessee + "-" + std::to_string(number); }
 
-  // The next lease, where the present one is over.
+  // Replaces a lease that is over by the next one.
   void Follow(Entry& entry, int64_t now_us) {
     if (entry.lease.IsOver(now_us)) entry = {entry.lease.Next(), next_number++};
   }
 
-  // Null: too many workspaces have one.
+  // Returns null if too many workspaces have a lease.
   Entry* Find(const std::string& workspace, int64_t now_us) {
     auto found = entries.find(workspace);
     if (found == entries.end()) {
@@ -107,7 +108,7 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
   const Clock& clock;
   Outbox& admissions;
   RouterMetrics& metrics;
-  // Unique among all loops of all routers, also those that ran before.
+  // Unique among all loops of all routers, past ones included.
   const std::string lessee = HexEncode(RandomBytes(12));
   int64_t next_number = 1;
   std::unordered_map<std::string, Entry> entries;
@@ -144,7 +145,7 @@ Task<std::optional<LeaseTicket>> CreditLeases::Admit(billing::v1::AuthorizeItem 
   ticket.set_authorized_nano_usd(amount);
   *ticket.mutable_item() = std::move(item);
   shared->AskIfTime(ticket.item().workspace_id(), *entry);
-  // What is not on disk would be lost with this process, with what it costs.
+  // A crash would lose a request that is not on disk, together with its cost.
   if (!co_await shared->WriteDown(ticket)) {
     Finish(ticket, 0);
     shared->metrics.lease_refused.Increment();

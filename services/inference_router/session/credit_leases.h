@@ -1,6 +1,6 @@
-// The leases of one loop on the credit of busy workspaces (domain/credit_lease.h): asks billing for
-// them in the background, and admits requests from them while billing cannot be asked.
-// See docs/adr/0042.
+// The leases of one loop on the credit of busy workspaces (domain/credit_lease.h). Asks billing for
+// them in the background, and admits requests from them even while billing is unreachable. See
+// docs/adr/0042.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tollgate::inference_router {
 
-// A request that was admitted from a lease.
+// The record of a request that was admitted from a lease.
 using LeaseTicket = billing::v1::Admission;
 
 class CreditLeases {
@@ -26,25 +26,25 @@ class CreditLeases {
                RouterMetrics& metrics);
   ~CreditLeases();
 
-  // Admits the request, and returns when the record of it is on disk. nullopt: no lease covers it.
+  // Admits the request and returns when its record is on disk. nullopt: no lease covers it.
   Task<std::optional<LeaseTicket>> Admit(billing::v1::AuthorizeItem item);
-  // The request is over. kept: what the ledger takes out of the lease for it.
+  // Call when the request is over. kept: the amount that the ledger takes out of the lease for it.
   void Finish(const LeaseTicket& ticket, int64_t kept_nano_usd);
 
-  // The process stops: gives all leases back, without waiting for answers.
+  // Gives all leases back when the process stops, without waiting for answers.
   void GiveBack();
-  // Asks the ledger where it is time. Called every second.
+  // Asks the ledger where a question is due. Called every second.
   void Tick();
 
-  // Output tokens of the first slice, as of an authorize (docs/design/ledger.md 4).
+  // Output tokens of the first slice, as for an authorize (docs/design/ledger.md 4).
   static constexpr int64_t kSliceTokens = 4096;
-  // What is taken out of the lease for a request: its prompt and the first slice of its output.
+  // The amount taken out of the lease for a request: its prompt and the first slice of its output.
   static int64_t AmountOf(const billing::v1::AuthorizeItem& item);
 
  private:
   struct Shared;
   std::shared_ptr<Shared> shared_;
-  int64_t open_ = 0;  // as the gauge has it
+  int64_t open_ = 0;  // leases counted in the gauge
 };
 
 }  // namespace tollgate::inference_router

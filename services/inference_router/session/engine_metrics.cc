@@ -18,10 +18,9 @@ void EngineMetrics::CountTokens(const std::string& engine_id, int64_t output_tok
   const std::lock_guard lock(mutex_);
   std::shared_ptr<prometheus::Counter>& counter = counters_[engine_id].tokens;
   if (counter == nullptr) {
-    counter =
-        metrics::HeldCounter("tollgate_router_engine_output_tokens_total",
-                             "Output tokens of answers of an engine that ended and are charged.",
-                             {{"engine", engine_id}});
+    counter = metrics::HeldCounter("tollgate_router_engine_output_tokens_total",
+                                   "Output tokens of the engine's charged answers.",
+                                   {{"engine", engine_id}});
   }
   counter->Increment(static_cast<double>(output_tokens));
 }
@@ -34,41 +33,36 @@ EngineMetrics::Gauges::Gauges(const std::string& engine_id)
           {{"engine", engine_id}})),
       weight(metrics::HeldGauge(
           "tollgate_router_engine_weight",
-          "What the engine counts for in the choice: its weight in the catalog, less "
-          "while it starts slowly. 0: it gets requests only while no other engine can "
-          "take them.",
+          "Weight of the engine when an engine is chosen: its weight in the catalog, less during "
+          "its slow start. 0: it gets requests only while no other engine can take them.",
           {{"engine", engine_id}})),
       running(metrics::HeldGauge("tollgate_router_engine_running_requests",
-                                 "Requests of this router that run on the engine now.",
+                                 "Requests of this router that are running on the engine.",
                                  {{"engine", engine_id}})),
-      most(metrics::HeldGauge(
-          "tollgate_router_engine_max_requests",
-          "The most that may run on it at a time (max_concurrency of the catalog); 0: no "
-          "limit.",
-          {{"engine", engine_id}})),
-      work(metrics::HeldGauge(
-          "tollgate_router_engine_outstanding_tokens",
-          "Work of this router's requests that the engine still has to do: tokens of "
-          "prompts that it has not read yet, and four times the output that is expected.",
-          {{"engine", engine_id}})),
+      most(metrics::HeldGauge("tollgate_router_engine_max_requests",
+                              "Limit on the requests that may run on the engine at a time "
+                              "(max_concurrency in the catalog); 0: no limit.",
+                              {{"engine", engine_id}})),
+      work(metrics::HeldGauge("tollgate_router_engine_outstanding_tokens",
+                              "Remaining work of this router's requests on the engine: prompt "
+                              "tokens not read yet, plus four times the expected output tokens.",
+                              {{"engine", engine_id}})),
       queue(metrics::HeldGauge(
           "tollgate_router_engine_queue",
-          "Requests that wait at the engine, of all its callers, by its own metrics; -1: "
-          "not known.",
+          "Requests of all callers that wait at the engine, by its own metrics; -1: unknown.",
           {{"engine", engine_id}})),
       reported_running(metrics::HeldGauge(
           "tollgate_router_engine_reported_running",
-          "Requests that the engine works on, of all its callers, by its own metrics; -1: "
-          "not known.",
+          "Requests of all callers that run on the engine, by its own metrics; -1: unknown.",
           {{"engine", engine_id}})),
       cache_use(metrics::HeldGauge(
           "tollgate_router_engine_cache_use_ratio",
-          "Share of the engine's KV cache in use, by its own metrics; -1: not known.",
+          "Share of the engine's KV cache in use, by its own metrics; -1: unknown.",
           {{"engine", engine_id}})) {}
 
 void EngineMetrics::Gauges::Set(EnginePointer shown_engine, bool left, int64_t now_us) {
   engine = std::move(shown_engine);
-  if (left) {  // it is not down
+  if (left) {  // an engine that has left is not down
     available.reset();
     weight.reset();
   } else {
@@ -90,12 +84,14 @@ void EngineMetrics::Show(const RoutingTable& table, int64_t now_us) {
   std::unordered_map<std::string, Gauges> before = std::exchange(gauges_, {});
   for (const EnginePointer& engine : table.engines()) {
     auto known = before.extract(engine->id());
-    const bool stays = known && known.mapped().available != nullptr;  // else it comes back
+    const bool stays =
+        known && known.mapped().available != nullptr;  // else the engine has come back
     const auto at = stays ? gauges_.insert(std::move(known)).position
                           : gauges_.try_emplace(engine->id(), engine->id()).first;
     at->second.Set(engine, /*left=*/false, now_us);
   }
-  // Whoever stops the engine waits for its last answers.
+  // Keeps engines that have left while requests run on them: whoever stops such an engine waits for
+  // its last answers.
   while (!before.empty()) {
     auto gone = before.extract(before.begin());
     const EnginePointer engine = gone.mapped().engine;

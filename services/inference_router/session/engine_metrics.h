@@ -1,4 +1,5 @@
-// The metrics of single engines. They end with the engine, whose address may be used only once.
+// The metrics per engine. They are removed with the engine, because an address may never be used
+// again.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +16,33 @@ namespace tollgate::inference_router {
 // Thread-safe.
 class EngineMetrics {
  public:
-  // count_us: for how long counters outlive their engine, so that its last answers are counted.
+  // count_us: time that counters outlive their engine, so that its last answers are counted.
   explicit EngineMetrics(int64_t count_us) : count_us_(count_us) {}
 
   // Counts one run on one engine. outcome: ok, cut_by_credit, client_gone, or the name of the
   // error's row.
   void CountRequest(const std::string& engine_id, const std::string& outcome);
-  // Of an answer that ended, reported with its charge.
+  // Counts the tokens of an answer when its charge is known.
   void CountTokens(const std::string& engine_id, int64_t output_tokens);
 
-  // Shows the engines of the table as they are now, and those that have left while something still
-  // runs on them. now_us: monotonic.
+  // Shows the current state of the table's engines, and of engines that have left while requests
+  // still run on them. now_us: monotonic.
   void Show(const RoutingTable& table, int64_t now_us);
 
  private:
   struct Counters {
     std::unordered_map<std::string, std::shared_ptr<prometheus::Counter>> requests;  // by outcome
     std::shared_ptr<prometheus::Counter> tokens;
-    int64_t seen_us = 0;  // when it was last in the table; 0: not yet looked
+    int64_t seen_us = 0;  // when last in the table; 0: not checked yet
   };
   struct Gauges {
     explicit Gauges(const std::string& engine_id);
-    // left: it is in the table no more.
+    // left: the engine is no longer in the table.
     void Set(EnginePointer engine, bool left, int64_t now_us);
     EnginePointer engine;
     std::shared_ptr<prometheus::Gauge> available, weight;
     const std::shared_ptr<prometheus::Gauge> running, most, work;
-    // By its own metrics.
+    // From the engine's own metrics.
     const std::shared_ptr<prometheus::Gauge> queue, reported_running, cache_use;
   };
 

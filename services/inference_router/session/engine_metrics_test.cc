@@ -37,7 +37,7 @@ TEST(EngineMetrics, EndWithTheEngine) {
   EXPECT_FALSE(Has(R"(engine="b")"));
 }
 
-// An engine that has left can be stopped when nothing runs on it any more.
+// An engine that has left can be stopped when nothing runs on it.
 TEST(EngineMetrics, AreShownWhileSomethingRuns) {
   EngineMetrics metrics(1'000);
   const RoutingTable both(TwoEngines(8), nullptr);

@@ -10,7 +10,7 @@ namespace {
 
 using inference::v1::GenerateRequest;
 
-// Of several choices, each has a report of its own.
+// Whether the engine reports the usage of each of several choices separately.
 bool SeparateReports(const GenerateRequest& request, const EngineState& engine) {
   return request.choices() > 1 && request.kind() != inference::v1::REQUEST_KIND_EMBEDDING &&
          ReportsUsageOfEachChoice(engine.engine().kind());
@@ -33,7 +33,7 @@ TokenMeter::Options MeterOptions(const SessionContext& context, const EngineStat
   return options;
 }
 
-// The slowest engine that is waited for when it shows nothing before its whole answer.
+// Time per token of the slowest acceptable engine, for answers that are not streamed.
 constexpr int64_t kSlowestTokenMs = 2'000;
 // The most that a chat template adds to the bytes of a request.
 constexpr int64_t kMaxTemplateTokens = 8'192;
@@ -62,8 +62,8 @@ EngineRun::EngineRun(SessionContext& context, EngineState& engine, WorkMeter& wo
   closed_choices_.resize(context.request.choices());
 }
 
-// A token that nobody waits for costs a socket read, an event and its count: an answer that its
-// caller does not stream is asked for whole, unless it may have to be cut (decision 42).
+// Streaming costs a socket read, an event and a count per token. If the caller does not stream, the
+// answer is requested as a whole, unless it may have to be cut (decision 42).
 EngineAnswer EngineRun::AnswerToAsk() const {
   const GenerateRequest& request = context_.request;
   const int64_t most = request.max_tokens() * request.samples();
@@ -131,7 +131,7 @@ Task<RunOutcome> EngineRun::Run() {
   co_return outcome;
 }
 
-// What is the engine's fault and not the caller's, in words that hold nothing of the request.
+// Records failures of the engine, but not of the caller. The text contains nothing of the request.
 void EngineRun::NoteFailure() {
   const ErrorRow& row = failure_.error.row();
   if (row.http_status < 500 && row.http_status != 429) return;
@@ -144,7 +144,7 @@ void EngineRun::Abort() {
 
 void EngineRun::GiveUp() {
   given_up_ = true;
-  // Already longer than usual.
+  // The wait already exceeds the average, so it counts as a first output.
   const int64_t waited_us = context_.host.clock.MonotonicUs() - begun_us_;
   if (begun_us_ > 0 && waited_us > engine_.first_output_us()) engine_.NoteFirstOutput(waited_us);
   Abort();
@@ -158,9 +158,9 @@ void EngineRun::EndIfEngineIsLost() {
   Abort();
 }
 
-// Some engines index requests by this header (vLLM does), and two requests with the same id
-// interfere. Clients choose x_request_id freely, so it is made unique (decision 26), and a further
-// attempt may meet the first one, which the engine has not ended yet.
+// Some engines (vLLM) index requests by this header, and two requests with the same id interfere.
+// Clients choose x_request_id freely, so it is made unique (decision 26). A retry also needs
+// another id, because the engine may not have ended the first attempt yet.
 std::string EngineRun::EngineRequestId() const {
   const auto id = Id::FromBytes(context_.request.request_id());
   std::string unique = context_.request.x_request_id();
@@ -237,7 +237,7 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
   }
 }
 
-// Counts chunk by chunk: the usage of a chunk includes the chunk's own text.
+// Counts chunk by chunk, because the usage of a chunk includes the chunk's own text.
 void EngineRun::CountBatch() {
   tokens_due_.clear();
   size_t at = 0;
@@ -270,10 +270,10 @@ bool EngineRun::IsAboveWindow() const {
   const auto& report = meter_.last_report();
   if (window <= 0 || !report || !report->prompt_tokens) return false;
   if (request.streamed() && started_) return false;
-  // Of several prompts engines report the sum.
+  // For several prompts engines report the sum.
   const bool chat = request.kind() == inference::v1::REQUEST_KIND_CHAT;
   if (!chat && request.samples() > 1) return false;
-  // More tokens than bytes is no count (H75).
+  // A prompt cannot have more tokens than bytes (H75).
   const auto most = static_cast<int64_t>(request.members_json().size()) + kMaxTemplateTokens;
   const int64_t tokens = *report->prompt_tokens;
   const bool has_output = request.kind() != inference::v1::REQUEST_KIND_EMBEDDING;
@@ -285,8 +285,8 @@ EngineFailure EngineRun::AboveWindow() const {
   failure.error.id = ErrorId::kContextLengthExceeded;
   failure.error.internal = "the engine's count of the prompt is above the model's window";
   const int64_t window = context_.route->context_window;
-  // An engine that cuts prompts counts what it has left. With the first token of the answer even a
-  // prompt of exactly the window is above it.
+  // An engine that cuts prompts reports the cut prompt. With the first token of the answer even a
+  // prompt of exactly the window exceeds it.
   const int64_t reported = meter_.last_report()->prompt_tokens.value_or(0);
   failure.error.tokens = {
       .limit = window, .prompt = std::max(reported, window + 1), .prompt_is_lower_bound = true};
@@ -303,7 +303,8 @@ Task<RunOutcome> EngineRun::ForwardBatch() {
           co_await hold.Ensure(tokens_due_[i], usage, context_.host.settings.patience);
       if (coverage != Coverage::kPaid) co_return co_await Cut(coverage);
     }
-    // Before it can reach the caller: delivered output is charged, whoever crashes (decision 7).
+    // Saved before the output can reach the caller: delivered output is charged even after a crash
+    // (decision 7).
     SaveUsage(tokens_due_[i]);
     if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
     inference::v1::Event& event = batch_.events[i];
@@ -358,8 +359,8 @@ void EngineRun::SaveUsage(int64_t completion_tokens) {
   context_.slot->SetDetails(0, 0, reasoning);
 }
 
-// The ledger accepts only counts that grow, and the engine's prompt count may be below the
-// estimate: no prompt tokens are reported until the engine has counted them.
+// The ledger accepts only growing counts, and the engine's prompt count may be below the estimate.
+// So no prompt tokens are reported until the engine has counted them.
 common::v1::Usage EngineRun::UsageNow() const {
   common::v1::Usage usage;
   usage.set_prompt_tokens(meter_.prompt_tokens());

@@ -17,58 +17,59 @@ namespace tollgate::inference_router {
 
 enum class RunOutcome {
   kCompleted,
-  // The hold is used up and was not extended:
-  kCutByCredit,    // the ledger said that credit or cap does not suffice
-  kCutByHeld,      // other requests hold the credit
-  kCutByNoAnswer,  // the ledger does not answer
+  // The hold was used up and not extended:
+  kCutByCredit,    // the ledger answered that credit or cap is used up
+  kCutByHeld,      // other requests held the credit
+  kCutByNoAnswer,  // the ledger did not answer
   kClientGone,     // the client disconnected or cancelled
   kFailed,
 };
 
-// The answer ends legally before its time, with `length` (decision 4).
+// Whether the answer ends early but regularly, with `length` (decision 4).
 inline bool IsCut(RunOutcome outcome) {
   return outcome == RunOutcome::kCutByCredit || outcome == RunOutcome::kCutByHeld ||
          outcome == RunOutcome::kCutByNoAnswer;
 }
 
-// The time that an engine has. One that shows nothing before its whole answer needs longer until
-// then: max_tokens, the most that it may generate, at the pace of the slowest that is waited for.
+// Time limits of an engine. An engine that answers as a whole has more time until its first output:
+// kSlowestTokenMs for each of max_tokens, the most that it may generate.
 AnswerTimes TimesOf(const SessionSettings& settings, EngineAnswer answer, int64_t max_tokens);
 
 class EngineRun {
  public:
-  // The route of the context is set. The arguments outlive the run. work: of this engine.
+  // The context must have a route. The arguments must outlive the run. work: meters this engine.
   EngineRun(SessionContext& context, EngineState& engine, WorkMeter& work);
 
-  // Called once. After kFailed, see failure().
+  // Call once. After kFailed, see failure().
   Task<RunOutcome> Run();
   // Closes the connection to the engine, if one is open; Run returns soon after.
   void Abort();
-  // Called once, when the engine's answer begins, before anything of it is counted or sent.
+  // Called once, when the engine's answer begins, before any of it is counted or sent.
   void OnAnswer(std::function<void()> callback) { on_answer_ = std::move(callback); }
-  // Another engine has the request: Run fails soon after, and nothing of this run counts.
+  // Call when another engine's answer is used: Run fails soon after, and nothing of this run is
+  // charged.
   void GiveUp();
   bool given_up() const { return given_up_; }
-  // Ends a run whose engine is lost without a word: one that is not streamed is silent anyway, so
-  // only the health checks tell. Called with every heartbeat.
+  // Ends a run on an engine that has become unreachable. An engine that does not stream is silent
+  // until its answer, so only health checks detect this. Called with every heartbeat.
   void EndIfEngineIsLost();
-  // Ends an answer that was cut: sends the finish reason `length` for every choice that
-  // has none (decision 4).
+  // Ends an answer that was cut: sends the finish reason `length` for every choice that has none
+  // (decision 4).
   Task<void> CloseChoices();
 
   const std::string& engine_id() const { return engine_.id(); }
   const EngineState& engine() const { return engine_; }
-  // The engine was asked to stream, so that its first output tells when it began.
+  // Whether the engine was asked to stream, so that its first output marks the beginning.
   bool streams() const { return answer_ == EngineAnswer::kStreamed; }
   const EngineFailure& failure() const { return failure_; }
-  // The engine accepted the request; false again after a failure before any output, which is not
-  // charged. An engine that is asked for a whole answer accepts it by taking the request.
+  // Whether the engine accepted the request. False again after a failure before any output, which
+  // is not charged. An engine that answers as a whole accepts the request by reading all of it.
   bool accepted() const { return accepted_; }
-  // Started has been sent to the client.
+  // Whether Started has been sent to the client.
   bool started() const { return started_; }
-  // A part of the answer has been handed over for the caller, who may have it.
+  // Whether a part of the answer was sent towards the caller, who may have it.
   bool delivered() const { return delivered_; }
-  // Microseconds from the request's arrival to the first output; 0: there was none.
+  // Microseconds from the request's arrival to the first output; 0: none yet.
   int64_t first_output_us() const { return first_output_us_; }
   const TokenMeter& meter() const { return meter_; }
   // The counts to report to the ledger while the request runs.
@@ -80,16 +81,16 @@ class EngineRun {
   std::string EngineRequestId() const;
   Task<RunOutcome> Relay(EngineAttempt& attempt);
   void CountBatch();
-  // The engine's own count says that the prompt does not fit, and the caller has nothing of the
-  // answer: engines that cut such prompts without a word must not answer them (decision 44).
+  // Whether the prompt does not fit by the engine's own count and the caller has no part of the
+  // answer. Engines that silently cut such prompts must not answer them (decision 44).
   bool IsAboveWindow() const;
   EngineFailure AboveWindow() const;
   Task<RunOutcome> ForwardBatch();
-  // The end of an answer whose next token is not paid for.
+  // Ends an answer whose next token is not paid for.
   Task<RunOutcome> Cut(Coverage coverage);
   Task<bool> SendStarted();
   void NoteFailure();
-  // What is charged after a crash of the router.
+  // Saves the counts that are charged after a crash of the router.
   void SaveUsage(int64_t completion_tokens);
 
   SessionContext& context_;
@@ -101,7 +102,7 @@ class EngineRun {
   TokenMeter meter_;
   bool engine_lost_ = false;
   bool above_window_ = false;
-  EngineAttempt* attempt_ = nullptr;  // while one is open
+  EngineAttempt* attempt_ = nullptr;  // set while one is open
   EngineFailure failure_;
 
   EngineBatch batch_;
@@ -113,7 +114,7 @@ class EngineRun {
   bool delivered_ = false;
   int64_t begun_us_ = 0;  // monotonic
   int64_t first_output_us_ = 0;
-  int64_t saved_reasoning_ = 0;  // tokens, in the journal
+  int64_t saved_reasoning_ = 0;  // tokens saved in the journal
 };
 
 }  // namespace tollgate::inference_router

@@ -12,7 +12,7 @@ SessionSettings Settings() {
   return settings;
 }
 
-// Without a time of its own the first output has that of any silence.
+// The first output has the time limit of any silence unless it has one of its own.
 TEST(EngineTimes, AStreamHasTheConfiguredTimes) {
   SessionSettings settings = Settings();
   AnswerTimes times = TimesOf(settings, EngineAnswer::kStreamed, 100'000);
@@ -25,7 +25,7 @@ TEST(EngineTimes, AStreamHasTheConfiguredTimes) {
   EXPECT_EQ(times.silence_ms, 60'000);
 }
 
-// The first output of a whole answer is its last: the time for each token comes on top.
+// The first output of a whole answer is also its last, so time for each token is added.
 TEST(EngineTimes, AWholeAnswerHasTwoSecondsMoreForEachToken) {
   SessionSettings settings = Settings();
   EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 0).first_output_ms, 60'000);
@@ -39,7 +39,7 @@ TEST(EngineTimes, NoAnswerHasLongerThanTheWholeAnswerMayTake) {
   SessionSettings settings = Settings();
   EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 420).first_output_ms, 900'000);
   EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 421).first_output_ms, 900'000);
-  // As many as an engine may be asked for without streaming, and far more.
+  // With the largest max_tokens that is requested without streaming, and with far more.
   EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, settings.unstreamed_max_tokens).first_output_ms,
             900'000);
   EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 1'000'000'000'000).first_output_ms, 900'000);

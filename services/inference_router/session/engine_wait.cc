@@ -7,7 +7,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Wakes a session from another thread, also when it has ended meanwhile.
+// Wakes a session from another thread, even if the session has ended meanwhile.
 struct Wake {
   explicit Wake(Loop& loop) : outside(loop), event(loop) {}
   OutsideWork outside;
@@ -20,7 +20,7 @@ Task<Selection> EngineWait::First() {
   SessionHost& host = context_.host;
   const auto& request = context_.request;
   const Route& route = *context_.route;
-  if (route.queue->waiting() == 0) {  // the usual case, without allocations
+  if (route.queue->waiting() == 0) {  // the common case, without allocations
     Selection selection =
         SelectEngine(route.engines, {}, host.clock.MonotonicUs(), ++host.rotation, context_.need);
     if (selection.engine != nullptr || selection.no_engine == NoEngine::kDown) {
@@ -36,7 +36,8 @@ Task<Selection> EngineWait::First() {
   place.engines = &route.engines;
   place.need = context_.need;
   place.wake = [wake] { wake->outside.loop().Post([wake] { wake->event.Set(); }); };
-  // Another model may answer at once, and a pause may be longer than the wait.
+  // Does not wait if another model may answer at once, or if all engines pause for longer than the
+  // wait.
   const int64_t now_us = host.clock.MonotonicUs();
   const bool may_wait = host.settings.queue_ms > 0 && !request.keep_hold() &&
                         PauseMs(route.engines, now_us) < host.settings.queue_ms;
@@ -51,13 +52,13 @@ Task<Selection> EngineWait::First() {
 
 Task<WaitQueue::Answer> EngineWait::Wait(WaitQueue& queue, WaitQueue::Request& request,
                                          Event& woken) {
-  // Engines recover and are added without a Leave.
+  // Engines also recover or are added, which grants no place by itself.
   constexpr int64_t kLookMs = 250;
   SessionHost& host = context_.host;
   RouterMetrics& metrics = host.metrics;
   const int64_t begun_us = host.clock.MonotonicUs();
   const int64_t until_us = begun_us + host.settings.queue_ms * 1000;
-  // The coroutine may be destroyed while it waits.
+  // Cleans up even if the coroutine is destroyed during the wait.
   struct Guard {
     SessionHost& host;
     WaitQueue& queue;

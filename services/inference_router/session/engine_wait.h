@@ -1,4 +1,5 @@
-// Selects the first engine of a session, for which it may have to wait (balancer/wait_queue.h).
+// Selects the first engine of a session, after waiting for a place if necessary
+// (balancer/wait_queue.h).
 #pragma once
 
 #include "common/runtime/notify.h"
@@ -8,14 +9,14 @@ namespace tollgate::inference_router {
 
 class EngineWait {
  public:
-  // The context outlives it.
+  // The context must outlive this object.
   explicit EngineWait(SessionContext& context) : context_(context) {}
   EngineWait(const EngineWait&) = delete;
   EngineWait& operator=(const EngineWait&) = delete;
 
-  // As SelectEngine, after a wait of at most SessionSettings::queue_ms. Once.
+  // Calls SelectEngine, waiting at most SessionSettings::queue_ms. Call once.
   Task<Selection> First();
-  // Nobody waits for the answer any more, or the session has to end: First returns without an
+  // Call when nobody waits for the answer, or the session has to end: First returns without an
   // engine.
   void Abort();
 
@@ -24,7 +25,7 @@ class EngineWait {
 
   SessionContext& context_;
   bool aborted_ = false;
-  Event* woken_ = nullptr;  // while it waits
+  Event* woken_ = nullptr;  // set while waiting
 };
 
 }  // namespace tollgate::inference_router

@@ -7,7 +7,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// The conventions name these bounds.
+// Bounds given by the conventions.
 const std::vector<double>& DurationBounds() {
   static const auto* bounds =
       new std::vector<double>{0.01, 0.02, 0.04,  0.08,  0.16,  0.32,  0.64, 1.28,
@@ -54,26 +54,25 @@ GenAiMetrics::Histograms GenAiMetrics::Make(const GenAiAnswer& answer) {
       {"gen_ai_provider_name", ProviderOf(answer.engine)},
       {"gen_ai_request_model", answer.model.empty() ? "unlisted" : std::string(answer.model)}};
   Histograms made;
-  made.first_token = &metrics::Histogram(
-      "gen_ai_server_time_to_first_token_seconds",
-      "From a request's arrival at the router to its first token, of answers that the engine "
-      "streams.",
-      metrics::FirstTokenBounds(), labels);
+  made.first_token = &metrics::Histogram("gen_ai_server_time_to_first_token_seconds",
+                                         "Time from a request's arrival at the router to its first "
+                                         "token, for answers that the engine streams.",
+                                         metrics::FirstTokenBounds(), labels);
   made.per_token =
       &metrics::Histogram("gen_ai_server_time_per_output_token_seconds",
-                          "Time per token after the first, of answers that the engine streams.",
+                          "Time per token after the first, for answers that the engine streams.",
                           PerTokenBounds(), labels);
   metrics::Labels typed = labels;
   for (const char* type : {"input", "output"}) {
     typed["gen_ai_token_type"] = type;
     (made.input == nullptr ? made.input : made.output) = &metrics::Histogram(
-        "gen_ai_client_token_usage",
-        "Tokens of an answer that is charged, by kind: input or output.", TokenBounds(), typed);
+        "gen_ai_client_token_usage", "Tokens of a charged answer, by kind: input or output.",
+        TokenBounds(), typed);
   }
   labels["error_type"] = std::string(answer.error);
   made.duration = &metrics::Histogram(
       "gen_ai_server_request_duration_seconds",
-      "From a request's arrival at the router to the end of its answer, or to its error.",
+      "Time from a request's arrival at the router to the end of its answer, or to its error.",
       DurationBounds(), labels);
   return made;
 }

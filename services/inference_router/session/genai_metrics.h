@@ -1,5 +1,5 @@
-// The metrics of OpenTelemetry's semantic conventions for generative AI, by their Prometheus names,
-// so that dashboards for any model server work here. One observation of each per request.
+// The metrics of OpenTelemetry's semantic conventions for generative AI, under their Prometheus
+// names, so that dashboards for other model servers work. Each is observed once per request.
 // Thread-safe.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace tollgate::inference_router {
 
-// By the conventions: "chat", "text_completion" or "embeddings".
+// The name by the conventions: "chat", "text_completion" or "embeddings".
 const char* OperationOf(inference::v1::RequestKind kind);
 // "vllm", "llamacpp", …
 std::string ProviderOf(catalog::v1::EngineKind kind);
@@ -23,12 +23,13 @@ std::string ProviderOf(catalog::v1::EngineKind kind);
 struct GenAiAnswer {
   inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_UNSPECIFIED;
   catalog::v1::EngineKind engine = catalog::v1::ENGINE_KIND_UNSPECIFIED;
-  // An id of the catalog. Empty: the model is not in it, and its name is the caller's.
+  // An id of the catalog. Empty if the model is not in the catalog, because its name is then the
+  // caller's text.
   std::string_view model;
-  // The name of the error's row; empty for a success.
+  // Name of the error's row; empty for a success.
   std::string_view error;
   int64_t took_us = 0;  // from arrival at the router to the end
-  // From arrival to the first output of an answer that the engine streams; 0: none.
+  // From arrival to the first output, if the engine streams the answer; 0: none.
   int64_t first_token_us = 0;
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
@@ -36,7 +37,7 @@ struct GenAiAnswer {
 
 class GenAiMetrics {
  public:
-  // Tokens are counted when there are any.
+  // Token counts of 0 are not observed.
   void Observe(const GenAiAnswer& answer);
 
  private:
@@ -47,7 +48,7 @@ class GenAiMetrics {
     prometheus::Histogram* input = nullptr;
     prometheus::Histogram* output = nullptr;
   };
-  // Looked up once per set of labels.
+  // Looks the histograms up, once per set of labels.
   static Histograms Make(const GenAiAnswer& answer);
 
   std::mutex mutex_;

@@ -29,7 +29,7 @@ Task<RunOutcome> Hedge::Run() {
   if (timer_ != 0) loop.CancelTimer(std::exchange(timer_, 0));
   if (!second_) co_return outcome;
   LeaveEngine(context_.work);
-  // An answer about the request, which another engine would give, too.
+  // The error is about the request, so the second engine would return it, too.
   if (kept_ == nullptr && outcome == RunOutcome::kFailed && !first_.failure().try_elsewhere) {
     second_->GiveUp();
   }
@@ -93,14 +93,14 @@ void Hedge::Abort() {
   aborted_ = true;
   first_.Abort();
   if (!second_) return;
-  // One that has not started yet has nothing to abort; it looks for itself whether the caller left.
+  // A run that has not started has nothing to abort. It detects by itself that the caller left.
   if (kept_ == nullptr && !context_.sink->cancelled()) return second_->GiveUp();
   second_->Abort();
 }
 
 EngineRun& Hedge::kept() {
   if (kept_ != nullptr) return *kept_;
-  // A caller who leaves pays for the prompt once some engine has it.
+  // A caller that leaves pays for the prompt if either engine has accepted it.
   return second_ && !first_.accepted() && second_->accepted() ? *second_ : first_;
 }
 

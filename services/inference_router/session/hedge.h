@@ -1,5 +1,5 @@
-// A second engine for a request whose first one shows nothing for a while (ADR 0037): the run whose
-// answer begins first goes on, the other one is given up and not charged. Lives on one loop.
+// Asks a second engine when the first one has sent nothing for a while (ADR 0037). The run whose
+// answer begins first continues; the other one is given up and not charged. Lives on one loop.
 #pragma once
 
 #include <optional>
@@ -12,24 +12,24 @@ namespace tollgate::inference_router {
 
 class Hedge {
  public:
-  // Whether the request may be asked of two engines. Only answers that engines stream: nothing
-  // tells how far one is that comes whole.
+  // Whether two engines may be asked. Only for answers that engines stream: the progress of an
+  // answer that arrives as a whole is unknown.
   static bool Wanted(const SessionContext& context, const EngineRun& first);
 
-  // first has not been started. Both arguments outlive the hedge.
+  // `first` must not be started yet. Both arguments must outlive the hedge.
   Hedge(SessionContext& context, EngineRun& first);
   ~Hedge();
   Hedge(const Hedge&) = delete;
   Hedge& operator=(const Hedge&) = delete;
 
-  // Called once. The outcome of kept(), after both runs have ended.
+  // Call once. Returns the outcome of kept(), after both runs have ended.
   Task<RunOutcome> Run();
   // Ends both runs.
   void Abort();
 
-  // The run whose answer goes to the caller; before one begins, the one that may be charged.
+  // The run whose answer goes to the caller. Before an answer begins, the run that may be charged.
   EngineRun& kept();
-  // A second engine was asked.
+  // Whether a second engine was asked.
   bool begun() const { return second_.has_value(); }
   // The run that was given up or has failed. Requires begun().
   const EngineRun& other() { return &kept() == &first_ ? *second_ : first_; }
@@ -40,7 +40,7 @@ class Hedge {
   void StartSecond();
   Task<void> RunSecond();
   void LeaveEngine(WorkMeter& work);
-  // The answer of one run begins.
+  // Called when the answer of a run begins.
   void Keep(EngineRun& run);
 
   SessionContext& context_;

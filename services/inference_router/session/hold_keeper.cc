@@ -11,7 +11,7 @@ namespace {
 
 using billing::v1::MeterResult;
 
-// Pauses between the extensions of a used up hold.
+// Pauses between the extensions of a used-up hold.
 constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 1'000;
 
@@ -28,11 +28,11 @@ ExtendAnswer AnswerOf(const Result<MeterResult>& result) {
     case billing::v1::DENY_REASON_FROZEN:
     case billing::v1::DENY_REASON_QUOTA:
       return ExtendAnswer::kNoCredit;
-    case billing::v1::DENY_REASON_CLOSED:  // also: another try has taken over
+    case billing::v1::DENY_REASON_CLOSED:  // also: another attempt has taken over the hold
     case billing::v1::DENY_REASON_ID_REUSE:
     case billing::v1::DENY_REASON_INVALID:  // the ledger has no such hold
       return ExtendAnswer::kClosed;
-    default:  // nothing was decided
+    default:  // no decision
       return ExtendAnswer::kNoAnswer;
   }
 }
@@ -101,7 +101,7 @@ Task<void> HoldKeeper::SendExtension(std::shared_ptr<HoldKeeper> self, billing::
 }
 
 Task<void> HoldKeeper::SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
-  // The next heartbeat makes up for a lost one.
+  // A lost heartbeat is covered by the next one.
   const auto result = co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
   self->OnResult(result);
   if (result.ok() && result->denied_by() == billing::v1::DENY_REASON_CLOSED) {
@@ -109,14 +109,14 @@ Task<void> HoldKeeper::SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::
   }
 }
 
-// What is authorized has been given back to the workspace, so nothing more may be delivered.
+// The authorized amount has been returned to the workspace, so nothing more may be delivered.
 void HoldKeeper::MarkClosedByLedger() {
   if (closed_ || closed_by_ledger_) return;  // closed_: by this router's own settlement
   closed_by_ledger_ = true;
   metrics_.holds_lost.Increment();
   log::Warn(
-      "the ledger has closed the hold of a running request: it expired, or the gateway gave up "
-      "on this try; the request is ended",
+      "the ledger has closed the hold of a running request: it expired, or the gateway gave up on "
+      "this attempt; ending the request",
       {{"request_id", HexEncode(options_.request_id)},
        {"attempt", options_.attempt},
        {options_.trace_id.empty() ? "" : "trace_id", options_.trace_id}});
@@ -141,8 +141,8 @@ Task<Coverage> HoldKeeper::Ensure(int64_t output_tokens, const common::v1::Usage
   const int64_t begun_us = clock_.MonotonicUs();
   Backoff backoff(kFirstPauseMs, kLongestPauseMs);
   bool asked = false;
-  // Whether the latest extension asked for these tokens only. The reason of a refused slice says
-  // nothing about the next token.
+  // Whether the latest extension asked only for these tokens. The reason for which a whole slice is
+  // refused need not apply to the next token.
   bool least = false;
   while (output_tokens > spending_.affordable()) {
     if (interrupted_) co_return Coverage::kInterrupted;
@@ -157,7 +157,7 @@ Task<Coverage> HoldKeeper::Ensure(int64_t output_tokens, const common::v1::Usage
       least = true;
     } else if (answer != ExtendAnswer::kGranted) {
       const bool held = answer == ExtendAnswer::kHeld;
-      // Not a slice, but these tokens may still be covered.
+      // Instead of a slice, ask only for these tokens, which may still be covered.
       const bool try_least = held && !least;
       const int64_t waited_ms = (clock_.MonotonicUs() - begun_us) / 1000;
       const int64_t left_ms = (held ? patience.held_ms : patience.no_answer_ms) - waited_ms;

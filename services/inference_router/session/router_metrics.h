@@ -17,21 +17,22 @@ class RouterMetrics {
  public:
   static constexpr int64_t kLongestAnswerUs = int64_t{3'600} * 1'000'000;
 
-  // answer_us: the longest answer; counters of engines that are gone wait for it.
+  // answer_us: the longest duration of an answer. Counters of removed engines are kept for this
+  // time.
   explicit RouterMetrics(int64_t answer_us = kLongestAnswerUs);
 
   // Counts one choice of an engine.
   void CountChoice(ChoiceReason reason);
   void CountExtension(ExtendAnswer answer);
-  // Counts an answer that ended before its time without a lack of credit. reason: held or
-  // no_answer, a literal.
+  // Counts an answer that was cut although credit was not lacking. reason: held or no_answer, a
+  // literal.
   void CountCut(std::string_view reason);
 
-  // Counts a request that was to be asked of a second engine, too. result: won, lost, failed,
-  // no_engine or refused, a literal.
+  // Counts a request that qualified for a second engine. result: won, lost, failed, no_engine or
+  // refused, a literal.
   void CountHedge(std::string_view result);
 
-  // Counts an answer that was ended because it was above a bound (H75). limit: the bound's name, a
+  // Counts an answer that was ended because it exceeded a limit (H75). limit: the limit's name, a
   // literal.
   void CountAnswerLimit(std::string_view limit);
 
@@ -42,7 +43,7 @@ class RouterMetrics {
   prometheus::Counter& completion_tokens;
   prometheus::Counter& retries;
   prometheus::Counter& retries_refused;
-  // Of requests that had to wait: what became of them.
+  // Outcomes of requests that had to wait.
   prometheus::Counter& queue_granted;
   prometheus::Counter& queue_timed_out;
   prometheus::Counter& queue_full;
@@ -68,7 +69,7 @@ class RouterMetrics {
   GenAiMetrics genai;
 
  private:
-  // By ChoiceReason.
+  // Indexed by ChoiceReason.
   std::array<prometheus::Counter*, kChoiceReasons> choices_{};
 };
 

@@ -1,5 +1,5 @@
-// What a session keeps for the trace of its request: a fixed set of times, of which the spans are
-// made when it has ended, and only if they are exported.
+// The trace data of a session: a fixed set of times. Spans are built from it when the session has
+// ended, and only if they are exported.
 #pragma once
 
 #include <array>
@@ -18,36 +18,37 @@ namespace tollgate::inference_router {
 
 class RunTrace {
  public:
-  // Nothing when this process does not trace or the gateway has sent no trace.
+  // Returns nullopt when this process does not trace or the gateway has sent no trace.
   static std::optional<RunTrace> Begin(const inference::v1::GenerateRequest& request,
                                        int64_t now_us);
 
-  // An engine is asked; it outlives the session. reason: why it was chosen, a literal.
+  // Call when an engine is asked. engine_id must outlive the session. reason: why the engine was
+  // chosen, a literal.
   void BeginAttempt(std::string_view engine_id, catalog::v1::EngineKind kind,
                     std::string_view reason, int64_t now_us);
-  // error: why it failed; null: it did not.
+  // error: why the attempt failed; null: it did not.
   void EndAttempt(const ErrorRow* error, int64_t first_output_us, int64_t now_us);
-  // For the present engine.
+  // The traceparent for the current engine.
   std::string AttemptTraceparent() const;
 
   void BeginSettle(int64_t now_us) { settle_begin_us_ = now_us; }
   void EndSettle(int64_t now_us) { settle_end_us_ = now_us; }
-  // For the ledger. Empty when the trace is not sampled.
+  // The traceparent for the ledger. Empty when the trace is not sampled.
   std::string SettleTraceparent() const;
 
-  // What is charged.
+  // Sets the charged usage.
   void SetUsage(const common::v1::Usage& usage);
 
   struct Outcome {
     const ErrorRow* error = nullptr;  // why the request failed; null: it did not
     bool client_gone = false;
-    bool cut = false;        // ended early since its hold was used up
-    std::string_view model;  // of the catalog; empty: the caller's own text
+    bool cut = false;        // ended early because its hold was used up
+    std::string_view model;  // an id of the catalog; empty: the caller's own text
   };
-  // The session has ended: exports its spans if it is sampled or has failed.
+  // Call when the session has ended. Exports its spans if it is sampled or has failed.
   void End(const Outcome& outcome, int64_t now_us) const;
 
-  // For log lines.
+  // The trace id for log lines.
   std::string TraceIdHex() const { return context_.TraceIdHex(); }
 
  private:
@@ -56,11 +57,11 @@ class RunTrace {
     catalog::v1::EngineKind kind = catalog::v1::ENGINE_KIND_UNSPECIFIED;
     std::string_view reason;
     int64_t begin_us = 0;
-    int64_t end_us = 0;  // 0: it runs
+    int64_t end_us = 0;  // 0: still running
     int64_t first_output_us = 0;
     const ErrorRow* error = nullptr;
   };
-  // More are not recorded.
+  // Further attempts are not recorded.
   static constexpr int kMostAttempts = 4;
   // Numbers of child spans: the attempts from 0 on, then the settlement.
   static constexpr int kSettle = kMostAttempts;

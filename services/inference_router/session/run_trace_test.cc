@@ -1,5 +1,5 @@
-// The router's part of a trace: the run under the gateway's span, each engine and the settlement
-// under the run.
+// The router's part of a trace: the run below the gateway's span, each engine and the settlement
+// below the run.
 #include "services/inference_router/session/run_trace.h"
 
 #include <gtest/gtest.h>

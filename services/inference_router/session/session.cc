@@ -14,7 +14,7 @@ namespace {
 constexpr int32_t kMaxChoices = 128;
 constexpr int32_t kMaxInputs = 2048;
 
-// As long as an authorize is waited for: the request can still be refused.
+// Equals the wait for an authorize, because the request can still be refused.
 constexpr Patience kPatienceBeforeStart = {.no_answer_ms = 2'000, .held_ms = 0};
 
 EngineFailure Refusal(ErrorId id, std::string message, std::string internal,
@@ -182,7 +182,7 @@ void Session::FailWithoutEngine(const Selection& selection) {
   }
 }
 
-// Other 4xx of an engine are about the request, which another model would get as it is.
+// Other 4xx of an engine are about the request, which another model would get unchanged.
 bool Session::MayAnotherModelAnswer() {
   const ErrorId id = failure_.error.id;
   const int status = failure_.error.row().http_status;
@@ -193,7 +193,7 @@ bool Session::MayAnotherModelAnswer() {
           id == ErrorId::kModelNotFound);
 }
 
-// Sets failure_ if so.
+// Returns whether the session has to end. Sets failure_ if so.
 bool Session::IsStopped() {
   if (context_.hold->closed_by_ledger()) {
     failure_ = Refusal(ErrorId::kServiceUnavailable, "", "the ledger has closed the hold", 1000);
@@ -224,7 +224,7 @@ Task<RunOutcome> Session::RunOnEngines() {
       if (i == 0 && IsStopped()) {
         failed_by_model_ = false;
       } else if (i == 0) {
-        FailWithoutEngine(selection);  // else the first engine's failure is reported
+        FailWithoutEngine(selection);  // later, the first engine's failure is reported
       }
       co_return RunOutcome::kFailed;
     }
@@ -252,7 +252,7 @@ Task<RunOutcome> Session::RunOnEngines() {
   co_return RunOutcome::kFailed;
 }
 
-// number: of the try, from 0.
+// number: number of the attempt, from 0.
 bool Session::MayTry(int number) {
   SessionHost& host = context_.host;
   RetryBudget& budget = *context_.route->retries;
@@ -282,7 +282,7 @@ EngineRun* Session::run() {
   return first_run_ ? &*first_run_ : nullptr;
 }
 
-// The route holds the engine, so the run may refer to it until the session ends.
+// The route keeps the engine alive, so the run may refer to it until the session ends.
 Task<RunOutcome> Session::RunOn(EngineState& engine, ChoiceReason reason) {
   ++context_.tries;
   hedge_.reset();
@@ -351,7 +351,8 @@ Task<void> Session::Finish(RunOutcome outcome) {
   const bool failed = outcome == RunOutcome::kFailed;
   settlement.Observe({}, failed ? failure_.error.row().name : "client_gone");
   if (failed && failure_.error.tokens.prompt_is_lower_bound) co_await CountOverflow();
-  // The gateway must learn of a hold that is left: nothing is waited for between this and the send.
+  // The gateway must learn that the hold is left open, so nothing may suspend between this and the
+  // send.
   const bool keep_hold = failed && MayAnotherModelAnswer();
   if (keep_hold) {
     settlement.LeaveHold();
@@ -366,9 +367,9 @@ Task<void> Session::Finish(RunOutcome outcome) {
 }
 
 // An engine may stop counting a prompt that does not fit. Clients shorten the prompt by the excess,
-// so they get the complete count (decision 32).
+// so they need the complete count (decision 32).
 Task<void> Session::CountOverflow() {
-  // A tokenizer does not count media.
+  // Tokenizers do not count media.
   if (context_.request.prompt_media_parts() > 0) co_return;
   inference::v1::CountTokensRequest request;
   request.set_x_request_id(context_.request.x_request_id());

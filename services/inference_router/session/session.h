@@ -20,11 +20,11 @@ class Session {
           inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
   ~Session();
 
-  // Called once.
+  // Call once.
   Task<void> Run();
-  // Keeps the hold alive, and reports progress to the ledger.
+  // Keeps the hold alive and reports progress to the ledger.
   void Heartbeat();
-  // For the end of the process: aborts the engine, settles what was delivered, and fails the
+  // Call at the end of the process: aborts the engine, settles what was delivered, and fails the
   // request.
   void Terminate();
 
@@ -49,10 +49,10 @@ class Session {
 
   SessionContext context_;
   EngineWait wait_{context_};
-  std::optional<EngineRun> first_run_;  // the current or last one; with a hedge, its first
+  std::optional<EngineRun> first_run_;  // the current or last run; with a hedge, the first one
   std::optional<Hedge> hedge_;
-  EngineFailure failure_;         // of a session that fails
-  bool failed_by_model_ = false;  // by its route or its engines, not by the hold or this process
+  EngineFailure failure_;         // set for a session that fails
+  bool failed_by_model_ = false;  // by route or engines, not by the hold or this process
   bool terminated_ = false;
 };
 

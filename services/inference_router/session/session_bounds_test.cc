@@ -1,5 +1,5 @@
-// An engine that never ends, drips, or floods: each answer has a bound in bytes, items and time, a
-// legal end, and one settlement (H75, decisions 7, 22).
+// Engines that never end, drip, or flood: each answer has limits on bytes, items and time, a
+// regular end, and one settlement (H75, decisions 7, 22).
 #include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
@@ -22,7 +22,7 @@ class SessionBounds : public SessionTest {
     options_.session.first_output_timeout_ms = 60'000;
     options_.session.idle_timeout_ms = 60'000;
   }
-  // The engine sends these chunks, and the last one again and again, for ever.
+  // The engine sends these chunks and then repeats the last one forever.
   void Endless(const std::string& chunks, const std::string& more = "") {
     Script(R"("repeat_last":-1,"raw_chunks":[)" + chunks + "]" + more);
   }
@@ -32,7 +32,7 @@ class SessionBounds : public SessionTest {
     EXPECT_EQ(journal_->in_use(), 0);
     return settles.empty() ? billing::v1::SettleOp() : settles.back().settle();
   }
-  // The bound that ended the answer, as the metric counts it.
+  // Expects that this limit ended the answer. limit: its name in the metric.
   void ExpectCut(const Outcome& outcome, const std::string& limit) {
     ASSERT_TRUE(outcome.ended());
     EXPECT_EQ(outcome.end().error().error(), "upstream_error");
@@ -47,7 +47,7 @@ class SessionBounds : public SessionTest {
     EXPECT_EQ(outcome.end().charged_nano_usd(), 0);
     EXPECT_EQ(OnlySettle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
   }
-  // tokens: what was delivered, at least.
+  // tokens: lower bound of the delivered tokens.
   void ExpectCharged(const Outcome& outcome, const std::string& limit, int64_t tokens) {
     ExpectCut(outcome, limit);
     const auto settle = OnlySettle();
@@ -107,7 +107,7 @@ TEST_F(SessionBounds, AnAnswerHasATimeInAll) {
   ExpectCharged(Run(), "answer_time", 2);
 }
 
-// The router waits for its client, not for the engine.
+// The router waits for its client here, not for the engine.
 TEST_F(SessionBounds, ASlowClientIsNotTheEnginesSilence) {
   options_.session.idle_timeout_ms = 1'000;
   Script(R"("tokens":20)");

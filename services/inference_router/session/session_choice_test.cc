@@ -1,4 +1,4 @@
-// Which engine a request gets, and what it counts there (ADR 0029, ADR 0032).
+// Which engine a request gets, and how it is counted there (ADR 0029, ADR 0032).
 #include <gtest/gtest.h>
 
 #include "services/inference_router/session/testing/session_fixture.h"
@@ -10,14 +10,14 @@ class SessionChoiceTest : public SessionTest {
  protected:
   SessionChoiceTest() { UseEngines(2); }
   EngineState& engine(size_t number) { return *table_.Get()->engines()[number]; }
-  // A conversation's next turn.
+  // Adds the next turn of a conversation.
   void Say(const std::string& text) {
     if (!messages_.empty()) messages_ += R"(,{"role":"assistant","content":"yes"},)";
     messages_ += R"({"role":"user","content":")" + text + R"("})";
     request_.set_members_json(R"("messages":[)" + messages_ + R"(],"x_sim":{"tokens":3})");
     request_.set_request_id(Id::New().ToBytes());
   }
-  // The engine with least to do, of two that have nothing to do, is the second.
+  // Makes the second engine busy, which would be selected of two idle ones.
   void RunOnTheFirst() {
     ASSERT_TRUE(engine(1).TryEnter(100'000));
     Run();
@@ -38,7 +38,7 @@ TEST_F(SessionChoiceTest, TheNextTurnsOfAConversationGoToTheSameEngine) {
   EXPECT_EQ(second_.totals().requests, 0);
 }
 
-// Their caches are separate, and nobody learns from a choice what others have sent.
+// The caches are separate, and nobody learns from a choice what others have sent.
 TEST_F(SessionChoiceTest, TheSamePromptOfAnotherWorkspaceIsANewOne) {
   Say(std::string(4'000, 'x'));
   RunOnTheFirst();
@@ -67,7 +67,7 @@ TEST_F(SessionChoiceTest, ASessionOfAWorkspaceStaysOnItsEngineWhateverItSays) {
   EXPECT_EQ(second_.totals().requests, 0);
 }
 
-// Whoever guesses a name learns nothing of other workspaces, and models do not share caches.
+// Guessing a name reveals nothing about other workspaces, and models do not share caches.
 TEST_F(SessionChoiceTest, ANameOfASessionMeansSomethingInItsWorkspaceOnly) {
   request_.set_session("conversation-1");
   Say("hello");

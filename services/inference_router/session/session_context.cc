@@ -7,9 +7,9 @@
 namespace tollgate::inference_router {
 namespace {
 
-// What an answer may be expected to take when its caller allows more, in tokens.
+// Expected output of an answer when its caller allows more, in tokens.
 constexpr int64_t kUsualOutput = 512;
-// As in TokenMeter: what a prompt has when the gateway says only what it has at most.
+// As in TokenMeter: used to estimate a prompt when the gateway sends only its upper bound.
 constexpr int64_t kBoundPerToken = 4;
 
 RequestWork WorkOf(const inference::v1::GenerateRequest& request) {
@@ -26,7 +26,8 @@ RequestWork WorkOf(const inference::v1::GenerateRequest& request) {
   return work;
 }
 
-// Of what an engine's cache tells apart. Keyed, so that no caller can make prompts that collide.
+// Hash of everything that separates entries in an engine's cache. Keyed, so that no caller can
+// construct colliding prompts.
 uint64_t PrefixSeed(const inference::v1::GenerateRequest& request, const Route& route) {
   static const uint64_t key = HashBytes(1, RandomBytes(32));
   const uint64_t seed = HashBytes(key, request.model());
@@ -34,7 +35,7 @@ uint64_t PrefixSeed(const inference::v1::GenerateRequest& request, const Route& 
   return HashBytes(HashBytes(seed, request.workspace_id()), request.cache_salt());
 }
 
-// Of a session. Its name means something in its workspace only, also where the caches are shared.
+// Hash of a session. Its name is valid only in its workspace, even where the caches are shared.
 uint64_t SessionHash(const inference::v1::GenerateRequest& request) {
   if (request.session().empty()) return 0;
   static const uint64_t key = HashBytes(2, RandomBytes(32));

@@ -28,24 +28,24 @@ struct SessionSettings {
   // Time until the first output; 0: idle_timeout_ms.
   int64_t first_output_timeout_ms = 0;
   int64_t answer_timeout_ms = 3'600'000;
-  // Bytes of one answer; see ChunkReader::Options.
+  // Limit on the bytes of one answer; see ChunkReader::Options.
   int64_t max_answer_bytes = ChunkReader::kMaxAnswerBytes;
-  // Output tokens up to which an answer may be asked of the engine without streaming (decision 42);
-  // negative: none is.
+  // Limit on the output tokens of an answer that may be requested without streaming (decision 42);
+  // negative: none may.
   int64_t unstreamed_max_tokens = 2048;
-  // How long an engine fails its health checks until a request that waits for a whole answer gives
-  // it up. One that is busy may miss some.
+  // Duration of failing health checks after which a request that waits for a whole answer gives up
+  // its engine. A busy engine may miss some checks.
   int64_t lost_engine_ms = 20'000;
   // Keys the salts of prefix caches; may be empty.
   std::string cache_salt_key;
-  // How long a used up hold is waited for.
+  // How long to wait for the extension of a used-up hold.
   Patience patience;
-  // How long a request waits for a place when all engines of its pool are full; 0: it is refused at
-  // once.
+  // How long a request waits for a place when all engines of its pool are full; 0: it is refused
+  // immediately.
   int64_t queue_ms = 0;
   // Engines tried before the first byte of output.
   int max_tries = 2;
-  // Time without a sign of the answer after which a second engine is asked too (hedge.h); 0: never.
+  // Time without any output after which a second engine is asked, too (hedge.h); 0: never.
   int64_t hedge_after_ms = 0;
 };
 
@@ -74,37 +74,37 @@ struct SessionContext {
   inference::v1::GenerateRequest request;
   const std::shared_ptr<EventSink> sink;
   const int64_t arrived_us;
-  // Into the table; null if the model has no route.
+  // Points into the table; null if the model has no route.
   const Route* route = nullptr;
-  // Engines that this session has asked, the present one included.
+  // Engines that this session has asked, including the current one.
   int tries = 0;
-  // For the choice of an engine.
+  // Input for the choice of an engine.
   PrefixChain prefix = {};
   EngineNeed need = {};
-  // Of the engine that is asked; its choice only if the request wants to know (explain_choice).
+  // The meter of the current engine. Its choice is kept only if the request asks for it
+  // (explain_choice).
   WorkMeter work = {};
   std::optional<inference::v1::EngineChoice> choice = {};
-  // That it waited for its first engine, in microseconds.
+  // Time that the request waited for its first engine, in microseconds.
   int64_t waited_us = 0;
   TextFitter fitter = {};
-  // Null if the journal has no slot. Belongs to the settler once the settlement starts.
+  // Null if the journal has no slot. Passed to the settler when the settlement starts.
   JournalSlot* slot = nullptr;
   std::shared_ptr<HoldKeeper> hold;
-  // Of a request without a hold: how it was admitted.
+  // How a request without a hold was admitted.
   std::optional<LeaseTicket> ticket = {};
   // Empty: the request is not traced.
   std::optional<RunTrace> trace = {};
 
-  // The field of log lines about the request.
+  // The trace field for log lines about the request.
   log::Field TraceField() const {
     return trace ? log::Field("trace_id", trace->TraceIdHex()) : log::Field("", "");
   }
-  // Upper bound of the tokens in the choices that the engine generates and does not return
-  // (best_of).
+  // Upper bound of the tokens in choices that the engine generates but does not return (best_of).
   int64_t UnseenTokens() const;
-  // Sets prefix and need, of a context with a route.
+  // Sets prefix and need. Requires a route.
   void SetNeed();
-  // Sets choice, if it is wanted.
+  // Sets choice if the request asks for it.
   void NoteChoice(const Selection& selection);
 };
 

@@ -1,5 +1,5 @@
-// Answers as each kind of engine writes them, recorded: what the caller gets of them, and what is
-// charged. See docs/design/wire.md 2.4, 10.2, decisions 9, 31.
+// Recorded answers of each kind of engine: what the caller gets, and what is charged. See
+// docs/design/wire.md 2.4, 10.2, decisions 9, 31.
 #include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
@@ -9,7 +9,7 @@ using catalog::v1::EngineKind;
 
 class SessionDialects : public SessionTest {
  protected:
-  // chunks: objects, sent as events, in JSON.
+  // chunks: JSON objects that are sent as events.
   Outcome Answer(EngineKind kind, const std::string& chunks, const std::string& end = "[DONE]") {
     UseEngines(1, 0, kind);
     const std::string last = end.empty() ? "" : ",\"data: " + end + "\\n\\n\"";
@@ -38,7 +38,7 @@ std::string Calls(const Outcome& outcome) {
   return text;
 }
 
-// "prompt/cached completion/reasoning", and a mark if a number is the router's own.
+// Returns "prompt/cached completion/reasoning", with a mark if a number is the router's own.
 std::string Counted(const Outcome& outcome) {
   if (!outcome.ended()) return "no end";
   if (outcome.end().has_error()) return outcome.end().error().ShortDebugString();
@@ -73,7 +73,7 @@ TEST_F(SessionDialects, Sglang) {
       R"({"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"total_tokens":14,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4},"reasoning_tokens":3}})");
   EXPECT_EQ(outcome.text(), "Hi there");
   EXPECT_EQ(Reasoning(outcome), "Hm.");
-  EXPECT_EQ(Counted(outcome), "9/4 5/3") << "its reasoning tokens are beside the others";
+  EXPECT_EQ(Counted(outcome), "9/4 5/3") << "reasoning tokens are reported outside the details";
   EXPECT_EQ(outcome.end().charged_nano_usd(), 9 + 2 * 5);
 }
 
@@ -101,7 +101,7 @@ TEST_F(SessionDialects, LlamaCpp) {
   EXPECT_EQ(outcome.end().charged_nano_usd(), 9 + 2 * 5);
 }
 
-// Each choice is reported by itself.
+// Each choice is reported separately.
 TEST_F(SessionDialects, LlamaCppWithTwoChoices) {
   const std::string chunks =
       R"({"choices":[{"finish_reason":null,"index":0,"delta":{"content":"one two three"}}]},)"

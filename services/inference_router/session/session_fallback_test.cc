@@ -1,5 +1,5 @@
-// Decision 66: a model that fails before anything of an answer was sent leaves the hold to the
-// gateway, which asks another model; every other end settles or releases it.
+// Decision 66: a model that fails before any part of the answer was sent leaves the hold to the
+// gateway, which asks another model. Every other end settles or releases the hold.
 #include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
@@ -8,7 +8,7 @@ namespace {
 class SessionFallbackTest : public SessionTest {
  protected:
   void SetUp() override { request_.set_keep_hold(true); }
-  // Runs the request under a new id.
+  // Runs the request with a new id.
   Outcome Again(const std::string& script) {
     ledger_.ops.clear();
     request_.set_request_id(Id::New().ToBytes());
@@ -72,9 +72,9 @@ Task<void> LeaveDuringTheCount(Loop& loop, const test::EngineSim& engine, Record
   sink.Cancel();
 }
 
-// The gateway does not get the End that says that the hold is its own.
+// The gateway does not get the End with the message that it has the hold.
 TEST_F(SessionFallbackTest, ACallerWhoLeavesWhileThePromptIsCountedLeavesNoHold) {
-  // The tokenizer's response does not end.
+  // The tokenizer's response never ends.
   first_.SetDefaultScript(R"({"tokenizer_status":200,"tokenizer_body":"","tokenizer_drip_ms":20})");
   Script(
       R"("status":400,"error_body":{"error":{"message":"This model's maximum context length is 8 )"

@@ -1,5 +1,5 @@
-// A second engine beside a first one that shows nothing (ADR 0037): one answer, charged once, and
-// nothing left at the other engine.
+// A second engine is asked when the first one has sent nothing (ADR 0037): one answer, charged
+// once, and no running request on the other engine.
 #include <gtest/gtest.h>
 
 #include "services/inference_router/session/testing/session_fixture.h"
@@ -9,17 +9,15 @@ namespace {
 
 class SessionHedgeTest : public SessionTest {
  protected:
-  // Never ends a test by itself.
+  // Never ends during a test.
   static constexpr char kSilent[] = R"({"delay_ms":600000})";
-  // First engines answer after 1.5 s, so that the second one is asked before on a busy machine,
-  // too.
 
   SessionHedgeTest() {
     UseEngines(2);
     options_.session.hedge_after_ms = 20;
     Script("");
   }
-  // The first engine is asked first.
+  // Makes the first engine the first choice.
   Outcome Ask(const std::string& first, const std::string& second,
               std::function<void(Loop&, RecordingSink&)> prepare = {}) {
     first_.SetDefaultScript(first);
@@ -30,7 +28,7 @@ class SessionHedgeTest : public SessionTest {
     busy->Leave(100'000);
     return outcome;
   }
-  // Both engines have stopped, the places are free, and the ledger was told once.
+  // Both engines have stopped, the places are free, and the ledger got one settlement.
   void ExpectOneEnd() {
     for (const test::EngineSim* sim : {&first_, &second_}) {
       EXPECT_TRUE(
@@ -130,7 +128,8 @@ TEST_F(SessionHedgeTest, ACallerWhoLeavesEndsBoth) {
 
 TEST_F(SessionHedgeTest, WithoutABudgetTheFirstEngineIsWaitedFor) {
   RetryBudget& budget = *table_.Get()->Find("ns/m")->retries;
-  // An hour ahead of the clock: the time that passes in the test then grants no further try.
+  // Uses up the budget an hour ahead of the clock, so that the time that passes during the test
+  // grants no further attempt.
   while (budget.TryTake(SystemClock::Get().MonotonicUs() + 3'600'000'000)) {
   }
   const double refused = Hedges("refused");

@@ -12,7 +12,7 @@ class SessionKinds : public SessionTest {
     request_.set_choices(inputs);
     request_.set_prompt_tokens_bound(20);
     request_.set_prompt_tokens_estimate(6);
-    // The hold pays for the input's bound only.
+    // The hold pays only for the input's bound.
     request_.mutable_hold()->set_authorized_nano_usd(20);
     request_.set_members_json("\"input\":" + input + ",\"x_sim\":{" + script + "}");
   }
@@ -131,13 +131,13 @@ TEST_F(SessionKinds, WithoutCreditForUnseenTokensNoEngineIsCalled) {
   EXPECT_EQ(Settled().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
 }
 
-// Decision 41: only the ledger's own word makes it a 402.
+// Decision 41: only an explicit answer of the ledger makes it a 402.
 TEST_F(SessionKinds, UnseenTokensWithoutAnAnswerOfTheLedgerAreNotALackOfCredit) {
   Complete(R"("tokens":10)");
   request_.set_samples(300);
   ledger_.unreachable = true;
   const Outcome silent = Run([&](Loop& loop, RecordingSink&) {
-    loop.RunAfter(3'000, [&] { ledger_.unreachable = false; });  // for the release
+    loop.RunAfter(3'000, [&] { ledger_.unreachable = false; });  // so that the release succeeds
   });
   EXPECT_EQ(silent.end().error().error(), "service_unavailable");
   ledger_.limit_nano_usd = 4000;
@@ -154,7 +154,7 @@ TEST_F(SessionKinds, UnlistedIdsAreForwardedUnchanged) {  // decision 20
   ASSERT_TRUE(engine.Start());
   AddUnlisted({&first_, &engine});
   request_.set_model("out/side");
-  // The first engine may not know it; then the other one is tried.
+  // The first engine may not know the id; then the other one is tried.
   for (int i = 0; i < 2; ++i) {
     ledger_.ops.clear();
     request_.set_request_id(Id::New().ToBytes());

@@ -21,7 +21,7 @@ class SessionLeaseTest : public SessionTest {
     request_.set_max_tokens(500);
     Script(R"("tokens":20)");
   }
-  // The first request finds no lease and makes the loop take one; then the next one runs.
+  // The first request finds no lease and makes the loop take one. The next request then runs.
   Outcome RunTwice(std::function<void()> between = {}) {
     UseEngines(1);
     return testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<Outcome> {
@@ -45,8 +45,8 @@ class SessionLeaseTest : public SessionTest {
       co_return Outcome{sink->events};
     });
   }
-  static constexpr int64_t kPrompt = 1000;           // its bound costs 1 nano-USD a token
-  static constexpr int64_t kWhole = kPrompt + 1000;  // and 500 tokens of output cost 2 each
+  static constexpr int64_t kPrompt = 1000;           // the bound costs 1 nano-USD per token
+  static constexpr int64_t kWhole = kPrompt + 1000;  // 500 output tokens cost 2 each
 };
 
 TEST_F(SessionLeaseTest, TheLedgerLearnsOfItWithTheSettlement) {
@@ -87,7 +87,7 @@ TEST_F(SessionLeaseTest, ItRunsWhileTheLedgerIsAway) {
   EXPECT_FALSE(outcome.end().has_error());
   EXPECT_EQ(outbox_->depth(), 1) << "with its admission";
   EXPECT_EQ(admissions_->depth(), 0);
-  // The next process tells the ledger.
+  // The next process sends it to the ledger.
   outbox_.reset();
   outbox_ = std::move(Outbox::Open(folder_ + "/outbox")).value();
   billing::v1::MeterOp op;

@@ -7,7 +7,7 @@ namespace {
 using billing::v1::MeterOp;
 
 TEST_F(SessionTest, AnAnswerCutByCreditEndsWithLength) {
-  ledger_.limit_nano_usd = 3000;  // no extension
+  ledger_.limit_nano_usd = 3000;  // so that no extension is granted
   Script(R"("tokens":60000)");
   const Outcome outcome = Run();
   ASSERT_TRUE(outcome.ended());
@@ -43,7 +43,7 @@ TEST_F(SessionTest, TheHoldIsExtendedAhead) {
   const Outcome outcome = Run();
   EXPECT_FALSE(outcome.end().cut_by_credit());
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 6000);
-  // A slice follows the rate of the stream, which is not that of a quiet machine.
+  // The slice follows the rate of the stream, which depends on the machine's load.
   EXPECT_GE(ledger_.Count(MeterOp::kExtend), 1);
   EXPECT_LE(ledger_.Count(MeterOp::kExtend), 10);
   int64_t sequence = 0;
@@ -70,7 +70,7 @@ TEST_F(SessionTest, TheHoldIsNotExtendedBeyondMaxTokens) {
   EXPECT_EQ(ledger_.Count(MeterOp::kExtend), 0) << "the first slice pays for max_tokens";
 }
 
-// Decision 41: no answer of the ledger is not a lack of credit.
+// Decision 41: a missing answer of the ledger is not a lack of credit.
 TEST_F(SessionTest, AnOutageOfTheLedgerSuspendsTheStreamUntilItAnswers) {
   Script(R"("tokens":5000)");
   const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
@@ -98,13 +98,13 @@ TEST_F(SessionTest, ALedgerThatStaysSilentEndsTheStreamWhenItsHoldIsUsedUp) {
   EXPECT_GE(SystemClock::Get().MonotonicUs() - before_us, 300'000);
   EXPECT_FALSE(outcome.end().has_error()) << "a legal end";
   EXPECT_EQ(outcome.finish(), inference::v1::FINISH_REASON_LENGTH);
-  EXPECT_FALSE(outcome.end().cut_by_credit()) << "the ledger did not say so";
+  EXPECT_FALSE(outcome.end().cut_by_credit()) << "the ledger did not report a lack of credit";
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   EXPECT_FALSE(ledger_.Settles()[0].settle().cut_by_credit());
   const auto& usage = outcome.end().usage();
   EXPECT_LE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 3000);
   EXPECT_GE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 2990)
-      << "what is authorized is used up";
+      << "the authorized amount is used up";
 }
 
 TEST_F(SessionTest, HeldCreditSuspendsTheStreamUntilItIsFree) {
@@ -149,7 +149,7 @@ TEST_F(SessionTest, ACallerWhoLeavesASuspendedStreamEndsItAtOnce) {
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_CLIENT_GONE);
 }
 
-// The credit is free for other requests: nothing more may be delivered on it.
+// The credit is free for other requests, so nothing more may be delivered on it.
 TEST_F(SessionTest, AHoldThatTheLedgerHasClosedEndsTheRequestWithAnError) {
   options_.heartbeat_ms = 20;
   Script(R"("tokens":100000,"token_ms":2)");
@@ -169,7 +169,7 @@ TEST_F(SessionTest, AHoldThatTheLedgerHasClosedEndsTheRequestWithAnError) {
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_MID_STREAM);
 }
 
-// Decision 52: of an answer that is not streamed nothing is delivered before its end.
+// Decision 52: nothing of an answer that is not streamed is delivered before its end.
 TEST_F(SessionTest, AnEngineThatBreaksChargesOnlyWhatWasDelivered) {
   for (const bool streamed : {true, false}) {
     ledger_.ops.clear();
@@ -186,7 +186,7 @@ TEST_F(SessionTest, AnEngineThatBreaksChargesOnlyWhatWasDelivered) {
   }
 }
 
-// Decision 41: a hold lives from admission on.
+// Decision 41: a hold is kept alive from admission on.
 TEST_F(SessionTest, HeartbeatsBeginBeforeTheEngineAnswers) {
   options_.heartbeat_ms = 20;
   Script(R"("tokens":1,"delay_ms":2000,"late_headers":true)");
@@ -229,7 +229,7 @@ TEST_F(SessionTest, ADisconnectAbortsTheEngineAndChargesWhatWasProduced) {
 }
 
 TEST_F(SessionTest, ADisconnectBeforeTheFirstTokenChargesThePromptOnlyIfItWasAccepted) {
-  // after_ms: once the engine has the request.
+  // after_ms: time after the engine got the request.
   const auto leave = [this](int64_t after_ms) {
     Run([this, after_ms](Loop& loop, RecordingSink& sink) {
       loop.Spawn([](Loop& loop, const test::EngineSim& engine, RecordingSink& sink,
@@ -240,7 +240,7 @@ TEST_F(SessionTest, ADisconnectBeforeTheFirstTokenChargesThePromptOnlyIfItWasAcc
       }(loop, first_, sink, after_ms));
     });
   };
-  // The response head comes with the first token: the engine has not accepted the request yet.
+  // The response head is sent with the first token, so the engine has not accepted the request yet.
   Script(R"("tokens":5,"delay_ms":60000,"late_headers":true)");
   leave(1);
   ASSERT_EQ(ledger_.Settles().size(), 1u);
@@ -250,7 +250,7 @@ TEST_F(SessionTest, ADisconnectBeforeTheFirstTokenChargesThePromptOnlyIfItWasAcc
   ledger_.ops.clear();
   request_.set_request_id(Id::New().ToBytes());
   Script(R"("tokens":5,"delay_ms":60000)");
-  leave(1'000);  // and its head has arrived
+  leave(1'000);  // the response head has arrived
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   const billing::v1::SettleOp settle = ledger_.Settles()[0].settle();
   EXPECT_EQ(settle.outcome(), billing::v1::OUTCOME_CLIENT_GONE);
@@ -258,7 +258,8 @@ TEST_F(SessionTest, ADisconnectBeforeTheFirstTokenChargesThePromptOnlyIfItWasAcc
   EXPECT_EQ(settle.usage().completion_tokens(), 0);
 }
 
-// The connection to the gateway broke, so nobody got what was not delivered before (decision 52).
+// The connection to the gateway broke, so nobody got anything that was not delivered before
+// (decision 52).
 TEST_F(SessionTest, AGatewayThatIsLostChargesOnlyWhatWasDelivered) {
   const auto run = [&](bool streamed, int deltas) {
     ledger_.ops.clear();
@@ -285,7 +286,7 @@ TEST_F(SessionTest, AGatewayThatIsLostChargesOnlyWhatWasDelivered) {
   EXPECT_GE(delivered.usage().completion_tokens(), 10);
 }
 
-// Decision 7: whatever the caller has, a router that crashes at any moment knows of it.
+// Decision 7: whenever a router crashes, its journal knows of everything that the caller has.
 TEST_F(SessionTest, TheJournalKnowsOfOutputBeforeItReachesTheCaller) {
   Script(R"("tokens":40)");
   int64_t sent = 0;
@@ -293,7 +294,7 @@ TEST_F(SessionTest, TheJournalKnowsOfOutputBeforeItReachesTheCaller) {
     sink.on_event = [&](const inference::v1::Event& event) {
       if (!event.has_delta()) return;
       sent += event.delta().content_json().empty() ? 0 : 1;
-      // What a router would find that starts now.
+      // A copy of the files that a router starting now would find.
       const std::string copy = folder_ + "/copy";
       std::filesystem::copy_file(folder_ + "/journal", copy,
                                  std::filesystem::copy_options::overwrite_existing);
@@ -302,7 +303,7 @@ TEST_F(SessionTest, TheJournalKnowsOfOutputBeforeItReachesTheCaller) {
       const common::v1::Usage usage = found->recovered()[0].usage;
       EXPECT_GT(usage.prompt_tokens(), 0);
       EXPECT_GE(usage.completion_tokens(), sent);
-      EXPECT_LE(usage.completion_tokens(), sent + 1) << "of what is not sent, at most an event";
+      EXPECT_LE(usage.completion_tokens(), sent + 1) << "at most one event that was not sent";
     };
   });
   EXPECT_EQ(sent, 40);

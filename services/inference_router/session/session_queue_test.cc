@@ -11,17 +11,17 @@ class SessionQueueTest : public SessionTest {
   SessionQueueTest() {
     options_.session.queue_ms = 20'000;
     UseEngines(1, 1);
-    EXPECT_TRUE(engine().TryEnter());  // another request's
+    EXPECT_TRUE(engine().TryEnter());  // the place of another request
     Script(R"("tokens":3)");
   }
   EngineState& engine() { return *table_.Get()->engines()[0]; }
   WaitQueue& queue() { return *table_.Get()->Find("ns/m")->queue; }
-  // The other request ends.
+  // Ends the other request.
   void LeavePlace() {
     engine().Leave();
     queue().Grant(SystemClock::Get().MonotonicUs());
   }
-  // Runs then() on the loop when the request waits.
+  // Runs then() on the loop as soon as the request waits.
   static Task<void> WhenWaiting(Loop& loop, WaitQueue& queue, std::function<void()> then) {
     while (queue.waiting() == 0) co_await loop.Sleep(1);
     then();
@@ -73,7 +73,7 @@ TEST_F(SessionQueueTest, ACallerThatLeavesWhileItWaitsPaysNothing) {
   EXPECT_EQ(engine().running(), 0);
 }
 
-// The place is granted and the caller leaves in the same turn: the place is not lost.
+// The place is granted and the caller leaves in the same turn. The place must not be lost.
 TEST_F(SessionQueueTest, APlaceThatIsGrantedToACallerWhoLeavesIsGivenBack) {
   Run([&](Loop& loop, RecordingSink& sink) {
     loop.Spawn(WhenWaiting(loop, queue(), [&] {
@@ -85,7 +85,7 @@ TEST_F(SessionQueueTest, APlaceThatIsGrantedToACallerWhoLeavesIsGivenBack) {
   EXPECT_EQ(queue().waiting(), 0u);
 }
 
-// Another model may answer at once.
+// Another model may answer immediately.
 TEST_F(SessionQueueTest, ARequestWithAnotherModelDoesNotWait) {
   request_.set_keep_hold(true);
   const double timed_out_before = timed_out();

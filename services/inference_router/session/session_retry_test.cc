@@ -1,5 +1,5 @@
-// A second try on another engine (ADR 0030): within the pool's budget, not before the time that an
-// engine has asked for, and never twice billed.
+// A retry on another engine (ADR 0030): within the pool's budget, not before the time that an
+// engine has asked for, and never billed twice.
 #include <gtest/gtest.h>
 
 #include "services/inference_router/session/testing/session_fixture.h"
@@ -12,7 +12,8 @@ class SessionRetryTest : public SessionTest {
   SessionRetryTest() { UseEngines(2); }
   RetryBudget& budget() { return *table_.Get()->Find("ns/m")->retries; }
   int64_t NowUs() const { return SystemClock::Get().MonotonicUs(); }
-  // An hour ahead of the clock: the time that passes in the test then grants no further try.
+  // Uses up the budget an hour ahead of the clock, so that the time that passes during the test
+  // grants no further attempt.
   void UseUpBudget() {
     while (budget().TryTake(NowUs() + 3'600'000'000)) {
     }

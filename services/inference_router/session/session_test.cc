@@ -7,7 +7,7 @@ namespace {
 using inference::v1::FINISH_REASON_LENGTH;
 using inference::v1::FINISH_REASON_STOP;
 
-// The settlement of the request; fails the test unless there is exactly one.
+// The settlement of the request. Fails the test unless there is exactly one.
 billing::v1::SettleOp OnlySettle(const LedgerScript& ledger) {
   const auto settles = ledger.Settles();
   EXPECT_EQ(settles.size(), 1u);
@@ -50,7 +50,7 @@ TEST_F(SessionTest, RequestsWithTheSameXRequestIdHaveDifferentIdsAtTheEngine) {
   EXPECT_NE(ids[0], ids[1]);
 }
 
-// The engine may still work on an attempt that the caller no longer waits for.
+// The engine may still be working on an attempt that the caller no longer waits for.
 TEST_F(SessionTest, AFurtherAttemptHasAnotherIdAtTheEngine) {
   UseEngines(2);
   request_.set_x_request_id("mine");
@@ -175,7 +175,7 @@ TEST_F(SessionTest, ALowerBoundOfThePromptIsReplacedByTheTokenizersCount) {
     Script(overflow(at_least));
     return Run().end().error();
   };
-  const common::v1::ErrorDetail counted = error_of(4);  // "hello there" is 9 tokens there
+  const common::v1::ErrorDetail counted = error_of(4);  // "hello there" has 9 tokens there
   EXPECT_EQ(counted.tokens().prompt(), 9);
   EXPECT_EQ(counted.tokens().output(), 5);
   EXPECT_FALSE(counted.tokens().prompt_is_lower_bound());
@@ -197,7 +197,7 @@ TEST_F(SessionTest, APromptWithMediaIsNotCounted) {
   request_.set_prompt_media_parts(1);
   EXPECT_TRUE(Run().end().error().tokens().prompt_is_lower_bound());
   EXPECT_EQ(first_.totals().tokenizer_requests, 0);
-  // The names of media parts in a text do not matter.
+  // Names of media parts inside a text have no effect.
   request_.set_prompt_media_parts(0);
   request_.set_members_json(request_.members_json() + R"(,"stop":["\"image_url\"","image_url"])");
   const Outcome counted = Run();
@@ -210,7 +210,7 @@ TEST_F(SessionTest, APromptWithMediaIsNotCounted) {
 TEST_F(SessionTest, AnUnreachableEngineIsReplacedByAnotherAndSettledOnce) {
   UseEngines(2);
   first_.SetListening(false);
-  for (int i = 0; i < 4; ++i) {  // either may be selected first
+  for (int i = 0; i < 4; ++i) {  // either engine may be selected first
     ledger_.ops.clear();
     request_.set_request_id(Id::New().ToBytes());
     Script(R"("tokens":4)");
@@ -317,7 +317,7 @@ TEST_F(SessionTest, TheEndMarkerIsOptional) {
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 3);
 }
 
-// One workspace must not see in cached_tokens what another has sent.
+// A workspace must not see in cached_tokens what another one has sent.
 TEST_F(SessionTest, EachWorkspaceHasItsOwnSaltUnlessTheEngineIsNotShared) {
   const auto sent = [&](const std::string& workspace, const std::string& own = "") {
     request_.set_request_id(Id::New().ToBytes());
@@ -349,7 +349,7 @@ TEST_F(SessionTest, EachWorkspaceHasItsOwnSaltUnlessTheEngineIsNotShared) {
     engine.set_kind(catalog::v1::ENGINE_KIND_VLLM);
     engine.set_base_url(first_.base_url());
     engine.set_shared_cache(shared);
-    // Over the table before: a change of the setting counts.
+    // Built on the previous table, to check that a change of the setting takes effect.
     table_.Set(std::make_shared<const RoutingTable>(snapshot, table_.Get().get()));
     EXPECT_EQ(sent("a").empty(), shared);
   }

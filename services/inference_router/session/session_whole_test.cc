@@ -1,4 +1,5 @@
-// Answers that the caller does not stream, asked of the engine without streaming (decision 42).
+// Answers that the caller does not stream, requested from the engine without streaming (decision
+// 42).
 #include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
@@ -56,7 +57,8 @@ TEST_F(WholeAnswerTest, ItIsTheSameAnswerAtTheSamePrice) {
         << script << "\n"
         << Join(whole).text << Join(whole).calls << whole.end().ShortDebugString() << "\n"
         << Join(streamed).text << Join(streamed).calls << streamed.end().ShortDebugString();
-    // This engine does not report them: they follow from the shares of the bytes.
+    // This engine does not report reasoning tokens, so they are computed from the shares of the
+    // bytes.
     EXPECT_NEAR(static_cast<double>(whole.end().usage().reasoning_tokens()),
                 static_cast<double>(streamed.end().usage().reasoning_tokens()), 2)
         << script;
@@ -79,7 +81,7 @@ TEST_F(WholeAnswerTest, WhatMayHaveToBeCutIsStreamed) {
   EXPECT_FALSE(asked_to_stream());
   request_.mutable_hold()->set_authorized_nano_usd(1'000'000);
   request_.set_max_tokens(2049);
-  EXPECT_TRUE(asked_to_stream()) << "too long to wait for without a sign of life";
+  EXPECT_TRUE(asked_to_stream()) << "too long to wait without any output";
   request_.set_max_tokens(0);
   EXPECT_TRUE(asked_to_stream()) << "no bound";
   request_.set_max_tokens(100);
@@ -133,7 +135,7 @@ TEST_F(WholeAnswerTest, ARefusalOfTheEngineIsFreeAndSoIsACutAnswer) {
   }
 }
 
-// The engine shows nothing before its answer, so only its health checks tell that it is lost.
+// The engine sends nothing before its answer, so only health checks detect that it is lost.
 TEST_F(WholeAnswerTest, AnEngineThatIsLostWithoutAWordIsLeft) {
   options_.heartbeat_ms = 20;
   options_.session.lost_engine_ms = 50;
@@ -157,8 +159,8 @@ TEST_F(WholeAnswerTest, WithoutACountTheTokensFollowFromTheSize) {
   EXPECT_TRUE(outcome.end().estimated());
 }
 
-// A count that cannot be true is like none: the answer is neither charged as one token nor at what
-// the engine claims.
+// An impossible count is treated like a missing one: the answer is charged neither as one token nor
+// with the engine's count.
 TEST_F(WholeAnswerTest, AnImplausibleCountIsReplacedByTheSize) {
   for (const char* usage : {"absurd", "negative"}) {
     Script(std::string(R"("text":"twenty-three characters","usage":")") + usage + R"(")");

@@ -12,7 +12,7 @@ using inference::v1::End;
 
 bool Settlement::IsCharged() const {
   if (run_ == nullptr || !run_->accepted()) return false;
-  // The caller has only what was delivered before; of an answer that is not streamed, nothing
+  // The caller has only what was delivered before, and nothing if the answer is not streamed
   // (decision 52).
   const bool broken = outcome_ == RunOutcome::kFailed || context_.sink->receiver_lost();
   return !broken || (run_->delivered() && context_.request.streamed());
@@ -42,7 +42,7 @@ Measured Settlement::Measure() const {
 }
 
 void Settlement::Observe(const common::v1::Usage& usage, std::string_view error) const {
-  if (run_ == nullptr) return;  // no engine had it
+  if (run_ == nullptr) return;  // no engine was asked
   const SessionHost& host = context_.host;
   host.metrics.genai.Observe(
       {.kind = context_.request.kind(),
@@ -119,8 +119,8 @@ End Settlement::BuildEnd(const Measured& measured, const Settled& settled) const
   end.set_cut_by_credit(outcome_ == RunOutcome::kCutByCredit);
   end.set_estimated(measured.estimated);
   const Spending& spending = context_.hold->spending();
-  // What the ledger has charged, usually nothing after a refusal; without its answer, what it will
-  // charge.
+  // The amount that the ledger has charged, usually 0 after a refusal. Without its answer, the
+  // amount that it will charge.
   end.set_charged_nano_usd(settled.charged_nano_usd.value_or(std::min(
       spending.ChargeNanoUsd(measured.usage.prompt_tokens(), measured.usage.completion_tokens()),
       spending.authorized_nano_usd())));

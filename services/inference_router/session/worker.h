@@ -20,8 +20,8 @@ struct WorkerOptions {
   http::ClientOptions http;
   SettlerOptions settler;
   int64_t heartbeat_ms = 5'000;
-  // One thread for all workers of the process: it reads and writes the texts above
-  // kMaxBytesDecodedOnLoop of tokenizer calls. When so many wait, prompts are estimated.
+  // One thread for all workers of the process, which parses and writes the texts of tokenizer calls
+  // above kMaxBytesDecodedOnLoop. When kMaxWaitingTexts are waiting, prompts are estimated.
   static constexpr int kMaxWaitingTexts = 32;
   std::shared_ptr<ThreadPool> decoders =
       std::make_shared<ThreadPool>(1, kMaxWaitingTexts, "decode");
@@ -32,26 +32,26 @@ class Worker {
   Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> metering, Journal& journal,
          Outbox& outbox, Outbox& admissions, TableHolder& table, RouterMetrics& metrics,
          const WorkerOptions& options);
-  // Destroyed on the loop, or after it has stopped.
+  // Destroy on the loop, or after it has stopped.
   ~Worker();
 
-  // Starts the heartbeats, and the renewal of leases. On the loop.
+  // Starts the heartbeats and the renewal of leases. Call on the loop.
   void Start();
-  // Serves one request. On the loop.
+  // Serves one request. Call on the loop.
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
 
-  // Counts one prompt. On the loop.
+  // Counts one prompt. Call on the loop.
   Task<inference::v1::CountTokensResponse> Count(inference::v1::CountTokensRequest request) {
     return counter_.Count(table_.Get(), std::move(request));
   }
 
   Settler& settler() { return settler_; }
   http::Client& http() { return http_; }
-  // Gives the leases back, when no request comes any more. On the loop.
+  // Gives the leases back when no more requests arrive. Call on the loop.
   void GiveLeasesBack() { leases_.GiveBack(); }
-  // Terminates all sessions (Session::Terminate). On the loop.
+  // Terminates all sessions (Session::Terminate). Call on the loop.
   void TerminateAll();
-  // Stops heartbeats and settlement retries. On the loop.
+  // Stops heartbeats and settlement retries. Call on the loop.
   void Stop();
   // Thread-safe.
   int running() const { return running_.load(); }

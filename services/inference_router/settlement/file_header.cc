@@ -14,7 +14,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Magic, id, generation, boot id, CRC-32 of these, zeros.
+// Layout: magic, id, generation, boot id, CRC-32 of these, zeros.
 constexpr size_t kIdAt = 8, kGenerationAt = 24, kBootAt = 32, kCrcAt = 48;
 constexpr size_t kBootBytes = 16;
 
@@ -96,7 +96,7 @@ FileCheck CheckFile(const OpenAs& open, const std::optional<FileHeader>& header,
   if (size == 0) return FileCheck::kEmpty;
   if (!header) return FileCheck::kUnreadable;
   if (header->identity.id != open.expected->id) return FileCheck::kForeign;
-  // A crash between writing the headers and the state file leaves headers that are ahead.
+  // After a crash between writing the headers and the state file, the headers are ahead.
   return header->identity.generation < open.expected->generation ? FileCheck::kOlder
                                                                  : FileCheck::kAsExpected;
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr uint32_t kFree = 0;
 constexpr uint32_t kInUse = 0x544b4733;  // "TKG3"; identifies the version of the layout
 constexpr size_t kSlotsPerSegment = 1024;
-// The header has a page of its own. Behind the header proper: the number of segments.
+// The header has its own page. The number of segments follows the header.
 constexpr size_t kHeaderPage = 4096;
 
 struct Name {
@@ -43,15 +43,15 @@ std::atomic<uint32_t>& SegmentCount(void* header) {
 }  // namespace
 
 struct alignas(64) JournalSlot::Layout {
-  SlotCounters<2> usage;  // prompt, completion: a cache line of its own
+  SlotCounters<2> usage;  // prompt, completion: a separate cache line
   SlotCounters<5> details;
   std::atomic<uint32_t> state;
-  uint32_t crc;  // of the five fields below
+  uint32_t crc;  // covers request_id to streamed
   char request_id[Id::kBytes];
   Name workspace_id;
   Name key_id;
   Name model;
-  uint8_t streamed;  // and above the lowest bit the number of the try
+  uint8_t streamed;  // lowest bit: streamed; the bits above: number of the attempt
 
   uint32_t engine_crc;
   Name engine_id;
@@ -61,7 +61,7 @@ struct alignas(64) JournalSlot::Layout {
     for (const Name* name : {&workspace_id, &key_id, &model}) crc = name->Crc(crc);
     return Crc32(std::string_view(reinterpret_cast<const char*>(&streamed), 1), crc);
   }
-  // Counters of another request have another seed.
+  // Each request has its own seed, so that counters of another request are not accepted.
   uint64_t Seed() const {
     uint64_t halves[2];
     std::memcpy(halves, request_id, sizeof(halves));
@@ -130,7 +130,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(const std::string& path, OpenAs o
   const auto header = ReadHeader(path, kJournalMagic);
   const FileCheck check = CheckFile(open, header, size);
   if (size > 0 && !header) {
-    // Kept for inspection: it names the requests that were running.
+    // The unreadable file is kept for inspection, because it names the requests that were running.
     if (::rename(path.c_str(), (path + ".unreadable").c_str()) != 0) return fails("set aside");
   }
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -183,7 +183,8 @@ bool Journal::MapHeader() {
 
 bool Journal::AddSegment(bool scan, bool trusted) {
   const off_t offset = static_cast<off_t>(kHeaderPage + segments_.size() * Segment::kBytes);
-  // Allocates blocks, so that a full disk fails here and not as SIGBUS on a store to the mapping.
+  // Allocates blocks, so that a full disk fails here instead of raising SIGBUS on a store to the
+  // mapping.
   if (::posix_fallocate(file_, offset, Segment::kBytes) != 0) return false;
   void* memory =
       ::mmap(nullptr, Segment::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, offset);
@@ -208,18 +209,18 @@ bool Journal::AddSegment(bool scan, bool trusted) {
   return true;
 }
 
-// A slot that a previous process has not released.
+// Reads a slot that a previous process has not released.
 void Journal::Scan(JournalSlot& slot, bool trusted) {
   JournalSlot::Layout& layout = *slot.layout_;
   auto drop = [&](int64_t& count, const char* reason) {
     ++count;
-    log::Warn("a running request of a previous process is left to the ledger",
+    log::Warn("leaving a running request of a previous process to the ledger",
               {{"request_id", HexEncode(std::string_view(layout.request_id, Id::kBytes))},
                {"reason", reason}});
     layout.state.store(kFree);
     free_.push_back(&slot);
   };
-  if (!trusted) return drop(found_.other_boot, "the journal is not of this boot and router");
+  if (!trusted) return drop(found_.other_boot, "the journal belongs to another boot or router");
   if (layout.state.load() != kInUse || layout.crc != layout.Crc()) {
     return drop(found_.damaged, "its slot in the journal is damaged");
   }
@@ -246,7 +247,7 @@ void Journal::Scan(JournalSlot& slot, bool trusted) {
   entry.usage.set_completion_tokens(usage->values[1]);
   entry.usage.set_cached_tokens(cached);
   entry.usage.set_cache_write_tokens(cache_write);
-  // The two are written one after the other.
+  // The two counts are written one after the other, so they may not match.
   entry.usage.set_reasoning_tokens(std::min(reasoning, usage->values[1]));
 }
 

@@ -1,7 +1,7 @@
 // The running requests in a memory-mapped file: one fixed slot per request, updated with plain
-// stores on every token. It survives a crash of the process, since the page cache does. After
-// another boot it is not used: no slot was ever known to be flushed, and the last heartbeat at the
-// ledger is charged. See docs/design/ledger.md 5, 6.
+// stores on every token. It survives a crash of the process because the page cache does. After
+// another boot it is not used: slots are never known to be flushed, so the ledger charges the last
+// heartbeat. See docs/design/ledger.md 5, 6.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct JournalStart {
   std::string_view workspace_id;
   std::string_view key_id;
   std::string_view model;
-  // The answer is sent as it is produced, so that the caller may have a part of it.
+  // The answer is sent while it is produced, so the caller may have a part of it.
   bool streamed = false;
-  // Number of the try (MeterOp.attempt), at most kMaxAttempt.
+  // Number of the attempt (MeterOp.attempt), at most kMaxAttempt.
   int32_t attempt = 0;
 };
 
 // One running request. Updated only by the request's own thread.
 class JournalSlot {
  public:
-  // The engine of the current run.
+  // Sets the engine of the current run.
   void SetEngine(std::string_view engine_id);
-  // The engine accepted the request: from here on the prompt is charged.
+  // Call when the engine has accepted the request: from then on the prompt is charged.
   void SetAccepted();
   void SetUsage(int64_t prompt, int64_t completion);
   void SetDetails(int64_t cached, int64_t cache_write, int64_t reasoning);
@@ -51,7 +51,7 @@ class JournalSlot {
   void WriteDetails();
 
   Layout* layout_;
-  // What the next update needs, so that it does not read the file.
+  // State for the next update, so that it does not read the file.
   uint64_t seed_ = 0;
   uint64_t usage_version_ = 0;
   uint64_t details_version_ = 0;
@@ -73,22 +73,22 @@ struct JournalEntry {
   common::v1::Usage usage;
 };
 
-// What a start found in the file. The slots that are not recovered are free again: their holds end
-// at the ledger with their last heartbeat.
+// What a start found in the file. Slots that were not recovered are free again; the ledger ends
+// their holds with the last heartbeat.
 struct JournalFound {
   FileCheck check = FileCheck::kFirst;
-  FileIdentity identity;   // of the file as it is now
+  FileIdentity identity;   // the current file's
   int64_t recovered = 0;   // requests that this router settles
-  int64_t older_copy = 0;  // of these, those whose last update was unusable
-  int64_t other_boot = 0;  // requests of another boot, or of another or older file
+  int64_t older_copy = 0;  // recovered requests without their last update
+  int64_t other_boot = 0;  // requests of another boot, or of a foreign or older file
   int64_t damaged = 0;     // slots whose names or counters are damaged
 };
 
-// Thread-safe, except the slots.
+// Thread-safe, except for the slots.
 class Journal {
  public:
   static constexpr int32_t kMaxAttempt = 127;
-  // Limit for the names in a slot.
+  // Limit on each name in a slot.
   static constexpr size_t kMaxNameBytes = 120;
 
   static Result<std::unique_ptr<Journal>> Open(const std::string& path, OpenAs open = {});
@@ -97,7 +97,7 @@ class Journal {
   const JournalFound& found() const { return found_; }
   // The requests in the file when it was opened. Their slots stay in use until released.
   const std::vector<JournalEntry>& recovered() const { return recovered_; }
-  // Null if the id is invalid, a name is too long, or the disk is full.
+  // Returns null if the id is invalid, a name is too long, or the disk is full.
   JournalSlot* Acquire(const JournalStart& start);
   void Release(JournalSlot* slot);
   int64_t in_use() const;

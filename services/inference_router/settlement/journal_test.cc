@@ -135,7 +135,7 @@ TEST_F(JournalTest, AFlippedBitInASlotNeverChargesMoreThanWasCounted) {
   const std::string id = Id::New().ToBytes();
   {
     auto journal = Open();
-    // An earlier request of the slot, larger than the one that was running.
+    // An earlier request in the same slot, with larger counts than the running one.
     JournalSlot* slot = journal->Acquire(Start(Id::New().ToBytes()));
     for (int i = 1; i <= 7; ++i) slot->SetUsage(900'000, 1'000'000 + i);
     journal->Release(slot);
@@ -149,7 +149,7 @@ TEST_F(JournalTest, AFlippedBitInASlotNeverChargesMoreThanWasCounted) {
   const size_t name = sound.find(id);
   ASSERT_NE(name, std::string::npos);
   int64_t recovered = 0, damaged = 0, repaired = 0;
-  constexpr size_t kAround = 256;  // the counters stand before the id, the names behind it
+  constexpr size_t kAround = 256;  // the counters are before the id, the names after it
   for (size_t at = name - kAround; at < name + 64; ++at) {
     std::string flipped = sound;
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
@@ -185,7 +185,7 @@ TEST_F(JournalTest, CountersOfAnEarlierRequestOfTheSlotAreNotTaken) {
   journal->Release(slot);
   ASSERT_EQ(journal->Acquire(Start(id)), slot);
   journal.reset();
-  // The counters as the earlier request left them, under the names of the new one.
+  // The counters of the earlier request with the names of the new one.
   std::string mixed = Content();
   const size_t name = mixed.find(id);
   ASSERT_NE(name, std::string::npos);
@@ -200,7 +200,7 @@ TEST_F(JournalTest, CountersOfAnEarlierRequestOfTheSlotAreNotTaken) {
   EXPECT_EQ(again->in_use(), 0);
 }
 
-// TOLLGATE_BENCH=1: the cost of one update per token.
+// TOLLGATE_BENCH=1 measures the cost of one update per token.
 TEST_F(JournalTest, BenchUpdates) {
   if (std::getenv("TOLLGATE_BENCH") == nullptr) GTEST_SKIP() << "TOLLGATE_BENCH is not set";
   auto journal = Open();

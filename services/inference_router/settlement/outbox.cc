@@ -20,8 +20,8 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Compaction: a file without pending records is truncated from the first size on, one with pending
-// records is rewritten from the second size on.
+// Compaction: a file without pending records is truncated at the first size, a file with pending
+// records is rewritten at the second size.
 constexpr int64_t kTruncateBytes = 256 * 1024;
 constexpr int64_t kRewriteBytes = 16 * 1024 * 1024;
 
@@ -71,7 +71,7 @@ Result<void> Outbox::Replay(const OpenAs& open) {
   const auto header = FileHeader::Decode(kOutboxMagic, content);
   check_ = CheckFile(open, header, exists ? static_cast<int64_t>(content.size()) : -1);
   const bool old_format = !header && IsOldOutbox(content);
-  // A damaged header is read as what it is: bytes without a record.
+  // A damaged header is treated as bytes without a record.
   const OutboxContent found = ReadOutbox(content, header ? FileHeader::kBytes : 0, old_format);
   if (found.torn_bytes > 0) {
     log::Warn("the outbox ends in a record that was being written; dropping it",
@@ -98,7 +98,7 @@ Result<void> Outbox::Replay(const OpenAs& open) {
   return {};
 }
 
-// Needs no space, so that a router starts on a full disk.
+// Needs no disk space, so that a router can start on a full disk.
 bool Outbox::TakeOver() {
   const int file = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -172,7 +172,7 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
       continue;
     }
     if (item.action == Action::kQuarantine) {
-      // Without the line in the quarantine the record stays, and the next start meets it again.
+      // If the quarantine cannot be written, the record stays, and the next start tries again.
       if (!Quarantine(QuarantinePath(), {.reason = item.reason,
                                          .offset = -1,
                                          .request_id = std::string(RequestIdOf(item.key)),
@@ -181,7 +181,7 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
       }
       item.action = Action::kAcknowledge;
     }
-    // Else its record was never written.
+    // Otherwise the record was never written.
     auto in_batch = [&batch, &item] {
       return std::any_of(batch.begin(), batch.end(), [&item](const Item& other) {
         return other.action == Action::kAppend && other.key == item.key;

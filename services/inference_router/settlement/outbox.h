@@ -1,6 +1,6 @@
 // The settlements that the ledger has not acknowledged: an append-only file with a checksum per
-// record, flushed in batches by its own thread and replayed at the next start. What cannot be read
-// or delivered goes to the file's quarantine. See docs/design/ledger.md 6.
+// record, flushed in batches by its own thread and replayed at the next start. Records that cannot
+// be read or delivered go to the file's quarantine. See docs/design/ledger.md 6.
 #pragma once
 
 #include <condition_variable>
@@ -24,24 +24,25 @@ class Outbox {
   // Called on the outbox's thread. False: the record could not be written (disk full).
   using OnDurable = std::function<void(bool durable)>;
 
-  // Replays the file, quarantines what is damaged in it, drops a torn tail, writes the header of
-  // this start, and starts the thread.
+  // Replays the file, moves damaged parts to the quarantine, drops a torn tail, writes the header
+  // of this start, and starts the thread.
   static Result<std::unique_ptr<Outbox>> Open(const std::string& path, OpenAs open = {});
   // Writes the queued records, then stops the thread.
   ~Outbox();
 
-  // How the file was found, and which one it is now.
+  // The result of the check at the start, and the identity of the current file.
   FileCheck check() const { return check_; }
   const FileIdentity& identity() const { return header_.identity; }
   // The unacknowledged records when the file was opened, by key (OutboxKey).
   const std::map<std::string, std::string>& recovered() const { return recovered_; }
 
-  // Thread-safe. At most one record per key. A failed flush aborts the process, since the state of
-  // the file is unknown after it (docs/design/ledger.md 6).
+  // Thread-safe. At most one record per key. A failed flush aborts the process because it leaves
+  // the state of the file unknown (docs/design/ledger.md 6).
   void Append(std::string key, std::string payload, OnDurable on_durable);
-  // The ledger answered: the record may be dropped. Not flushed, since settling twice is harmless.
+  // Call when the ledger has answered, so that the record may be dropped. Not flushed, because
+  // settling twice is harmless.
   void Acknowledge(std::string key);
-  // Moves the record of a settlement that cannot be delivered to the quarantine. payload: of the
+  // Moves the record of a settlement that cannot be delivered to the quarantine. payload: the
   // settlement, whether or not the outbox has a record of it. reason: a literal (quarantine.h).
   void MoveToQuarantine(std::string key, std::string payload, const char* reason);
 
@@ -65,7 +66,7 @@ class Outbox {
   void WriteBatch(std::vector<Item> batch);
   bool WriteAll(const std::string& bytes);
   void Compact();
-  // Goes on with the file as it is, under the header of this start.
+  // Keeps the file and writes the header of this start.
   bool TakeOver();
   // Replaces the file by one with the header and the pending records.
   bool Rewrite();
@@ -76,7 +77,7 @@ class Outbox {
   FileCheck check_ = FileCheck::kFirst;
   int64_t size_ = 0;
   std::map<std::string, std::string> recovered_;
-  // Used by the outbox's thread only: the unacknowledged records in the file.
+  // The unacknowledged records in the file. Used only by the outbox's thread.
   std::map<std::string, std::string> pending_;
 
   mutable std::mutex mutex_;

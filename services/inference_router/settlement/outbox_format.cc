@@ -11,23 +11,22 @@ namespace tollgate::inference_router {
 namespace {
 
 // A record: magic, length of the body, CRC-32 of the body, CRC-32 of these three, body. The body is
-// kind, key, payload; the kind tells the length of the key. Native byte order (little-endian). The
-// head has a checksum of its own, so that a damaged length is not taken for a record that was being
-// written.
+// kind, key, payload; the kind determines the length of the key. Native byte order (little-endian).
+// The head has its own checksum, so that a damaged length is not mistaken for an incomplete write.
 constexpr uint32_t kMagic = 0x31424f54;  // "TOB1"
 constexpr size_t kHead = 16;
-// Of the version without headers: length and CRC-32 of the body, body.
+// The format without headers: length and CRC-32 of the body, body.
 constexpr size_t kOldHead = 8;
 constexpr size_t kMaxBody = 64 * 1024;
 constexpr size_t kKeyBytes = Id::kBytes + 1;
-// Added to the kind of a record whose key is not the id alone.
+// Added to the kind of a record whose key is not only the id.
 constexpr char kHasAttempt = 2;
 
 struct Record {
   RecordKind kind = RecordKind::kSettle;
   std::string key;
   std::string_view payload;
-  size_t size = 0;  // in the file
+  size_t size = 0;  // bytes in the file
 };
 
 uint32_t WordAt(std::string_view bytes, size_t at) {
@@ -38,7 +37,7 @@ uint32_t WordAt(std::string_view bytes, size_t at) {
 
 bool IsLength(uint32_t length) { return length >= 1 + Id::kBytes && length <= kMaxBody; }
 
-// Whether the bytes begin with the valid head of a record whose body ends behind them.
+// Whether the bytes begin with the valid head of a record that ends after them.
 bool IsCutRecord(std::string_view bytes) {
   if (bytes.size() < kHead) return true;
   return WordAt(bytes, 0) == kMagic && WordAt(bytes, 12) == Crc32(bytes.substr(0, 12)) &&
@@ -64,7 +63,7 @@ std::optional<Record> ReadRecord(std::string_view bytes, bool old_format) {
   return Record{kind, std::string(body.substr(1, key)), body.substr(1 + key), head + length};
 }
 
-// The next valid record at or behind `at`, or the end.
+// The position of the next valid record at or after `at`, or the end.
 size_t NextRecord(std::string_view content, size_t at, bool old_format) {
   const std::string_view magic(reinterpret_cast<const char*>(&kMagic), sizeof(kMagic));
   for (; at < content.size(); ++at) {
@@ -117,8 +116,8 @@ OutboxContent ReadOutbox(std::string_view content, size_t at, bool old_format) {
     }
     const size_t next = NextRecord(content, at + 1, old_format);
     const std::string_view rest = content.substr(at);
-    // A crash in the middle of a write leaves the beginning of a record, or a file that has grown
-    // without its data.
+    // A crash during a write leaves the beginning of a record, or a file that has grown without its
+    // data.
     const bool torn = next == content.size() && (old_format || IsCutRecord(rest) || IsZero(rest));
     if (torn) {
       out.torn_bytes = rest.size();

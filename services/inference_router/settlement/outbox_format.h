@@ -1,5 +1,5 @@
-// The records of the outbox as bytes, and how a damaged file is read: what has no valid record is
-// reported, what stands behind it is read.
+// The records of the outbox as bytes, and how a damaged file is read: bytes without a valid record
+// are reported, and the records after them are read.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace tollgate::inference_router {
 
-// The key of a record: the request's id (16 bytes) and the number of the try (one byte), since two
-// tries of a request may have a record each. Records of earlier versions have the id alone.
+// The key of a record: the request's id (16 bytes) and the number of the attempt (one byte),
+// because each of two attempts of a request may have a record. Records of earlier versions have
+// only the id.
 std::string OutboxKey(std::string_view request_id, int32_t attempt);
 std::string_view RequestIdOf(std::string_view key);
 
@@ -28,11 +29,11 @@ struct OutboxContent {
   };
   // Bytes without a valid record: damaged, not merely torn.
   std::vector<Range> damaged;
-  // At the end of the file: the beginning of a record that was being written.
+  // Bytes at the end of the file: the beginning of a record whose write was interrupted.
   size_t torn_bytes = 0;
 };
 
-// content: the whole file; the records begin at `at`. old_format: of the version without headers.
+// content: the whole file; the records begin at `at`. old_format: the file has no header.
 OutboxContent ReadOutbox(std::string_view content, size_t at, bool old_format);
 // Whether this is a file of the version without headers.
 bool IsOldOutbox(std::string_view content);

@@ -27,12 +27,12 @@ bool Quarantine(const std::string& path, const QuarantinedPiece& piece) {
   const int failed = errno;
   if (file >= 0) ::close(file);
   if (!written) {
-    log::Error("a settlement cannot be put into quarantine; it stays in the outbox",
+    log::Error("cannot move a settlement to the quarantine; it stays in the outbox",
                {{"file", path}, {"reason", piece.reason}, {"errno", std::strerror(failed)}});
     return false;
   }
   SettlementMetrics::Get().CountQuarantined(piece.reason);
-  log::Error("a part of the outbox was put into quarantine and is not charged; see its line",
+  log::Error("a part of the outbox was moved to the quarantine and is not charged; see its line",
              {{"file", path},
               {"reason", piece.reason},
               {"request_id", HexEncode(piece.request_id)},

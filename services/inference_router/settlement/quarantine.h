@@ -1,6 +1,5 @@
 // Evidence of settlements that cannot be delivered: one line of JSON per piece, appended and
-// flushed before the piece leaves the outbox. Nothing reads it but operators; see
-// docs/operations.md.
+// flushed before the piece leaves the outbox. Only operators read it; see docs/operations.md.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +9,16 @@
 namespace tollgate::inference_router {
 
 struct QuarantinedPiece {
-  // corrupt: bytes without a valid record. unparsable: a record that is no settlement. gave_up: a
-  // settlement that the ledger did not answer for a day.
+  // corrupt: bytes without a valid record. unparsable: a record that is not a settlement. gave_up:
+  // a settlement that the ledger did not answer for a day.
   std::string_view reason;
-  int64_t offset = -1;     // in the outbox; -1: not known
+  int64_t offset = -1;     // in the outbox; -1: unknown
   std::string request_id;  // 16 bytes, or empty
   std::string_view data;
 };
 
-// Counts the piece, logs it and appends it to the file. False: it could not be written, so that its
-// source must be kept.
+// Counts the piece, logs it and appends it to the file. Returns false if it could not be written;
+// its source must then be kept.
 bool Quarantine(const std::string& path, const QuarantinedPiece& piece);
 
 }  // namespace tollgate::inference_router

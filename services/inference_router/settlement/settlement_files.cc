@@ -24,7 +24,7 @@ constexpr std::string_view kTitle = "tollgate settlement files 1";
 
 std::string CrcLine(const std::string& text) { return "crc " + std::to_string(Crc32(text)) + "\n"; }
 
-// Empty: there is none, or it cannot be read.
+// Empty if there is no file, or if it cannot be read.
 std::optional<SettlementState> ReadState(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -98,8 +98,8 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
   auto outbox = Outbox::Open(outbox_path, open);
   if (!outbox.ok()) return Fail{std::move(outbox).error()};
   files->outbox_ = std::move(outbox).value();
-  // Its requests are in the journal, too, so that its loss shows there: the ledger refuses what it
-  // was never told of.
+  // The state file does not list this file. Its requests are also in the journal, which reveals its
+  // loss: the ledger refuses settlements of requests that it does not know.
   auto admissions =
       Outbox::Open(folder + "/admissions", {.generation = open.generation, .boot_id = boot_id});
   if (!admissions.ok()) return Fail{std::move(admissions).error()};
@@ -109,12 +109,12 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
   const JournalFound& found = files->journal_->found();
   if (!before && (state_exists || outbox_header || journal_header)) {
     ReportLost("state", state_exists ? FileCheck::kUnreadable : FileCheck::kMissing, false,
-               "whether outbox and journal are those of the last stop is unknown");
+               "it is unknown whether outbox and journal belong to the last shutdown");
   }
   if (IsLost(files->outbox_->check())) {
     ReportLost("outbox", files->outbox_->check(), clean,
-               "settlements that the ledger had not acknowledged are charged at their last "
-               "heartbeat; what the file still has is delivered");
+               "unacknowledged settlements are charged at their last heartbeat; those that the "
+               "file still has are delivered");
   }
   if (IsLost(found.check)) {
     ReportLost("journal", found.check, clean,
@@ -133,7 +133,7 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
 
   files->state_ = {open.generation, files->outbox_->identity().id, found.identity.id, boot_id,
                    false};
-  // On a full disk the old state stays valid: the headers are only ahead of it.
+  // On a full disk the old state stays valid, because the headers may be ahead of it.
   if (!files->WriteState()) {
     log::Warn("the state of the settlement files cannot be written; lost files may go unnoticed",
               {{"file", files->state_path_}, {"errno", std::strerror(errno)}});

@@ -1,9 +1,8 @@
 // Opens the settlement files of a router together: the journal `inflight`, the `outbox`,
-// `admissions` (of requests that were admitted from a lease, until the ledger knows them), and
-// `settlement-state`, which names both and is written and flushed apart from them. A file that was
-// there and is gone, empty, damaged or replaced by another or older one is thereby noticed: it is
-// counted and logged as an error, and the router goes on with a new one. See docs/design/ledger.md
-// 6.
+// `admissions` (requests admitted from a lease, until the ledger knows them), and
+// `settlement-state`, which names journal and outbox and is written and flushed separately. So the
+// router notices when a file is gone, empty, damaged, or replaced by another or older one: it
+// counts and logs an error and continues with a new file. See docs/design/ledger.md 6.
 #pragma once
 
 #include <memory>
@@ -17,9 +16,9 @@ namespace tollgate::inference_router {
 
 // The content of the state file.
 struct SettlementState {
-  int64_t generation = 0;  // of the last start
+  int64_t generation = 0;  // the last start's
   std::string outbox_id, journal_id, boot_id;
-  // The router was stopped in order, with nothing running and nothing unacknowledged.
+  // The router was shut down in order, with nothing running and nothing unacknowledged.
   bool clean = false;
 
   std::string Encode() const;
@@ -28,14 +27,14 @@ struct SettlementState {
 
 class SettlementFiles {
  public:
-  // boot_id: 16 bytes; empty: the running kernel's. The folder exists.
+  // boot_id: 16 bytes; empty: the running kernel's. The folder must exist.
   static Result<std::unique_ptr<SettlementFiles>> Open(const std::string& folder,
                                                        std::string boot_id = "");
 
   Journal& journal() { return *journal_; }
   Outbox& outbox() { return *outbox_; }
   Outbox& admissions() { return *admissions_; }
-  // At the end of an orderly stop: whether anything is left is in the state file from now on.
+  // Call at the end of an orderly shutdown: writes to the state file whether anything is left.
   void MarkStopped();
 
  private:

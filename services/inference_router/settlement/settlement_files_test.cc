@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 const std::string kBoot(16, 'b');
 const std::string kOtherBoot(16, 'o');
 
-// The value of a counter without looking at its neighbours.
+// The value of one counter, ignoring other labels.
 double Lost(const std::string& file) {
   return metrics::Counter("tollgate_router_settlement_files_lost_total", "", {{"file", file}})
       .Value();
@@ -55,7 +55,7 @@ class SettlementFilesTest : public ::testing::Test {
     EXPECT_TRUE(opened.ok());
     return std::move(opened).value();
   }
-  // A running request and an unacknowledged settlement, then a crash.
+  // Leaves a running request and an unacknowledged settlement, then crashes.
   void RunAndCrash() {
     auto files = Open();
     const std::string id = Id::New().ToBytes();
@@ -135,7 +135,7 @@ void FlipByte(const std::string& path, std::streamoff at) {
   file.seekp(at);
   file.put(static_cast<char>(byte ^ 0x10));
 }
-// Of a router with a folder of its own.
+// The replacement belongs to a router with another folder.
 void ReplaceByForeign(const std::string& folder, const std::string& name) {
   const std::string other = folder + "/other";
   fs::create_directory(other);
@@ -211,7 +211,7 @@ TEST_F(SettlementFilesTest, ACrashBetweenTheHeadersAndTheStateFileIsSilent) {
 }
 
 TEST_F(SettlementFilesTest, FilesOfTheVersionWithoutHeadersAreTakenOver) {
-  // One settlement as the version before wrote it: length, CRC-32, kind, id, payload.
+  // One settlement in the format of the previous version: length, CRC-32, kind, id, payload.
   const std::string id = Id::New().ToBytes();
   const std::string body = std::string(1, '\1') + id + "op";
   const uint32_t head[] = {static_cast<uint32_t>(body.size()), Crc32(body)};

@@ -7,7 +7,7 @@ namespace {
 
 prometheus::Counter& Quarantined(std::string_view reason) {
   return metrics::Counter("tollgate_router_settlements_quarantined_total",
-                          "Parts of the outbox that were put into its quarantine file.",
+                          "Parts of the outbox that were moved to its quarantine file.",
                           {{"reason", std::string(reason)}});
 }
 
@@ -47,10 +47,10 @@ SettlementMetrics& SettlementMetrics::Get() {
 }
 
 SettlementMetrics::SettlementMetrics()
-    : lost_admissions_(metrics::Counter(
-          "tollgate_router_admissions_lost_total",
-          "Requests that were admitted from a lease and are not charged, since the machine stopped "
-          "before the ledger knew of them.")) {
+    : lost_admissions_(
+          metrics::Counter("tollgate_router_admissions_lost_total",
+                           "Requests that were admitted from a lease and are not charged, because "
+                           "the machine stopped before the ledger knew of them.")) {
   for (const char* reason : {"corrupt", "unparsable", "gave_up"}) Quarantined(reason);
   for (const char* file : {"outbox", "journal", "state"}) Lost(file);
   for (const char* source : {"live", "recovered"}) {

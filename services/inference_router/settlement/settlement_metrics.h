@@ -1,4 +1,4 @@
-// Metrics of the evidence: what could not be read, delivered or booked. Thread-safe. Every series
+// Metrics of settlements that could not be read, delivered or booked. Thread-safe. Every series
 // exists from the start, so that alerts see the first increase.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace tollgate::inference_router {
 
 class SettlementMetrics {
  public:
-  // One for the whole process. Creates the series.
+  // The only instance of the process. Creates the series.
   static SettlementMetrics& Get();
 
   void CountQuarantined(std::string_view reason);

@@ -14,9 +14,9 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Without ledger and disk, End is delayed for this long.
+// End is delayed for this long when neither ledger nor disk is available.
 constexpr int64_t kWithoutDiskMs = 10'000;
-// The journal's sequence may be one update old.
+// Gap above the journal's sequence, which may be one update old.
 constexpr int64_t kRecoveredSequenceGap = 1 << 20;
 
 int64_t Jittered(int64_t pause_ms) {
@@ -55,7 +55,7 @@ struct Settler::Shared {
         admissions(admissions),
         options(options) {}
 
-  // The settlement cannot be lost any more, with the admission that it carries.
+  // Call when the settlement, with the admission that it carries, can no longer be lost.
   void DropSlot(Job& job) {
     if (job.slot != nullptr) journal.Release(job.slot);
     job.slot = nullptr;
@@ -64,8 +64,8 @@ struct Settler::Shared {
     }
   }
 
-  // Any answer is final: the ledger has booked the settlement or refused it for good, and then it
-  // has the evidence.
+  // Any answer is final: the ledger has booked the settlement, or refused it for good and stored it
+  // as evidence.
   void OnAnswer(Job& job, const billing::v1::MeterResult& answer) {
     if (!answer.ok()) {
       SettlementMetrics::Get().CountRefused(answer.denied_by(),
@@ -94,7 +94,7 @@ struct Settler::Shared {
     job.changed.Set();
   }
 
-  // Retries until the ledger answers. Static, since it outlives its caller.
+  // Retries until the ledger answers. Static because it outlives its caller.
   static Task<void> Deliver(std::shared_ptr<Shared> shared, JobPointer job) {
     const int64_t started_us = SystemClock::Get().MonotonicUs();
     int64_t pause_ms = shared->options.first_pause_ms;
@@ -198,11 +198,12 @@ void Settler::Recover() {
   if (shared_->admissions != nullptr) admitted = shared_->admissions->recovered();
   for (const JournalEntry& entry : shared_->journal.recovered()) {
     auto job = std::make_shared<Job>(shared_->loop, RecoveredOp(entry), entry.slot);
-    if (in_outbox.count(job->outbox_key)) {  // it had ended; its settlement is in the outbox
+    if (in_outbox.count(
+            job->outbox_key)) {  // the request had ended; its settlement is in the outbox
       shared_->journal.Release(entry.slot);
       continue;
     }
-    // Kept until the ledger has answered.
+    // The admission is kept until the ledger has answered.
     if (const auto found = admitted.find(job->outbox_key); found != admitted.end()) {
       if (!job->op.mutable_admission()->ParseFromString(found->second)) job->op.clear_admission();
       admitted.erase(found);
@@ -215,8 +216,8 @@ void Settler::Recover() {
   }
 }
 
-// Of requests that the journal does not have, as after a crash of the machine: what they have
-// delivered is unknown, and the ledger may not know them.
+// Drops admissions of requests that the journal lacks, as after a crash of the machine. What these
+// requests delivered is unknown, and the ledger may not know them.
 void Settler::DropAdmissions(const std::map<std::string, std::string>& admissions,
                              const std::set<std::string>& in_outbox) {
   int64_t lost = 0;
@@ -230,8 +231,9 @@ void Settler::DropAdmissions(const std::map<std::string, std::string>& admission
   }
   if (lost == 0) return;
   SettlementMetrics::Get().CountLostAdmissions(lost);
-  log::Error("requests that were admitted from leases are not charged: the journal lacks them",
-             {{"requests", lost}, {"at_most_nano_usd", lost_nano_usd}});
+  log::Error(
+      "requests admitted from leases are not charged because they are missing from the journal",
+      {{"requests", lost}, {"at_most_nano_usd", lost_nano_usd}});
 }
 
 bool Settler::recovered() const { return shared_->recovering == 0; }
@@ -249,7 +251,7 @@ billing::v1::MeterOp RecoveredOp(const JournalEntry& entry) {
   op.set_attempt(entry.attempt);
   billing::v1::SettleOp& settle = *op.mutable_settle();
   settle.set_engine_id(entry.engine_id);
-  // An answer that is not streamed is delivered at its end, and then its slot is free.
+  // An answer that is not streamed is delivered at its end, and then its slot is released.
   if (!entry.streamed || entry.usage.completion_tokens() == 0) {
     settle.set_outcome(billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
     return op;

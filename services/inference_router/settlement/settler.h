@@ -1,6 +1,6 @@
 // Delivers the settlement of each request to the ledger, which applies it exactly once. If the
-// ledger does not answer at once, the settlement is written to the outbox and retried until it
-// answers. One per loop. See docs/design/ledger.md 6, decision 24.
+// ledger does not answer immediately, the settlement is written to the outbox and retried until the
+// ledger answers. One per loop. See docs/design/ledger.md 6, decision 24.
 #pragma once
 
 #include <cstdint>
@@ -22,43 +22,44 @@ namespace tollgate::inference_router {
 enum class Durability {
   kLedger,  // booked
   kOutbox,  // on the local disk; delivered to the ledger later
-  // The ledger has refused it for good: the request is not charged, and the ledger keeps the
-  // refused settlement as a dead letter.
+  // The ledger has refused the settlement for good: the request is not charged, and the ledger
+  // keeps the settlement as a dead letter.
   kRefused,
-  kNone,  // neither, after a long wait: disk full and ledger unreachable. Still being retried.
+  kNone,  // neither, after a long wait: disk full and ledger unreachable; still retried
 };
 
 struct Settled {
   Durability durability = Durability::kNone;
-  // What the ledger has charged for the request; empty if it has not answered.
+  // Amount that the ledger has charged for the request; empty if it has not answered.
   std::optional<int64_t> charged_nano_usd;
 };
 
 struct SettlerOptions {
-  // How long to wait for the ledger before the outbox is written.
+  // Time to wait for the ledger before the settlement is written to the outbox.
   int64_t patience_ms = 50;
-  // Deadline of one attempt; then the range of the delay between attempts, which doubles.
+  // Deadline of one attempt, and the range of the delay between attempts, which doubles.
   int64_t attempt_ms = 2000;
   int64_t first_pause_ms = 50;
   int64_t longest_pause_ms = 2000;
-  // A settlement that the ledger does not answer for so long, its window for late settlements
-  // (docs/design/ledger.md 5), goes to the quarantine.
+  // A settlement without an answer from the ledger for this long goes to the quarantine. Equals the
+  // ledger's window for late settlements (docs/design/ledger.md 5).
   int64_t give_up_ms = 24ll * 3600 * 1000;
 };
 
 class Settler {
  public:
-  // admissions: of requests whose operations may carry one (MeterOp.admission), or null.
+  // admissions: the file of requests whose operations may carry an admission (MeterOp.admission),
+  // or null.
   Settler(Loop& loop, MeteringClient& metering, Journal& journal, Outbox& outbox,
           const SettlerOptions& options = {}, Outbox* admissions = nullptr);
   ~Settler();
 
-  // Settles the usage in `op`. Returns when the settlement is durable. Takes the slot over and
+  // Settles the usage in `op`. Returns when the settlement is durable. Takes over the slot and
   // releases it once the settlement cannot be lost.
   Task<Settled> Settle(billing::v1::MeterOp op, JournalSlot* slot);
   // Releases the hold: sends a settle with OUTCOME_FAILED_BEFORE_OUTPUT, which the ledger books as
-  // a void. Waits for the ledger at most patience_ms, so that usually the credit is free for the
-  // client's next request. Takes the slot over and keeps it until the ledger answers, so that after
+  // a void. Waits for the ledger at most patience_ms, so that the credit is usually free for the
+  // client's next request. Takes over the slot and keeps it until the ledger answers, so that after
   // a crash the next start repeats the release.
   Task<void> Release(billing::v1::MeterOp op, JournalSlot* slot);
 
@@ -66,7 +67,7 @@ class Settler {
   // background until recovered().
   void Recover();
   bool recovered() const;
-  // Stops the retries, at the end of the process. On the loop.
+  // Stops the retries at the end of the process. Call on the loop.
   void Stop();
 
  private:
@@ -77,10 +78,10 @@ class Settler {
   std::shared_ptr<Shared> shared_;
 };
 
-// Whether an outbox record with this key (OutboxKey) is a settlement, and the key's own.
+// Whether an outbox record with this key (OutboxKey) is a settlement and matches the key.
 bool IsSettlement(const billing::v1::MeterOp& op, std::string_view key);
-// The settlement of a request that was interrupted by a crash: its counted usage, or a release if
-// nothing of its answer was delivered (decision 52).
+// The settlement of a request that a crash interrupted: its counted usage, or a release if no part
+// of its answer was delivered (decision 52).
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry);
 
 }  // namespace tollgate::inference_router

@@ -15,7 +15,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// A ledger that answers, is unreachable, or answers late, as scripted.
+// A scripted ledger that answers, is unreachable, or answers late.
 class FakeLedger : public MeteringClient {
  public:
   explicit FakeLedger(Loop& loop) : loop_(loop) {}
@@ -43,7 +43,7 @@ class FakeLedger : public MeteringClient {
 
   std::deque<int64_t> delays_ms;  // per call; negative: unreachable
   bool ok = true;
-  std::optional<int32_t> answers_only;  // unreachable for other tries than this one
+  std::optional<int32_t> answers_only;  // answers only this attempt; unreachable for others
   int calls = 0, answers = 0;
   std::vector<billing::v1::MeterOp> ops;
 
@@ -126,13 +126,13 @@ TEST_F(SettlerTest, ASlowLedgerIsReplacedByTheOutboxAndAcknowledgesItLater) {
   });
 }
 
-// The gateway moved the request away and back, or it was tried again after a fence.
+// The gateway moved the request to another router and back, or it was tried again after a fence.
 TEST_F(SettlerTest, TwoTriesOfARequestHaveASettlementEach) {
   billing::v1::MeterOp first = Op(id_), second = Op(id_);
   second.set_attempt(2);
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
-    ledger.answers_only = -1;  // none
+    ledger.answers_only = -1;  // answers none
     Settler settler(loop, ledger, *journal_, *outbox_, options_);
     EXPECT_EQ((co_await settler.Settle(first, Slot(id_))).durability, Durability::kOutbox);
     EXPECT_EQ((co_await settler.Settle(second, Slot(id_))).durability, Durability::kOutbox);
@@ -157,7 +157,7 @@ TEST_F(SettlerTest, ARecordOfAnEarlierVersionIsSettledAndAcknowledged) {
   billing::v1::MeterOp op = Op(id_);
   op.set_attempt(1);
   outbox_->Append(id_, op.SerializeAsString(), nullptr);
-  Slot(id_);  // of the same try
+  Slot(id_);  // for the same attempt
   Reopen();
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
@@ -207,7 +207,7 @@ TEST_F(SettlerTest, ARefusalIsFinalCountedAndNotTakenForACharge) {
 }
 
 TEST_F(SettlerTest, ASettlementWithoutAnAnswerEndsInTheQuarantine) {
-  options_.give_up_ms = 2'000;  // the record has to reach the disk before
+  options_.give_up_ms = 2'000;  // the record must reach the disk before
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
     ledger.delays_ms.assign(1000, -1);
@@ -266,8 +266,8 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   const std::string ended = Id::New().ToBytes(), running = Id::New().ToBytes(),
                     waiting = Id::New().ToBytes(), prompt = Id::New().ToBytes(),
                     whole = Id::New().ToBytes();
-  // A process crashed: one request had ended (its slot not yet released), one was streaming, one
-  // had no engine yet, one had an engine and no output, one was not streamed.
+  // A process crashed. One request had ended (its slot was not released yet), one was streaming,
+  // one had no engine yet, one had an engine and no output, and one was not streamed.
   billing::v1::MeterOp settled = Op(ended);
   settled.set_attempt(1);
   outbox_->Append(OutboxKey(ended, 1), settled.SerializeAsString(), nullptr);
@@ -315,7 +315,7 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   });
 }
 
-// docs/adr/0042: what the ledger was never told of is settled with how it was admitted.
+// docs/adr/0042: a request that the ledger does not know is settled together with its admission.
 TEST_F(SettlerTest, AfterACrashWhatWasAdmittedFromALeaseIsSettledWithItsAdmission) {
   const std::string running = Id::New().ToBytes(), lost = Id::New().ToBytes();
   const std::string file = folder_ + "/admissions";

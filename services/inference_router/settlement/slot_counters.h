@@ -1,7 +1,7 @@
-// Counters of one request in the journal that tell when they are damaged. Two copies are written
-// in turn, each with its version and a checksum that starts from the request's id: a copy that is
-// torn, has a flipped bit or belongs to an earlier request of the slot is not taken, and the other
-// one is at most one update old. A plain CRC would cost more than the stores.
+// Counters of one request in the journal that detect damage. Two copies are written in turn, each
+// with its version and a checksum seeded with the request's id. A copy that is torn, has a flipped
+// bit or belongs to an earlier request of the slot is rejected, and the other copy is at most one
+// update old. A plain CRC would cost more than the stores.
 #pragma once
 
 #include <array>
@@ -25,11 +25,11 @@ class SlotCounters {
   struct Found {
     Values values{};
     uint64_t version = 0;
-    // The other copy was unusable: these may be the values before the last update.
+    // The other copy was unusable, so these may be the values before the last update.
     bool older = false;
   };
 
-  // version: of this write, from 1. By one thread.
+  // version: number of this write, from 1. Call on one thread only.
   void Write(uint64_t seed, uint64_t version, const Values& values) {
     Copy& copy = copies_[version & 1];
     uint64_t check = MixWord(seed, version);
@@ -41,7 +41,7 @@ class SlotCounters {
     copy.check.store(check, std::memory_order_release);
   }
 
-  // Empty: neither copy is usable.
+  // Empty if neither copy is usable.
   std::optional<Found> Read(uint64_t seed) const {
     std::optional<Found> newest;
     int usable = 0;
@@ -58,7 +58,7 @@ class SlotCounters {
       ++usable;
       if (!newest || found.version > newest->version) newest = found;
     }
-    // The first write leaves the copy of the slot's earlier request.
+    // After the first write the other copy still belongs to the slot's earlier request.
     if (newest) newest->older = usable == 1 && newest->version > 1;
     return newest;
   }

@@ -1,4 +1,4 @@
-// Parsing of chat-completions requests for the tests of this folder.
+// Parsing helpers for the chat-completions tests of this folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,14 +21,14 @@ inline std::string Body(const std::string& more = "") {
          (more.empty() ? "" : "," + more) + "}";
 }
 
-// The request, which must be accepted.
+// Parses a request that must be accepted.
 inline CanonicalRequest Good(const std::string& body) {
   auto request = Parse(body);
   EXPECT_TRUE(request.ok()) << body << " " << (request.ok() ? "" : request.error().ToString());
   return request.ok() ? std::move(*request) : CanonicalRequest{};
 }
 
-// The param of the 400, or "accepted".
+// Returns the param of the 400, or "accepted".
 inline std::string Refused(const std::string& body) {
   const auto request = Parse(body);
   if (request.ok()) return "accepted";

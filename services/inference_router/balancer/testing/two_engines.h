@@ -7,7 +7,7 @@
 
 namespace tollgate::inference_router {
 
-// max_concurrency: of each engine; 0: no limit.
+// max_concurrency: limit of each engine; 0: no limit.
 inline catalog::v1::Snapshot TwoEngines(int64_t max_concurrency = 0) {
   catalog::v1::Snapshot snapshot;
   snapshot.set_version(1);

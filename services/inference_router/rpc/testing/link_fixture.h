@@ -1,5 +1,4 @@
-// A router's end of the token stream behind a port of its own, a client of it, and the loops of
-// both.
+// A router's end of the token stream at its own port, a client for it, and the loops of both.
 #pragma once
 
 #include <grpcpp/create_channel.h>
@@ -138,7 +137,7 @@ inline GenerateRequest BigRequest(size_t body_bytes, std::string model = "m") {
 
 inline constexpr size_t kMiB = 1024 * 1024;
 
-// A router and a client with their own loops; the client is destroyed on its loop.
+// A router and a client with separate loops. The client is destroyed on its loop.
 class LinkTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -156,7 +155,7 @@ class LinkTest : public ::testing::TestWithParam<bool> {
     Connect(GetParam() ? router_->Tcp() : router_->InProcess());
     if (await_link) AwaitLink();
   }
-  // A request waits for a link for a second, which may be too short on a busy machine.
+  // A request waits only one second for a link, which may be too short on a busy machine.
   void AwaitLink() {
     inference::v1::CountTokensRequest request;
     request.set_members_json("x");

@@ -1,6 +1,6 @@
-// Ends of the token stream that do less than the product's: a router that reads nothing, or that
-// takes each request at once and answers with the number of its bytes; both as of a version before
-// requests came in pieces, if asked.
+// Router ends of the token stream that do less than the real one: a router that reads nothing, or
+// one that takes each request immediately and answers with the number of its bytes. On request,
+// both behave like a version without requests in pieces.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -24,10 +24,10 @@ class SilentRouter : public inference::v1::InferenceService::Service {
   explicit SilentRouter(Does does, bool pieces = true) : does_(does), pieces_(pieces) {
     grpc::ServerBuilder builder;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    // gRPC would take more and more bytes that nobody reads.
+    // With the probe gRPC would accept more and more bytes that nobody reads.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
-    builder.SetMaxReceiveMessageSize(64 << 20);  // as before pieces
+    builder.SetMaxReceiveMessageSize(64 << 20);  // as in versions without pieces
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
   }

@@ -1,5 +1,5 @@
-// For tests of sessions: up to two simulated engines, a scripted ledger, and a sink that records
-// events.
+// Fixture for tests of sessions: up to two simulated engines, a scripted ledger, and a sink that
+// records events.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,17 +20,18 @@
 
 namespace tollgate::inference_router {
 
-// A ledger with one hold: grants extensions up to its limit, charges the usage, records operations.
+// A ledger with one hold: grants extensions up to its limit, charges the usage, and records
+// operations.
 struct LedgerScript {
   int64_t limit_nano_usd = INT64_MAX;  // extensions are granted up to here
-  // Why an extension above the limit is not granted.
+  // Why extensions above the limit are refused.
   billing::v1::DenyReason limited_by = billing::v1::DENY_REASON_NO_CREDIT;
   bool closed = false;  // the hold has expired
   bool unreachable = false;
   bool refuses_settles = false;
   int64_t answer_ms = 0;
   std::vector<billing::v1::MeterOp> ops;
-  int64_t lease_nano_usd = 0;  // granted to who asks for a lease; 0: there are none
+  int64_t lease_nano_usd = 0;  // granted for each lease request; 0: no leases
   std::vector<billing::v1::TakeLeaseRequest> leases_asked;
 
   std::vector<billing::v1::MeterOp> Settles() const {
@@ -126,7 +127,7 @@ class RecordingSink : public EventSink {
   std::vector<inference::v1::Event> events;
   std::function<void(const inference::v1::Event&)> on_event;
   bool blocked = false;
-  bool lost = false;  // Cancel is that of a gateway that was lost
+  bool lost = false;  // Cancel means that the gateway was lost
 
  private:
   Notify room_;
@@ -187,7 +188,7 @@ class SessionTest : public ::testing::Test {
     request_.set_prompt_tokens_bound(1000);
     request_.set_choices(1);
     request_.set_streamed(true);
-    // 1 nano-USD per prompt token, 2 per completion token: the hold pays for the prompt's bound and
+    // 1 nano-USD per prompt token, 2 per completion token. The hold pays for the prompt's bound and
     // 1000 completion tokens.
     auto& hold = *request_.mutable_hold();
     hold.mutable_price()->set_input_pico_usd(1000);
@@ -203,7 +204,7 @@ class SessionTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // engines: how many of the two simulated engines the catalog lists.
+  // engines: number of the two simulated engines in the catalog.
   void UseEngines(int engines, int64_t max_concurrency = 0,
                   catalog::v1::EngineKind kind = catalog::v1::ENGINE_KIND_VLLM) {
     catalog::v1::Snapshot snapshot;
@@ -245,7 +246,7 @@ class SessionTest : public ::testing::Test {
       auto sink = std::make_shared<RecordingSink>(loop);
       if (prepare) prepare(loop, *sink);
       co_await worker.Serve(request_, sink);
-      // Operations in the background refer to the worker.
+      // Background operations refer to the worker.
       for (int i = 0; i < 4'000 && (outbox_->depth() > 0 || journal_->in_use() > 0); ++i) {
         co_await loop.Sleep(5);
       }
