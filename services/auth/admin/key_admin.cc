@@ -42,7 +42,7 @@ admin::Failure NoKey(const KeyPath& path) {
       .error;
 }
 
-// Reads the key for a change, or refuses it.
+// Reads the key for a change, or refuses the change.
 SqlResult<KeyRecord> FindKey(Change& change, const Caller& caller, const KeyPath& path) {
   std::optional<KeyRecord> found;
   auto read = change.connection.Query(

@@ -90,7 +90,7 @@ TEST(IdTokenTest, BothKindsOfSignaturesAreChecked) {
     EXPECT_EQ(read->subject, "s1");
     EXPECT_EQ(read->email, "anna@example.com");
     EXPECT_TRUE(read->email_verified);
-    // Any changed character of the token makes it another one.
+    // Changing any character invalidates the token.
     for (const size_t at : {token.find('.') + 3, token.size() - 10, size_t{4}}) {
       std::string changed = token;
       changed[at] = changed[at] == 'A' ? 'B' : 'A';
@@ -103,7 +103,7 @@ TEST(IdTokenTest, BothKindsOfSignaturesAreChecked) {
       VerifyIdToken(Signed(rsa, R"({"alg":"RS256","kid":"c"})", Claims()), keys, kRules).ok());
 }
 
-// RFC 8725, 3.1: the token does not choose how it is checked.
+// RFC 8725, 3.1: the token must not choose how it is verified.
 TEST(IdTokenTest, UnsignedAndKeyedTokensAreRefused) {
   const Key rsa = NewRsa();
   const std::string keys = Keys(Jwk(rsa, "a"));
@@ -147,7 +147,7 @@ TEST(IdTokenTest, TheClaimsMustBeForThisSignIn) {
   EXPECT_EQ(check("[]"), "the ID token has no claims");
 }
 
-// When the provider made sure who the person is; nothing else counts as that.
+// Only auth_time says when the person signed in at the provider.
 TEST(IdTokenTest, TheTimeOfTheSignInIsRead) {
   const Key rsa = NewRsa();
   const std::string keys = Keys(Jwk(rsa, "a"));

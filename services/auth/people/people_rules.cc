@@ -120,7 +120,7 @@ std::string CsrfToken(std::string_view cookie) {
 }
 
 std::vector<std::string> NewRecoveryCodes() {
-  // Without letters that look like others.
+  // Leaves out characters that look alike.
   constexpr std::string_view kAlphabet = "abcdefghijkmnpqrstuvwxyz23456789";
   std::vector<std::string> codes;
   for (int i = 0; i < kRecoveryCodes; ++i) {

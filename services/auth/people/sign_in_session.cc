@@ -1,4 +1,4 @@
-// SignIn for those who are signed in.
+// SignIn for people with a session.
 #include "common/admin/access.h"
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
@@ -9,7 +9,7 @@
 namespace tollgate::auth {
 namespace {
 
-// How far "last used" may be behind.
+// Accuracy of "last used": it is written at most this often.
 constexpr int64_t kUsedStepUs = 60'000'000;
 
 Fail<admin::Failure> SessionEnded() {
@@ -150,7 +150,7 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
     if (auto audited = tx.Audit(Event(person.user_id, "user.set_password", browser)); !audited) {
       return audited;
     }
-    // No fresh sign-in: nobody has shown the second step.
+    // Keeps the old sign-in time: a change of the password does not include the second step.
     auto opened = Open(tx, person, browser, "new password", now->session.signed_in_us);
     if (!opened) return Fail{opened.error()};
     session = *std::move(opened);

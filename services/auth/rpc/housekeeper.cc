@@ -34,7 +34,7 @@ Result<void> Housekeeper::Start() {
     if (!opened.ok()) return Internal("auth.audit_checkpoint_key_file: " + opened.error());
     checkpoints_ = std::move(*opened);
   }
-  // All exist from the start, so that alerts see them grow from zero.
+  // Registers both results at 0, so that alerts see the first increase.
   for (const char* result : {"done", "failed"}) Checkpoints(result);
   RetiredKeys();
   thread_.Start("auth-housekeep", std::chrono::milliseconds(options_.period_ms),

@@ -15,10 +15,10 @@
 namespace tollgate::auth {
 namespace {
 
-// The workspace that `./dev run` makes.
+// The workspace that `./dev run` creates.
 constexpr char kDemonstrationWorkspace[] = "demo";
 
-// The file's text without white space at its end; nothing when it cannot be read.
+// The file's text without trailing white space; nullopt if it cannot be read.
 std::optional<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path);
   if (!file) return std::nullopt;

@@ -19,7 +19,7 @@ constexpr int64_t kMaxTokenUs = int64_t{366} * 24 * 3600 * 1'000'000;
 
 bool IsOperator(const Caller& caller) { return caller.installation || caller.platform_operator; }
 
-// The person of "users/ID" or "users/me".
+// Resolves "users/ID" or "users/me".
 AdminResult<std::string> UserOf(const std::string& name, const Caller& caller,
                                 std::string_view field) {
   auto parts = admin::NameParts("users/*", name, field);
@@ -162,7 +162,7 @@ class UserRpc : public pb::UserService::CallbackService {
         workspace = parts->front();
       }
       for (const admin::MethodRule& rule : admin::AllRules()) {
-        // Whether it reads matters for support sessions only.
+        // Only support sessions distinguish reads from writes.
         const bool reads = rule.method.find("/Get") != std::string_view::npos ||
                            rule.method.find("/List") != std::string_view::npos;
         Caller stepped_up = caller;
@@ -269,7 +269,7 @@ class UserRpc : public pb::UserService::CallbackService {
     return "/session/v1/link?token=" + token;
   }
 
-  // The last part of a name of the caller's own.
+  // Last part of a resource name that belongs to the caller.
   static AdminResult<std::string> OwnPart(std::string_view pattern, const std::string& name,
                                           const Caller& caller) {
     auto parts = admin::NameParts(pattern, name, "name");

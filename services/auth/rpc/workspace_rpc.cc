@@ -15,8 +15,8 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
  public:
   explicit WorkspaceRpc(const BackendSlot& backend) : backend_(backend) {}
 
-  // The wallet is opened after the workspace is stored. A call that fails in between is repeated
-  // with its request_id, and opens it then.
+  // Opens the wallet after the workspace is stored. If a call fails in between, repeating it with
+  // its request_id opens the wallet.
   ServerUnaryReactor* CreateWorkspace(CallbackServerContext* context,
                                       const pb::CreateWorkspaceRequest* request,
                                       pb::Workspace* response) override {

@@ -33,7 +33,8 @@ int Failed(const std::string& message, int code) {
   return code;
 }
 
-// The database of a configuration file of auth or of the all-in-one, and the sources of the latter.
+// The auth database of a configuration file (auth or all-in-one), and for the all-in-one the
+// sources.
 std::string UrlOf(const std::string& file, std::vector<std::string>& sources, std::string& error) {
   config::v1::AuthConfig auth;
   auto loaded = config::LoadFile(file, auth);
@@ -95,7 +96,7 @@ void PrintText(const FullFinding& finding) {
   }
 }
 
-// One source, with the connection that it reads from.
+// One source and its connection.
 struct OpenSource {
   std::unique_ptr<sql::Connection> connection;
   AuditSource source;

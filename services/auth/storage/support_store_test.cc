@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Databases, SupportStoreTest,
                            return info.param == Kind::kSqlite ? "sqlite" : "postgres";
                          });
 
-// It stands for an owner who may only read, and each use is in the workspace's log by its id.
+// A support session reads as an owner, and each use is in the workspace's log by its id.
 TEST_P(SupportStoreTest, ItReadsAsTheOwnerAndEachUseIsAudited) {
   auto made = Create("ticket 12: the balance looks wrong", "s1");
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -131,7 +131,7 @@ TEST_P(SupportStoreTest, ARequestMakesOneSessionAndShowsItsSecretOnce) {
   EXPECT_EQ(ReasonOf(support_->Create(actor_, nowhere, "s3")), "NOT_FOUND");
 }
 
-// A program that reads in a loop does not fill the audit log.
+// A program that reads in a loop must not fill the audit log.
 TEST_P(SupportStoreTest, UsesAreLimited) {
   auto made = Create("reason", "s1");
   ASSERT_TRUE(made.ok());

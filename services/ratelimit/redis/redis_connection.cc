@@ -9,10 +9,10 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} << 10;
-// Beyond it Redis takes nothing any more, and further commands are refused.
+// With more bytes queued, Redis has stopped reading: further commands are refused.
 constexpr size_t kMaxQueuedBytes = size_t{16} << 20;
 
-// The command in Redis's protocol.
+// Appends the command in Redis's protocol.
 void AppendWire(const Command& command, std::string& out) {
   out.append("*").append(std::to_string(command.size())).append("\r\n");
   for (const std::string& part : command) {
@@ -101,7 +101,7 @@ void RedisConnection::Send(const Command& command, int64_t deadline_us, ReplyDon
   }
   if (!ready()) return early_.push_back({command, deadline_us, std::move(done)});
   Queue(command, deadline_us, std::move(done));
-  // What comes in this turn of the loop is one write.
+  // Commands of the same turn of the loop are sent in one write.
   if (write_planned_) return;
   write_planned_ = true;
   boost::asio::post(context_, [self = shared_from_this()] {
