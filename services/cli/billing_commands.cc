@@ -52,7 +52,7 @@ void AddClock(CLI::App& app, Invocation& invocation) {
   });
 }
 
-// "2026-11" as 202611.
+// Converts "2026-11" to 202611.
 int64_t MonthNumber(const std::string& month) {
   std::string digits = month;
   std::erase(digits, '-');
@@ -116,7 +116,8 @@ void AddEntries(CLI::App& app, Invocation& invocation) {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// Begins a verification and waits for its end; Ctrl-C ends it. False: reported.
+// Starts a verification and waits for its end; Ctrl-C cancels it. Returns false after reporting an
+// error.
 bool Verify(Invocation& invocation, const std::string& workspace, pb::LedgerVerification& found) {
   const auto stub = invocation.Verifications();
   if (!stub) return false;
@@ -265,7 +266,8 @@ struct StatementWords {
   std::string month, workspace, database, config, csv, pdf;
 };
 
-// One document from billing, to this file; CSV to standard output when the file is empty.
+// Writes one document from billing to this file, or CSV to standard output if the file name is
+// empty.
 bool WriteStatement(Invocation& invocation, const StatementWords& words, pb::StatementFormat format,
                     const std::string& file) {
   const auto stub = invocation.Statements();
@@ -365,7 +367,7 @@ void AddStatement(CLI::App& app, Invocation& invocation) {
       }
       return RunBillingBinary(invocation, "statement", local);
     }
-    ::umask(077);  // files that it writes are read by nobody else
+    ::umask(077);  // only this user may read the files it writes
     if (!words->pdf.empty() &&
         !WriteStatement(invocation, *words, pb::STATEMENT_FORMAT_PDF, words->pdf)) {
       return;

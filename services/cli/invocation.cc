@@ -71,7 +71,7 @@ std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target
                                                    const char* service) {
   const std::string target = TargetOf(own_target);
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
-  // A unix socket needs no certificate: the operating system controls who may open it.
+  // A unix socket needs no certificate: file permissions control access.
   if (rpc::TlsIsOn(options_.tls) && !target.starts_with("unix:")) {
     const auto files = rpc::TlsFiles::Open(options_.tls);
     if (!files.ok()) {
@@ -213,7 +213,7 @@ bool Invocation::CallMoney(const std::string& workspace, const std::string& what
   const auto send = [&](grpc::ClientContext& context) { return call(context, request.id); };
   grpc::Status status = Repeat(send);
   if (ReasonOf(status) == "WALLET_NOT_FOUND") {
-    // Of a workspace that was created before wallets were opened, or whose creation was cut off.
+    // The workspace was created before wallets existed, or its creation was interrupted.
     if (!OpenWallet(workspace)) {
       journal_.Remove(request.id);
       return false;

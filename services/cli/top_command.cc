@@ -33,7 +33,7 @@ std::string Home() {
   return home == nullptr || *home == '\0' ? ".tollgate" : home;
 }
 
-// Readings of the last seconds; rates are between the oldest and the newest.
+// Readings of the last seconds. Rates are computed between the oldest and the newest.
 class History {
  public:
   History(std::vector<Source> sources, int64_t window_us, int timeout_ms)
@@ -42,7 +42,7 @@ class History {
   void Read() {
     readings_.push_back(ReadAll(sources_, timeout_ms_));
     time_ = UtcText(SystemClock::Get().WallUs(), UtcPrecision::kSeconds).substr(11, 8);
-    // The newest one before the window stays, so that rates cover all of it.
+    // Keeps one reading from before the window, so that rates cover all of it.
     while (readings_.size() > 2 && readings_.back().at_us - readings_[1].at_us >= window_us_) {
       readings_.pop_front();
     }
@@ -70,13 +70,13 @@ void Print(const Options& options, const History& history) {
   std::vector<ScreenLine> lines;
   if (!options.json) {
     lines = Draw(history.Latest(), view);
-    lines.pop_back();  // the keys
+    lines.pop_back();  // the key help
   }
   std::fputs((options.json ? FiguresAsJson(history.Latest()) : AsText(lines)).c_str(), stdout);
   std::fflush(stdout);
 }
 
-// Two readings and their figures; without `once`, a line of JSON for each interval.
+// Prints the figures of two readings; without `once`, one line of JSON per interval.
 void RunForScripts(Invocation& invocation, const TopArguments& arguments, History& history) {
   const auto pause = std::chrono::duration<double>(arguments.interval_seconds);
   history.Read();
@@ -92,7 +92,7 @@ void RunForScripts(Invocation& invocation, const TopArguments& arguments, Histor
   }
 }
 
-// False: there is no terminal.
+// Returns false if there is no terminal.
 bool RunLive(const TopArguments& arguments, History& history) {
   Terminal terminal;
   if (!terminal.Open()) return false;

@@ -15,7 +15,7 @@ namespace {
 
 namespace pb = tollgate::admin::v1;
 
-// Joins a term to a filter.
+// Appends a term to a filter.
 void AddTerm(std::string& filter, const std::string& field, const std::string& op,
              const std::string& value) {
   if (value.empty()) return;
@@ -90,7 +90,7 @@ struct UsageOptions {
   int top = 0;
 };
 
-// Reports what is not a time.
+// Parses the time; reports an invalid one and returns false.
 bool SetUsageTime(Invocation& invocation, const std::string& text,
                   google::protobuf::Timestamp* (pb::QueryUsageRequest::*field)(),
                   pb::QueryUsageRequest& request) {

@@ -95,7 +95,7 @@ Result<void> AuthStore::ReadSoon(const std::function<SqlResult<void>(sql::Connec
 
 std::optional<Result<v1::VerifyKeyResponse>> AuthStore::Vouch(
     const v1::VerifyKeyRequest& request) const {
-  // no key has such a digest
+  // No key has a digest of another length.
   if (request.key_digest().size() != kDigestBytes) return v1::VerifyKeyResponse();
   if (!vouching_) return std::nullopt;
   auto remembered = Remembered(request);

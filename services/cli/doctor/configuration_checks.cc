@@ -84,7 +84,7 @@ class FilesOf {
 
   void LookAt(const std::string& path, const FieldDescriptor& field, const std::string& value) {
     const std::string& name = field.name();
-    if (path.find("tls.") != std::string::npos) return;  // the certificate checks
+    if (path.find("tls.") != std::string::npos) return;  // covered by the certificate checks
     if (name == "data_dir" || name == "archive_folder" || name == "web_folder") {
       if (value.empty()) return;
       ++files_;
@@ -121,7 +121,7 @@ class FilesOf {
          Verdict::kWarning);
   }
 
-  // ${file:…} in the text: the reader has found the files.
+  // Checks the files of ${file:…} in the text. They exist: the reader has read them.
   void LookAtSubstitutions() {
     const auto text = config::ReadWholeFile(service_.path);
     if (!text) return;
@@ -193,8 +193,8 @@ void LookAtSecrets(const ServiceConfig& service, Findings& findings) {
   }
 }
 
-// Names of the catalog that must fit together. All rules are the catalog service's: its view of the
-// file is among the engine checks.
+// Checks that names in the catalog refer to each other. The catalog service has the full rules; its
+// view of the file is among the engine checks.
 Findings LookAtCatalog(const CatalogConfig& catalog) {
   Findings findings;
   std::set<std::string> pools, engines, models;

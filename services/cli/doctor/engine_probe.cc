@@ -13,13 +13,13 @@ using http::HttpAnswer;
 using Outcome = http::HttpAnswer::Outcome;
 
 struct Dialect {
-  // Where it tells its version, and the member that has it; empty: nowhere.
+  // Path of its version, and the member that holds it; empty: none.
   const char* version_path = "";
   const char* version_member = "";
-  // Where it counts tokens of a text, and the member of the text; empty: nowhere.
+  // Path that counts the tokens of a text, and the member for the text; empty: none.
   const char* tokenizer_path = "";
   const char* tokenizer_member = "";
-  // Usage on every chunk (continuous_usage_stats), not only on the last one.
+  // Reports usage on every chunk (continuous_usage_stats), not only on the last one.
   bool usage_on_chunks = false;
 };
 
@@ -70,7 +70,7 @@ class Probe {
 
   void Add(Finding finding) { findings_.push_back(std::move(finding)); }
 
-  // False: nothing else is worth asking.
+  // Returns false if further requests are pointless.
   bool Models() {
     const HttpAnswer answer = Ask("/v1/models");
     if (answer.outcome != Outcome::kAnswered) {

@@ -16,12 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kDefaultEdgeConnections = 20'000;
-// The queue that the gateway asks the kernel for (listen).
+// Backlog that the gateway requests from the kernel (listen).
 constexpr int64_t kBacklog = 4096;
-// Alerts DiskFills and DiskFull.
+// Thresholds of the alerts DiskFull and DiskFills.
 constexpr int64_t kFullPercent = 5, kFillingPercent = 15;
 
-// The value of a metric without labels; -1: it is not there.
+// Value of a metric without labels; -1 if it does not exist.
 int64_t MetricOf(const std::string& text, const std::string& name) {
   size_t at = text.starts_with(name + " ") ? 0 : text.find("\n" + name + " ");
   if (at == std::string::npos) return -1;
@@ -31,7 +31,8 @@ int64_t MetricOf(const std::string& text, const std::string& name) {
   return static_cast<int64_t>(value);
 }
 
-// Of the process that runs with this configuration on this machine; -1: it does not answer.
+// File descriptor limit of the process with this configuration on this machine; -1 if it does not
+// answer.
 int64_t LimitOfProcess(const ServiceConfig& service, int timeout_ms) {
   const auto& host = service.config.host();
   const std::string ops = host.ops_listen().empty() ? host.admin_listen() : host.ops_listen();
@@ -44,7 +45,7 @@ int64_t LimitOfProcess(const ServiceConfig& service, int timeout_ms) {
   return answer.status == 200 ? MetricOf(answer.body, "process_max_fds") : -1;
 }
 
-// What docs/operations.md, Connections and file descriptors, asks for.
+// Number that docs/operations.md, Connections and file descriptors, requires.
 int64_t DescriptorsFor(const ServiceConfig& service) {
   const auto& gateway = service.config.gateway();
   const int64_t connections =
@@ -103,7 +104,7 @@ Findings LookAtKernel() {
 }
 
 Findings LookAtDisk(const std::string& subject, const std::string& path) {
-  // Of the nearest folder that is there.
+  // Uses the nearest existing parent folder.
   fs::path folder = fs::absolute(path);
   while (!folder.empty() && !fs::is_directory(folder) && folder.has_relative_path()) {
     folder = folder.parent_path();

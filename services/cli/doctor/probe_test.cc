@@ -23,7 +23,7 @@ TEST(DoctorProbe, AnAddressThatCannotBeReachedSaysWhy) {
   EXPECT_EQ(TryToConnect("nowhere", 100), "the address has no port");
   EXPECT_NE(TryToConnect("does-not-exist.invalid:80", 100).find("does not resolve"),
             std::string::npos);
-  // No process listens on port 1 of this machine.
+  // Nothing listens on port 1 of this machine.
   EXPECT_EQ(TryToConnect("127.0.0.1:1", 1000), "Connection refused");
   EXPECT_EQ(TryToConnect("[::1]:1", 1000).find("does not resolve"), std::string::npos);
 }

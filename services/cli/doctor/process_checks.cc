@@ -37,11 +37,11 @@ namespace {
 
 using common::v1::GetProcessInfoResponse;
 
-// Where to call, and what should answer.
+// An address to call, and the expected service.
 struct Address {
   std::string address;
   std::string service;
-  // The file and field that name it.
+  // File and field that contain the address.
   std::string named_by;
   bool tls = false;
 
@@ -81,7 +81,7 @@ Finding Unreached(const Address& at, const DoctorOptions& options, const grpc::S
 
 Findings Ask(const Address& at, const DoctorOptions& options, Versions& versions) {
   const std::string subject = at.subject();
-  // Of all that follows, so that it says what is wrong before its own time is over.
+  // Shared deadline of the calls below: leaves time to report before the check itself times out.
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::milliseconds(options.timeout_ms * 3 / 4);
   if (at.tls && !rpc::TlsIsOn(options.tls) && !at.address.starts_with("unix:")) {
@@ -115,7 +115,7 @@ Findings Ask(const Address& at, const DoctorOptions& options, Versions& versions
   context.set_deadline(deadline);
   context.set_wait_for_ready(false);
   GetProcessInfoResponse info;
-  // A first call makes the connection; the clock is read by a second one.
+  // The first call also makes the connection, so the clock is read by a second one.
   grpc::Status status = stub->GetProcessInfo(&context, {}, &info);
   if (!status.ok()) return {Unreached(at, options, status)};
   grpc::ClientContext again;
@@ -191,8 +191,8 @@ void AddTargets(const ServiceConfig& service, Book& book) {
   }
 }
 
-// The addresses that a process listens on are of this machine. Those of services that targets name
-// are asked there.
+// Adds the addresses that a process listens on, which are on this machine. Services that are named
+// by targets are asked at those addresses.
 void AddOwn(const ServiceConfig& service, Book& book) {
   const auto& host = service.config.host();
   const bool tls = UsesTls(service);

@@ -44,7 +44,7 @@ class Server {
   Server(std::string subject, RedisConnection& connection, Findings& findings)
       : subject_(std::move(subject)), connection_(connection), findings_(findings) {}
 
-  // is_replica_fine: of a cluster, whose nodes may be replicas.
+  // is_replica_fine: the node belongs to a cluster and may be a replica.
   void Look(bool is_replica_fine) {
     const auto answer = connection_.Call({"INFO"});
     if (!answer.ok()) {
@@ -80,8 +80,8 @@ class Server {
     findings_.push_back(Warning(subject_, finding, advice));
   }
 
-  // Every key has a time to live, and those of running requests are renewed: only volatile-ttl
-  // takes what is about to go anyway.
+  // Every key has a time to live, and keys of running requests are renewed. Only volatile-ttl
+  // evicts the keys that are about to expire anyway.
   void Eviction() {
     const std::string& policy = info_["maxmemory_policy"];
     const int64_t most = Number(info_["maxmemory"]);
@@ -104,13 +104,13 @@ class Server {
     }
   }
 
-  // Nothing in it is older than two minutes.
+  // No data in it is older than two minutes, so it does not need persistence.
   void Persistence() {
     const char* advice =
         "save \"\" and appendonly no: its state is of the last two minutes, and "
         "writing it only slows decisions";
     if (info_["aof_enabled"] == "1") Warn("appendonly is on", advice);
-    // May be refused to ratelimit's user, which does not need it.
+    // ratelimit's user may lack permission for CONFIG, which it does not need.
     const auto save = connection_.Call({"CONFIG", "GET", "save"});
     if (!save.ok() || (*save)->elements < 2) {
       said_ += " (snapshots: not told to this user)";

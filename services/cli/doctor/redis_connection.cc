@@ -21,7 +21,7 @@ std::string LastTlsError() {
 
 std::string RedisConnection::Connect(const redis::Endpoint& endpoint, const RedisLogin& login,
                                      int timeout_ms) {
-  // With a time-out, and with a clear error; BIO_do_connect has neither.
+  // Checks the address first: BIO_do_connect has no timeout and no clear error.
   const std::string unreached = TryToConnect(endpoint.ToString(), timeout_ms);
   if (!unreached.empty()) return "cannot be reached: " + unreached;
   BIO* plain = BIO_new_connect(endpoint.ToString().c_str());
