@@ -166,7 +166,7 @@ AdminResult<void> RequireStepUp(const Caller& caller) {
         "socket of the service");
   }
   return PermissionDenied("STEP_UP_REQUIRED",
-                          "this wants a sign-in of the last five minutes: sign in again and "
+                          "this requires a sign-in within the last five minutes: sign in again and "
                           "repeat the call");
 }
 

@@ -1,4 +1,5 @@
-// Points in time as text and back: RFC 3339, in UTC. The only place that formats or parses dates.
+// Formats and parses points in time as RFC 3339, in UTC. Other date formats (HTTP, mail,
+// certificates) are handled where they occur.
 #pragma once
 
 #include <cstdint>

@@ -87,9 +87,8 @@ class AuthModule : public Module {
     }
     if (!options_.retired_peppers.empty() && !has_seal_key_) {
       return Internal(
-          "auth.retired_peppers wants auth.people.seal_key_file: without it second steps are "
-          "sealed "
-          "with a key that comes from auth.pepper, and would be lost with it");
+          "auth.retired_peppers requires auth.people.seal_key_file: without it, second steps are "
+          "sealed with a key derived from auth.pepper and would be lost with it");
     }
     if (!IsBrand(options_.brand)) {
       return Internal("auth.brand must be lower-case letters, digits and inner hyphens");

@@ -156,7 +156,7 @@ void AddWorkspaceCommands(CLI::App& app, Invocation& invocation) {
       [&invocation, limits, name, id] { CreateWorkspace(invocation, *name, *id, *limits); });
 
   CLI::App& open = *group.add_subcommand(
-      "open", "Open the wallet of a workspace whose creation did not get that far");
+      "open", "Open the wallet of a workspace whose creation was interrupted");
   open.add_option("workspace", *id, "Workspace")->required();
   open.callback([&invocation, id] {
     if (!invocation.OpenWallet(*id)) return;

@@ -202,7 +202,8 @@ void AddVerifyLedger(CLI::App& app, Invocation& invocation) {
           "Verify this database (sqlite:/path or postgresql://…) in this process instead of asking "
           "billing, which verifies one ledger at a time");
   forward("--config", "The same, with the database of this configuration file");
-  forward("--state", "With --database: keeps the progress in this file; a run goes on there");
+  forward("--state",
+          "With --database: keep the progress in this file; a later run continues from it");
   forward("--checkpoints",
           "With --database: also compare with the signed checkpoints of this file");
   forward("--checkpoint-key", "PEM file with the public key of the checkpoints");
@@ -243,7 +244,7 @@ void AddLedger(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("ledger", "The ledger's database");
   group.require_subcommand(1);
   CLI::App& archive =
-      *group.add_subcommand("archive", "Move closed months into files, beside a serving billing");
+      *group.add_subcommand("archive", "Move closed months into files while billing runs");
   auto words = std::make_shared<std::vector<std::string>>();
   const auto forward = [&](const std::string& name, const std::string& what) {
     return archive.add_option_function<std::string>(
@@ -310,7 +311,7 @@ void AddStatementList(CLI::App& group, Invocation& invocation) {
       ->check(CLI::Range(1, 200));
   command.add_option_function<std::string>(
       "--page-token", [query](const std::string& token) { query->set_page_token(token); },
-      "Goes on where a list ended");
+      "Continue a list after this page");
   command.callback([&invocation, query] {
     const auto stub = invocation.Statements();
     if (!stub) return;

@@ -234,7 +234,7 @@ bool Invocation::CallMoney(const std::string& workspace, const std::string& what
               "billing at " + TargetOf(options_.billing_target) +
                   " did not answer; whether this was executed is unknown. Ask with: tollgate " +
                   (ask.empty() ? "credit status " + request.id : ask) + " -w " + workspace +
-                  "; or repeat the command, which goes on with the same request id");
+                  "; or repeat the command, which continues with the same request id");
   return false;
 }
 
@@ -301,7 +301,7 @@ void Invocation::ReportFailure(const char* service, const grpc::Status& status) 
   } else if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     ReportError("unimplemented",
                 std::string(service) + " at " + where +
-                    " does not take this call: the target must be its host.admin_grpc_listen, and "
+                    " does not know this call: the target must be its host.admin_grpc_listen, and "
                     "its version not older than this one");
   } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     ReportError("timeout", std::string(service) + " at " + where + " did not respond within " +

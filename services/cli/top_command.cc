@@ -87,7 +87,7 @@ void RunForScripts(Invocation& invocation, const TopArguments& arguments, Histor
   } while (!arguments.once);
   if (!history.AnyAnswers()) {
     invocation.ReportError("unavailable",
-                           "no process tells its metrics: give the addresses of "
+                           "no process returned metrics: give the addresses of "
                            "host.ops_listen with --metrics");
   }
 }
@@ -148,8 +148,8 @@ void RunTop(Invocation& invocation, const TopArguments& arguments) {
   const bool any = std::ranges::any_of(sources, [](const Source& s) { return s.engine.empty(); });
   if (!any) {
     invocation.ReportError("bad_option",
-                           "whose metrics? Give the addresses of host.ops_listen with --metrics, "
-                           "or configuration files that have it with --config");
+                           "no processes to read: give the addresses of host.ops_listen with "
+                           "--metrics, or configuration files that set it with --config");
     return;
   }
   const bool scripted = arguments.once || invocation.options().json;

@@ -176,7 +176,7 @@ void AddUsage(CLI::App& app, Invocation& invocation) {
                   "quarter-hour, hour, day or none; default: hour up to 7 days, else day")
       ->check(CLI::IsMember({"quarter-hour", "hour", "day", "none"}));
   command.add_option("--time-zone", options->time_zone,
-                     "Of days and hours, for example Europe/Berlin; default UTC");
+                     "Time zone of days and hours, for example Europe/Berlin; default UTC");
   command.add_option("--group-by", options->group_by, "model or key; repeatable")
       ->check(CLI::IsMember({"model", "key"}));
   command.add_option("--top", options->top, "Groups with the highest cost; default 5")

@@ -199,7 +199,7 @@ void AddState(CLI::App& group, Invocation& invocation, const char* verb, const c
 void AddResetTotp(CLI::App& group, Invocation& invocation) {
   auto names = std::make_shared<UserNames>();
   CLI::App& reset = *group.add_subcommand(
-      "reset-totp", "Switch the second step off of a person who has lost it; ends their sessions");
+      "reset-totp", "Switch off the second step of a person who has lost it; ends their sessions");
   reset.add_option("user", names->user, "E-mail address or id")->required();
   reset.callback([&invocation, names] {
     const auto stub = invocation.Users();

@@ -63,8 +63,8 @@ class DashboardModule : public Module {
   Result<void> Start() override {
     if (lacks_targets_) {
       return Internal(
-          "targets.auth_admin, targets.billing_admin and targets.catalog_admin are required: what "
-          "these services have as host.admin_grpc_listen");
+          "targets.auth_admin, targets.billing_admin and targets.catalog_admin are required: the "
+          "host.admin_grpc_listen of these services");
     }
     if (!token_.empty() && token_.size() < kMinTokenBytes) {
       return Internal("dashboard.login_token must have at least 16 characters");

@@ -87,8 +87,8 @@ Result<std::shared_ptr<Store>> OpenMemory(const config::v1::RateLimitSettings& s
                                           const Clock& clock) {
   if (settings.replicas() > 1) {
     return Internal("ratelimit.replicas is " + std::to_string(settings.replicas()) +
-                    " without ratelimit.redis_url: each process would grant the whole of every "
-                    "limit. Set redis_url, or run one process");
+                    " without ratelimit.redis_url: each process would grant every limit in full. "
+                    "Set redis_url, or run one process");
   }
   auto store = std::make_shared<Store>();
   const bool keeps = !settings.state_file().empty();
@@ -96,7 +96,7 @@ Result<std::shared_ptr<Store>> OpenMemory(const config::v1::RateLimitSettings& s
                                                 keeps ? 0 : clock.MonotonicUs() + kWindowUs);
   if (!keeps) {
     log::Warn(
-        "rate limits start without a burst, since what was used before is not known: set "
+        "rate limits start without a burst, because earlier use is unknown: set "
         "ratelimit.state_file or ratelimit.redis_url");
     return store;
   }

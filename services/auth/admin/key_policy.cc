@@ -159,12 +159,13 @@ SqlResult<void> FindCanaries(sql::Connection& sql,
 
 prometheus::Counter& CanaryUses() {
   return metrics::Counter("tollgate_auth_canary_key_uses_total",
-                          "Reports that a canary key was used, of one key by one gateway each.");
+                          "Reports that a canary key was used, one per key and gateway.");
 }
 
 void SoundAlarm(const std::string& key_id) {
   CanaryUses().Increment();
-  log::Error("a canary key was used: who has it found it where it was laid out", {{"key", key_id}});
+  log::Error("canary key used: the place where it was planted has been compromised",
+             {{"key", key_id}});
 }
 
 SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, const v1::KeyUse& use) {

@@ -344,7 +344,7 @@ AdminResult<void> WorkspaceAdmin::CloseDue(const AskZeroBalance& has_zero_balanc
     // Payments may have arrived since Close checked.
     const auto zero = has_zero_balance(row.id);
     std::string why;
-    if (!zero) why = "its credit is not known: " + zero.error().ToString();
+    if (!zero) why = "its credit is unknown: " + zero.error().ToString();
     if (zero && !*zero) why = "it has, holds or owes credit";
     auto ended = why.empty() ? CloseNow(row.id, row.close_us) : PutOff(row.id, row.close_us, why);
     if (!ended) return ended;
@@ -376,7 +376,7 @@ AdminResult<void> WorkspaceAdmin::PutOff(const std::string& workspace, int64_t c
     return workspace;
   });
   if (!answer) return Fail{answer.error()};
-  log::Warn("a workspace was not closed; the next try follows in an hour",
+  log::Warn("a workspace was not closed; will retry in an hour",
             {{"workspace", workspace}, {"reason", why}});
   return {};
 }

@@ -147,7 +147,7 @@ BasicResult<IdToken, std::string> CheckClaims(const json::Value& claims,
                 .nonce = text("nonce"),
                 .email = text("email"),
                 .name = text("name")};
-  if (token.issuer != rules.issuer) return Bad("is of another issuer");
+  if (token.issuer != rules.issuer) return Bad("is from another issuer");
   if (token.subject.empty() || token.subject.size() > 255) return Bad("names no subject");
   if (!claims.Find("aud") || !IsAudience(claims.Find("aud"), rules.audience)) {
     return Bad("is for another client");
@@ -163,11 +163,11 @@ BasicResult<IdToken, std::string> CheckClaims(const json::Value& claims,
   };
   const auto expires = number("exp"), issued = number("iat");
   if (!expires || *expires <= now - kLeewaySeconds) return Bad("has expired");
-  if (!issued || *issued > now + kLeewaySeconds) return Bad("is of the future");
+  if (!issued || *issued > now + kLeewaySeconds) return Bad("was issued in the future");
   token.auth_time = number("auth_time");
   if (token.auth_time && *token.auth_time < 0) token.auth_time.reset();
   if (token.auth_time && *token.auth_time > now + kLeewaySeconds) {
-    return Bad("tells of a sign-in of the future");
+    return Bad("reports a sign-in in the future");
   }
   const json::Value verified = claims.Find("email_verified");
   token.email_verified = verified && verified.is_bool() && verified.boolean();
@@ -191,7 +191,7 @@ BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::str
   const size_t first = token.find('.'), last = token.rfind('.');
   if (token.size() > kMaxToken || first == last || first == std::string_view::npos ||
       token.substr(first + 1, last - first - 1).find('.') != std::string_view::npos) {
-    return Bad("is no signed token");
+    return Bad("is not a signed token");
   }
   const auto header_text = FromBase64Url(token.substr(0, first));
   const auto claims_text = FromBase64Url(token.substr(first + 1, last - first - 1));
@@ -202,7 +202,7 @@ BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::str
   auto set = json::Document::Parse(std::string(keys));
   if (!header || !claims || !header->root().is_object()) return Bad("is not JSON");
   if (!set || !set->root().is_object() || !set->root().Find("keys").is_array()) {
-    return Fail{std::string("the provider's keys are no JSON Web Key Set")};
+    return Fail{std::string("the provider's keys are not a JSON Web Key Set")};
   }
   // Accept these two only: with "none" or HMAC anyone could sign.
   const json::Value alg = header->root().Find("alg"), kid = header->root().Find("kid");

@@ -131,8 +131,8 @@ TEST(IdTokenTest, TheClaimsMustBeForThisSignIn) {
   };
   const std::string iss = "https://id.example.com", aud = "\"tollgate\"";
   EXPECT_EQ(check(Claims()), "");
-  EXPECT_EQ(check(Claims("https://evil.example.com")), "the ID token is of another issuer");
-  EXPECT_EQ(check(Claims(iss + "/")), "the ID token is of another issuer");
+  EXPECT_EQ(check(Claims("https://evil.example.com")), "the ID token is from another issuer");
+  EXPECT_EQ(check(Claims(iss + "/")), "the ID token is from another issuer");
   EXPECT_EQ(check(Claims(iss, "\"other\"")), "the ID token is for another client");
   EXPECT_EQ(check(Claims(iss, R"(["tollgate","other"])")), "the ID token is for another party");
   EXPECT_EQ(
@@ -143,7 +143,8 @@ TEST(IdTokenTest, TheClaimsMustBeForThisSignIn) {
   EXPECT_EQ(check(Claims(iss, aud, "n1")), "the ID token answers another sign-in");
   EXPECT_EQ(check(Claims(iss, aud, "n0", kNow - 60)), "the ID token has expired");
   EXPECT_EQ(check(Claims(iss, aud, "n0", kNow - 59)), "") << "clocks differ";
-  EXPECT_EQ(check(Claims(iss, aud, "n0", kNow + 600, kNow + 61)), "the ID token is of the future");
+  EXPECT_EQ(check(Claims(iss, aud, "n0", kNow + 600, kNow + 61)),
+            "the ID token was issued in the future");
   EXPECT_EQ(check("[]"), "the ID token has no claims");
 }
 

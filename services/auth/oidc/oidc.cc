@@ -128,7 +128,7 @@ struct Oidc::State {
     if (!document || !document->root().is_object()) return Unreachable("metadata: not JSON");
     const json::Value root = document->root();
     if (TextOf(root, "issuer") != options.issuer) {
-      return Unreachable("metadata: of another issuer: " + TextOf(root, "issuer"));
+      return Unreachable("metadata: from another issuer: " + TextOf(root, "issuer"));
     }
     Metadata read{.authorization = TextOf(root, "authorization_endpoint"),
                   .token = TextOf(root, "token_endpoint"),
@@ -203,15 +203,15 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
     return Failed("OpenID Connect: the sign-in took more than ten minutes");
   }
   if (answer.state.empty() || !ConstantTimeEquals(TextOf(root, "state"), answer.state)) {
-    return Failed("OpenID Connect: the state is another one");
+    return Failed("OpenID Connect: the state does not match");
   }
   if (TextOf(root, "redirect_uri") != answer.redirect_uri) {
-    return Failed("OpenID Connect: the redirect address is another one");
+    return Failed("OpenID Connect: the redirect address does not match");
   }
   auto metadata = state_->Read(false);
   if (!metadata) return Fail{metadata.error()};
   if ((metadata->sends_iss || !answer.iss.empty()) && answer.iss != state_->options.issuer) {
-    return Failed("OpenID Connect: the answer is of another issuer");
+    return Failed("OpenID Connect: the answer is from another issuer");
   }
   if (answer.code.empty()) return Failed("OpenID Connect: the provider refused the sign-in");
 
@@ -238,7 +238,7 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
                        (response.error.empty() ? std::to_string(response.status) : response.error));
   }
   if (response.status != 200) {
-    return Failed("OpenID Connect: the provider does not take the code: " +
+    return Failed("OpenID Connect: the provider rejected the code: " +
                   std::to_string(response.status));
   }
   auto body = json::Document::Parse(response.body);

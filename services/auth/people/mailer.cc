@@ -83,7 +83,7 @@ bool Mailer::Claim(OutboxMail& mail) {
   auto done = mail.kind == MailOutbox::kResetRequest ? store_.database().Write(claim)
                                                      : store_.database().Touch(claim);
   if (!done) {
-    log::Warn("a mail could not be claimed; it is tried again",
+    log::Warn("a mail could not be claimed; will retry",
               {{"mail", mail.id}, {"error", done.error().message}});
     return false;
   }
@@ -111,7 +111,7 @@ void Mailer::Finish(const OutboxMail& mail, const mail::Sent& sent) {
   const bool given_up = !sent.ok && next_us >= mail.expires_us;
   Count(sent.ok ? "sent" : given_up ? "given_up" : "failed");
   if (!sent.ok) {
-    log::Warn(given_up ? "a mail was given up" : "a mail could not be sent; it is tried again",
+    log::Warn(given_up ? "a mail was given up" : "a mail could not be sent; will retry",
               {{"mail", mail.id}, {"kind", mail.kind}, {"result", sent.result}});
   }
   auto done = store_.database().Touch([&](PeopleTx& tx) {

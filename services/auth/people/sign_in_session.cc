@@ -119,9 +119,9 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
   }
   if (before.password_hash.empty()) {
     if (!admin::IsFresh(holder.session.signed_in_us, store_.database().NowUs())) {
-      return admin::PermissionDenied("STEP_UP_REQUIRED",
-                                     "setting a first password wants a sign-in of the last five "
-                                     "minutes");
+      return admin::PermissionDenied(
+          "STEP_UP_REQUIRED",
+          "setting a first password requires a sign-in within the last five minutes");
     }
   } else {
     const std::string subject = CodeSubject(before.user_id);
@@ -168,7 +168,7 @@ AdminResult<SignIn::TotpSecret> SignIn::StartTotp(const std::string& cookie) {
     Person& person = holder->person;
     if (!admin::IsFresh(holder->session.signed_in_us, tx.now_us())) {
       return admin::PermissionDenied("STEP_UP_REQUIRED",
-                                     "this wants a sign-in of the last five minutes");
+                                     "this requires a sign-in within the last five minutes");
     }
     if (!person.totp_sealed.empty()) {
       return admin::Precondition("TOTP_ENABLED", "the second step is on; switch it off first");
@@ -242,7 +242,7 @@ AdminResult<void> SignIn::DisableTotp(const std::string& cookie, const Browser& 
     Person& person = holder->person;
     if (!admin::IsFresh(holder->session.signed_in_us, tx.now_us())) {
       return admin::PermissionDenied("STEP_UP_REQUIRED",
-                                     "this wants a sign-in of the last five minutes");
+                                     "this requires a sign-in within the last five minutes");
     }
     if (person.totp_sealed.empty()) return {};
     if (auto removed = RemoveTotp(tx, person); !removed) return removed;

@@ -183,7 +183,7 @@ TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
   EXPECT_EQ(Actions().size(), events) << "until ten minutes have passed";
   clock_.Advance(601 * kSecondUs);
   flood();
-  EXPECT_EQ(throttled(), 2) << "of the account, whose tries ended first";
+  EXPECT_EQ(throttled(), 2) << "the account's attempts ended first";
 }
 
 // An IPv6 client usually controls a whole network.
@@ -274,7 +274,8 @@ TEST_P(SignInTest, EachSignInHasANewIdAndEndsTheOldOne) {
   EXPECT_FALSE(Lives(planted));
   ASSERT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok());
   EXPECT_FALSE(Lives(third->session.cookie));
-  EXPECT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok()) << "twice is no error";
+  EXPECT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok())
+      << "signing out twice is not an error";
 }
 
 TEST_P(SignInTest, AChangeOfRoleOrStateEndsTheSessions) {
@@ -290,7 +291,7 @@ TEST_P(SignInTest, AChangeOfRoleOrStateEndsTheSessions) {
   EXPECT_FALSE(Lives(cookie));
   cookie = Cookie("bert@x.org", kSignInPassword);
   ASSERT_TRUE(store_->ChangePerson(kOperator, bert.user_id, {.display_name = "Bert"}).ok());
-  EXPECT_TRUE(Lives(cookie)) << "a name is no right";
+  EXPECT_TRUE(Lives(cookie)) << "a new name changes no permissions";
   ASSERT_TRUE(
       store_->ChangePerson(kOperator, bert.user_id, {.state = PersonState::kDisabled}).ok());
   EXPECT_FALSE(Lives(cookie));
@@ -348,7 +349,7 @@ TEST_P(SignInTest, WithTheSecondStepAPasswordAloneOpensNothing) {
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(first->session.cookie, "");
   ASSERT_NE(first->challenge, "");
-  EXPECT_FALSE(Lives(first->challenge)) << "the challenge is no session";
+  EXPECT_FALSE(Lives(first->challenge)) << "a challenge is not a session";
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(first->challenge, "000000", "", {})), "SIGN_IN_FAILED");
   const std::string code = CodeNow(secret);
   auto session = sign_in_->SecondStep(first->challenge, code, "", {});
@@ -389,7 +390,7 @@ TEST_P(SignInTest, CodesCannotBeGuessed) {
     EXPECT_EQ(ReasonOf(sign_in_->SecondStep(signed_in->challenge, CodeNow(secret), "", {})) == "",
               false);
   }
-  EXPECT_GT(limited, 0) << "and ten in a row for a person";
+  EXPECT_GT(limited, 0) << "a person has ten attempts in a row";
 }
 
 // The database alone does not reveal the secret.
@@ -428,7 +429,7 @@ TEST_P(SignInTest, AStepUpIsAFreshProofAndANewId) {
   clock_.Advance(90 * kSecondUs);
   EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate(stepped->cookie, kSignInPassword, "", {})),
             "SIGN_IN_FAILED")
-      << "with the second step, both";
+      << "with a second step, both are required";
   EXPECT_TRUE(sign_in_->Reauthenticate(stepped->cookie, kSignInPassword, CodeNow(secret), {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate("no session", kSignInPassword, "", {})),
             "SESSION_ENDED");

@@ -159,10 +159,10 @@ class KeyRpc : public pb::KeyService::CallbackService {
     if (!size) return RefuseAdmin(context, size.error());
     AuthBackend* const backend = backend_.load();
     if (!backend || !backend->peers().key_spend) {
-      return RefuseAdmin(
-          context, admin::FromError(Unavailable("what keys have spent is not known: auth has no "
-                                                "targets.billing_admin, or is not running")
-                                        .error));
+      return RefuseAdmin(context,
+                         admin::FromError(Unavailable("the spend of keys is unknown: auth has no "
+                                                      "targets.billing_admin, or is not running")
+                                              .error));
     }
     billing::v1::ListKeySpendRequest ask;
     ask.set_workspace_id(parts->front());

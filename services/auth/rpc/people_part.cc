@@ -64,7 +64,7 @@ Result<void> SetMail(const config::v1::PeopleSettings& settings, PeopleOptions& 
   const std::string& url = settings.public_url();
   if (!url.starts_with("https://") && !url.starts_with("http://")) {
     return Internal(
-        "auth.people.smtp_url wants auth.people.public_url, the dashboard's address for the links "
+        "auth.people.smtp_url requires auth.people.public_url, the dashboard's address for links "
         "in mails");
   }
   options.public_url = url;

@@ -26,7 +26,7 @@ AdminResult<std::string> UserOf(const std::string& name, const Caller& caller,
   if (!parts) return Fail{parts.error()};
   if (parts->front() != "me") return parts->front();
   if (caller.user_id.empty()) {
-    return admin::NotFound("the caller is no user: users/me is for people");
+    return admin::NotFound("the caller is not a person: users/me is for people");
   }
   return caller.user_id;
 }
@@ -70,7 +70,9 @@ class UserRpc : public pb::UserService::CallbackService {
         if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
       }
       if (me && (change->state || change->platform_operator)) {
-        return admin::Precondition("SAME_PERSON", "another operator must change this of you");
+        return admin::Precondition(
+            "SAME_PERSON",
+            "you cannot change your own state or operator role; ask another operator");
       }
       auto view = people.store().ChangePerson(ActorOf(caller), *user, *change);
       if (!view) return Fail{view.error()};
@@ -142,7 +144,8 @@ class UserRpc : public pb::UserService::CallbackService {
       auto user = UserOf(request->name(), caller, "name");
       if (!user) return Fail{user.error()};
       if (*user == caller.user_id) {
-        return admin::Precondition("SAME_PERSON", "another operator must reset yours");
+        return admin::Precondition("SAME_PERSON",
+                                   "you cannot reset your own second step; ask another operator");
       }
       auto view = people.store().ResetTotp(ActorOf(caller), *user);
       if (!view) return Fail{view.error()};

@@ -73,11 +73,11 @@ void PrintJson(const FullFinding& finding) {
 void PrintText(const FullFinding& finding) {
   const auto number = [](int64_t value) { return static_cast<long long>(value); };
   if (finding.ok()) {
-    std::printf("The audit log is whole: %lld events, hash %s, %lld checkpoints compared\n",
+    std::printf("The audit log is valid: %lld events, hash %s, %lld checkpoints compared\n",
                 number(finding.log.sequence), HexEncode(finding.log.hash).c_str(),
                 number(finding.log.checkpoints));
   } else {
-    std::printf("THE AUDIT LOG DOES NOT HOLD: %s\n  It holds up to event %lld.\n",
+    std::printf("THE AUDIT LOG IS NOT VALID: %s\n  It is valid up to event %lld.\n",
                 finding.problem().c_str(), number(finding.log.sequence));
   }
   for (const SourceFinding& source : finding.sources) {
@@ -86,7 +86,7 @@ void PrintText(const FullFinding& finding) {
                   source.problem.c_str(), number(source.sequence));
       continue;
     }
-    std::printf("%s: its %lld entries are whole and in the log, %lld more wait, hash %s\n",
+    std::printf("%s: its %lld entries are valid and in the log, %lld more wait, hash %s\n",
                 source.name.c_str(), number(source.sequence), number(source.waiting),
                 HexEncode(source.hash).c_str());
   }
@@ -145,8 +145,8 @@ std::optional<int> RunAuditCommand(int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != kVerb) return std::nullopt;
   CLI::App app("The auth service of Tollgate", "tollgate-auth");
   app.require_subcommand(1);
-  CLI::App& command = *app.add_subcommand(
-      std::string(kVerb), "Verify the audit log from its database, beside a serving auth");
+  CLI::App& command = *app.add_subcommand(std::string(kVerb),
+                                          "Verify the audit log in its database while auth runs");
   Arguments arguments;
   auto* url = command.add_option("--database", arguments.url,
                                  "The database of auth: sqlite:/path or postgresql://…");

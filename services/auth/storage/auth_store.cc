@@ -99,7 +99,8 @@ std::optional<Result<v1::VerifyKeyResponse>> AuthStore::Vouch(
   if (request.key_digest().size() != kDigestBytes) return v1::VerifyKeyResponse();
   if (!vouching_) return std::nullopt;
   auto remembered = Remembered(request);
-  if (!remembered) return Unavailable("the key database is unreachable, and the key not in memory");
+  if (!remembered)
+    return Unavailable("the key database is unreachable, and the key is not in memory");
   return std::move(*remembered);
 }
 

@@ -125,17 +125,18 @@ TEST_P(AuthStoreTest, AnUnknownKeyIsNotAnError) {
   EXPECT_FALSE(store_->VerifyKey(malformed)->found());
 }
 
-// A leaked database, backup or log gives no usable key and no way to test a guess without the
-// pepper.
 TEST_P(AuthStoreTest, ALookupTellsTheVersionAtWhichItRead) {
   EXPECT_EQ(Verify("sk-unknown")->version(), 0);
   const TestKey created = Prepare();
   NewKey();
-  EXPECT_EQ(Verify(created.secret())->version(), 3) << "of the database, not of the key";
+  EXPECT_EQ(Verify(created.secret())->version(), 3)
+      << "the version of the database, not of the key";
   EXPECT_EQ(Verify(created.secret())->key().version(), 2);
   EXPECT_EQ(Verify("sk-unknown")->version(), 3);
 }
 
+// A leaked database, backup or log reveals no usable key, and without the pepper a guess cannot be
+// tested.
 TEST_P(AuthStoreTest, NeitherKeyNorSecretNorPlainHashIsStored) {
   const auto made = Prepare();
   const std::string secret = made.secret().substr(made.secret().size() - 49, 43);
@@ -489,7 +490,7 @@ TEST_P(AuthStoreTest, ALimitChangeIsAppliedOnceForItsRequestId) {
   EXPECT_EQ(reused.error().reason, "REQUEST_ID_REUSED");
   EXPECT_EQ(edits, 1);
   EXPECT_EQ(store_->GetLimits("acme")->limits.requests_per_minute, 1);
-  EXPECT_TRUE(update("b", "another")) << "the id of another caller is another id";
+  EXPECT_TRUE(update("b", "another")) << "request ids of different callers do not collide";
   EXPECT_EQ(edits, 2);
 }
 

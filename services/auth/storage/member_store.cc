@@ -56,7 +56,7 @@ AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
     auto gone = tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {one.id});
     if (!gone) return Fail{gone.error()};
     auto audited = tx.Audit(RecordOf(actor, "invitation.delete", workspace, "invitation:" + one.id,
-                                     "the role of its maker changed"));
+                                     "the role of the inviter changed"));
     if (!audited) return audited;
   }
   return {};

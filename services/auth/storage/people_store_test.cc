@@ -188,7 +188,7 @@ TEST_P(PeopleStoreTest, InvitationsGoWithTheRoleThatMadeThem) {
   invite(anna, "acme", "annas@x.org", Role::ROLE_OWNER);
   ASSERT_TRUE(store_->SetRole(kOperator, "acme", bert.user_id, Role::ROLE_ADMIN).ok());
   EXPECT_THAT(open("acme"), ElementsAre("annas@x.org", "viewer@x.org"))
-      << "what an admin may give, stays";
+      << "an invitation that an admin may make stays";
   ASSERT_TRUE(store_->RemoveMember(kOperator, "acme", bert.user_id, Role::ROLE_OWNER).ok());
   EXPECT_THAT(open("acme"), ElementsAre("annas@x.org"));
   EXPECT_THAT(open("other"), ElementsAre("elsewhere@x.org"));

@@ -61,7 +61,7 @@ TEST_P(SupportStoreTest, ItReadsAsTheOwnerAndEachUseIsAudited) {
   EXPECT_EQ(identity.actor(), "support:" + made->session.id);
   EXPECT_TRUE(identity.support());
   EXPECT_FALSE(identity.platform_operator());
-  EXPECT_EQ(identity.user_id(), "") << "it is nobody's account";
+  EXPECT_EQ(identity.user_id(), "") << "it belongs to no account";
   EXPECT_EQ(identity.signed_in_us(), 0) << "never a fresh sign-in";
   ASSERT_EQ(identity.memberships_size(), 1);
   EXPECT_EQ(identity.memberships(0).workspace(), "acme");

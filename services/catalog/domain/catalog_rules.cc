@@ -247,8 +247,8 @@ class Builder {
         if (engine.kind() == v1::ENGINE_KIND_VLLM || engine.kind() == v1::ENGINE_KIND_LLAMACPP) {
           continue;
         }
-        report("reasoning_budget",
-               "needs engines of the kinds vllm and llamacpp, and \"" + engine.id() + "\" is none");
+        report("reasoning_budget", "needs engines of the kinds vllm or llamacpp, and \"" +
+                                       engine.id() + "\" is neither");
       }
     }
   }

@@ -86,7 +86,7 @@ TEST(CatalogRules, AnEngineHasAWeightOfOneUnlessTheFileSaysAnother) {
   EXPECT_EQ(weight(kGoodCatalog, 0), 1);
   EXPECT_EQ(weight(with("4"), 0), 4);
   EXPECT_EQ(weight(with("4"), 1), 1);
-  EXPECT_EQ(weight(with("0"), 0), 0) << "said, and not the default";
+  EXPECT_EQ(weight(with("0"), 0), 0) << "set, and not the default";
   EXPECT_EQ(weight(with("1000"), 0), 1000);
   for (const char* bad : {"-1", "1001"}) {
     EXPECT_THAT(Problem(with(bad)),
@@ -141,7 +141,7 @@ TEST(CatalogRules, ABudgetOfTheReasoningNeedsEnginesThatTakeIt) {
   EXPECT_TRUE(result->models(0).keep_system_messages());
   EXPECT_FALSE(result->models(1).reasoning_budget());
   EXPECT_FALSE(result->models(1).keep_system_messages());
-  EXPECT_THAT(Problem(with(reasons, "sglang")), HasSubstr("\"engine-2\" is none"));
+  EXPECT_THAT(Problem(with(reasons, "sglang")), HasSubstr("\"engine-2\" is neither"));
   EXPECT_THAT(Problem(with("capabilities: [chat]", "vllm")),
               HasSubstr("needs the capability reasoning"));
 }

@@ -97,8 +97,8 @@ class Look {
     Names();
     if (!wanted_.authority_file.empty()) {
       if (const std::string error = ChainError(chain_, wanted_.authority_file); !error.empty()) {
-        Bad("is not of the authority in " + wanted_.authority_file + ": " + error,
-            "use the authority that all processes have, or issue the certificate anew with it");
+        Bad("is not signed by the authority in " + wanted_.authority_file + ": " + error,
+            "use the authority that all processes have, or issue the certificate again with it");
       }
     }
     Mode();
@@ -124,10 +124,10 @@ class Look {
     days_ = (expiry_ - now) / kDay;
     const std::string renew = wanted_.authority_file.empty()
                                   ? "renew it; the process takes new files without a restart"
-                                  : "./dev secrets renews it (make it a job of every week); the "
+                                  : "./dev secrets renews it (run it weekly); the "
                                     "process takes new files without a restart";
     if (expiry_ <= now) {
-      Bad("has expired on " + Date(expiry_), renew);
+      Bad("expired on " + Date(expiry_), renew);
     } else if (begin > now) {
       Bad("is not valid before " + Date(begin), "set the clock of this machine, or wait");
     } else if (days_ < kSoonDays) {

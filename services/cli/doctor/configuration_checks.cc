@@ -147,9 +147,9 @@ void LookAtAddresses(const ServiceConfig& service, Findings& findings) {
   const auto& host = config.host();
   const auto note = [&](const Result<void>& checked) {
     if (checked.ok()) return;
-    findings.push_back(Failure(service.path, checked.error().internal,
-                               "the process does not start like that: see certificates in "
-                               "docs/operations.md"));
+    findings.push_back(Failure(
+        service.path, checked.error().internal,
+        "the process does not start with this setting: see certificates in docs/operations.md"));
   };
   note(host::CheckPlainText(host, config.targets()));
   const bool plain = host.insecure_plaintext();
@@ -216,7 +216,7 @@ Findings LookAtCatalog(const CatalogConfig& catalog) {
       findings.push_back(Failure(catalog.path,
                                  "the model " + model.id() + " names the pool \"" + model.pool() +
                                      "\", which is not in the file",
-                                 "add the pool, or name one that is there"));
+                                 "add the pool, or use an existing one"));
     }
   }
   for (const auto& model : catalog.file.models()) {

@@ -88,7 +88,7 @@ class Postgres {
 
   void Version() {
     if (Number("server_version_num") >= kTestedPostgres) return;
-    Warn("PostgreSQL " + settings_["server_version"] + ": tested is 15 and later",
+    Warn("PostgreSQL " + settings_["server_version"] + ": tested with 15 and later",
          "upgrade the server");
   }
 
@@ -194,9 +194,9 @@ std::string FileSystemFault(const std::string& path, bool* lost_at_reboot) {
     case 0xFF534D42:  // CIFS
     case 0xFE534D42:  // SMB2
     case 0x564c:      // NCP
-      return "it is on a network file system, where SQLite's log and locks do not hold";
+      return "it is on a network file system, where SQLite's log and locks do not work";
     case 0x65735546:
-      return "it is on a FUSE file system, whose locks and flushes are its own";
+      return "it is on a FUSE file system, which has its own locks and flushes";
     case 0x01021994:  // tmpfs
     case 0x858458F6:  // ramfs
       *lost_at_reboot = true;

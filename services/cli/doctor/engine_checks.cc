@@ -63,7 +63,7 @@ Finding Judge(const pb::Engine& engine) {
 
 // Finding for a call that failed.
 Findings Refused(const std::string& subject, const grpc::Status& status) {
-  return {Skipped(subject, "does not tell: " + status.error_message(),
+  return {Skipped(subject, "cannot be asked: " + status.error_message(),
                   "see the findings about its address")};
 }
 

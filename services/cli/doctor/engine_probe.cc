@@ -120,11 +120,11 @@ class Probe {
   std::string Version() {
     if (dialect_.version_path[0] == '\0') return "";
     const HttpAnswer answer = Ask(dialect_.version_path);
-    if (answer.status != 200) return ", version not told";
+    if (answer.status != 200) return ", version unknown";
     const auto document = json::Document::ParseView(answer.body);
-    if (!document.ok()) return ", version not told";
+    if (!document.ok()) return ", version unknown";
     const std::string version = document->root().Find(dialect_.version_member).string();
-    return version.empty() ? ", version not told" : ", version " + version;
+    return version.empty() ? ", version unknown" : ", version " + version;
   }
 
   void Tokenizer() {
@@ -169,7 +169,7 @@ class Probe {
     if (answer.status != 200) {
       return Add(Failure(subject,
                          "refuses a request of one token: " + std::to_string(answer.status),
-                         "see its log; the engine may want other settings for this model"));
+                         "see its log; the engine may need other settings for this model"));
     }
     JudgeStream(subject, answer);
   }

@@ -79,7 +79,7 @@ class Reader {
     if (!read_.insert(fs::weakly_canonical(path, ignored).string()).second) return;
     const auto text = config::ReadWholeFile(path);
     if (!text) {
-      Note(Failure(path, text.error(), "name a file that exists and that you may read"));
+      Note(Failure(path, text.error(), "give a file that exists and that you may read"));
       return;
     }
     const std::set<std::string> keys = TopKeys(*text);
@@ -138,7 +138,7 @@ class Reader {
     if (service.empty()) {
       Note(Warning(path,
                    "has none of the sections gateway, auth, ratelimit, catalog, billing, "
-                   "router, dashboard: what program it is for is unknown",
+                   "router, dashboard: its program is unknown",
                    "leave it out, or write the section of its service, even if it is empty"));
       return;
     }

@@ -67,7 +67,7 @@ Findings LookAtDescriptors(const ServiceConfig& service, int timeout_ms) {
     whose = "the process does not answer here; this session may open ";
   }
   const std::string text = whose + std::to_string(limit) + ", " + std::to_string(needed) +
-                           " are wanted for its max_connections";
+                           " are needed for its max_connections";
   if (limit >= needed) return {Ok(subject, text)};
   return {Warning(subject, text,
                   "LimitNOFILE=" + std::to_string(needed) +
@@ -111,14 +111,14 @@ Findings LookAtDisk(const std::string& subject, const std::string& path) {
   }
   struct statvfs system{};
   if (::statvfs(folder.c_str(), &system) != 0 || system.f_blocks == 0) {
-    return {Skipped(subject, "the file system of " + path + " cannot be looked at here")};
+    return {Skipped(subject, "the file system of " + path + " cannot be checked here")};
   }
   const auto block = static_cast<int64_t>(system.f_frsize);
   const int64_t free = static_cast<int64_t>(system.f_bavail) * block;
   const int64_t size = static_cast<int64_t>(system.f_blocks) * block;
   const std::string text = Bytes(free) + " of " + Bytes(size) + " are free";
   if (system.f_files > 0 && system.f_favail * 100 < system.f_files * kFullPercent) {
-    return {Failure(subject, "the file system has almost no files (inodes) left",
+    return {Failure(subject, "the file system has almost no inodes left",
                     "remove files that are not Tollgate's, or move the folder")};
   }
   const char* advice =

@@ -16,7 +16,7 @@ TEST(DoctorProbe, AClockIsJudgedByWhatTheWayCannotExplain) {
   EXPECT_EQ(judge(-400'000, 1000), Verdict::kWarning);
   EXPECT_EQ(judge(1'100'000, 1000), Verdict::kFailure);
   EXPECT_EQ(judge(-1'100'000, 1000), Verdict::kFailure);
-  EXPECT_EQ(judge(1'100'000, 4'000'000), Verdict::kOk) << "the way took longer than that";
+  EXPECT_EQ(judge(1'100'000, 4'000'000), Verdict::kOk) << "the call took longer than that";
 }
 
 TEST(DoctorProbe, AnAddressThatCannotBeReachedSaysWhy) {

@@ -207,7 +207,7 @@ void DrawEngines(const Figures& figures, const View& view, size_t rows, Sheet& s
                        Right("tok/s", 8),
                    Style::kHeading);
   if (engines.empty()) {
-    sheet.Line().Add("no inference router among the sources tells of engines", Style::kDim);
+    sheet.Line().Add("no inference router among the sources reports engines", Style::kDim);
     return;
   }
   const size_t shown = std::min(rows, engines.size());

@@ -299,7 +299,7 @@ TEST_F(FrontTest, ProcessesSayWhatTheyAreAndSilentOnesAreListed) {
   ASSERT_EQ(fleet.processes_size(), 3);
   const pb::Process& auth = fleet.processes(0);
   EXPECT_EQ(auth.service(), "auth");
-  EXPECT_FALSE(auth.answers()) << "the scripted auth says nothing of itself";
+  EXPECT_FALSE(auth.answers()) << "the scripted auth does not report itself";
   EXPECT_EQ(auth.name(), "");
   const pb::Process& router = fleet.processes(1);
   EXPECT_EQ(router.service(), "inference-router");

@@ -118,8 +118,8 @@ Result<std::unique_ptr<Playground>> Playground::Make(LoopPool& loops, Options op
   if (url.empty()) return made;
   made->gateway_ = http::ParseBaseUrl(url);
   if (!made->gateway_) {
-    return Internal("dashboard.gateway_url (or base_url) is no URL such as http://gateway:8080: " +
-                    url);
+    return Internal(
+        "dashboard.gateway_url (or base_url) is not a URL such as http://gateway:8080: " + url);
   }
   http::ClientOptions client;
   if (made->gateway_->origin.tls) {
@@ -167,7 +167,7 @@ Task<void> Playground::Serve(http::Exchange& exchange) {
     co_return;
   }
   if (request.method != "GET" && request.method != "POST") {
-    co_await exchange.Send(Refusal(ErrorId::kNotFound, "The playground takes GET and POST."));
+    co_await exchange.Send(Refusal(ErrorId::kNotFound, "The playground accepts GET and POST."));
     co_return;
   }
   if (!IsSameOrigin(request, options_.public_url)) {
@@ -177,7 +177,8 @@ Task<void> Playground::Serve(http::Exchange& exchange) {
   const Place place(running_, options_.max_requests);
   if (!place.taken()) {
     co_await exchange.Send(Refusal(ErrorId::kServiceUnavailable,
-                                   "Too many requests of the playground run. Try again.", 1'000));
+                                   "Too many requests of the playground are running. Try again.",
+                                   1'000));
     co_return;
   }
   co_await Pass(exchange);

@@ -185,9 +185,9 @@ http::HttpResponse WebFiles::Handle(const http::HttpRequest& request) const {
 namespace {
 
 prometheus::Counter& CspReports() {
-  static prometheus::Counter& reports = metrics::Counter(
-      "tollgate_dashboard_csp_reports_total",
-      "Reports of browsers that the content policy of the pages refused something.");
+  static prometheus::Counter& reports =
+      metrics::Counter("tollgate_dashboard_csp_reports_total",
+                       "Reports of browsers about violations of the pages' content policy.");
   return reports;
 }
 

@@ -15,7 +15,7 @@
 int main() {
   google::protobuf::FileDescriptorSet set;
   if (!set.ParseFromIstream(&std::cin)) {
-    std::fprintf(stderr, "standard input is no FileDescriptorSet\n");
+    std::fprintf(stderr, "standard input is not a FileDescriptorSet\n");
     return 1;
   }
   google::protobuf::DescriptorPool pool;

@@ -20,10 +20,9 @@ std::string CookieRisk(std::string_view listen, std::string_view public_url) {
   const bool far_url =
       public_url.starts_with(kHttp) && !IsThisMachine(public_url.substr(kHttp.size()));
   if (IsThisMachine(listen) && !far_url) return "";
-  return "the dashboard is reached from other machines and dashboard.public_url is not https: "
-         "session cookies go without Secure, and who listens on the network can take sessions "
-         "over; "
-         "put TLS before it and set dashboard.public_url to its https address";
+  return "the dashboard is reachable from other machines and dashboard.public_url is not https: "
+         "session cookies are sent without Secure, and anyone who listens on the network can take "
+         "over sessions; put TLS in front of it and set dashboard.public_url to its https address";
 }
 
 std::string Cookies::Name(std::string_view base) const {

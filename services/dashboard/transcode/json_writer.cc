@@ -263,7 +263,7 @@ bool Writer::Any(const pb::Message& message) {
   if (prototype == nullptr) return Fail("unable to resolve the type \"" + url + "\" of an Any");
   std::unique_ptr<pb::Message> embedded(prototype->New());
   if (!embedded->ParsePartialFromString(bytes)) {
-    return Fail("the value of an Any is no " + embedded->GetDescriptor()->full_name());
+    return Fail("the value of an Any is not a " + embedded->GetDescriptor()->full_name());
   }
   if (WellKnownOf(embedded->GetDescriptor()) == WellKnown::kNone) return Message(*embedded, url);
   out += "{\"@type\":";

@@ -61,7 +61,7 @@ TEST(RedisClient, TlsChecksTheServersCertificateAndName) {
   EXPECT_FALSE(Answers({.url = *ParseRedisUrl("rediss://localhost:" + std::to_string(port)),
                         .authority_file = base + "authority.pem"},
                        500))
-      << "the certificate is not of this name";
+      << "the certificate is for another name";
   EXPECT_FALSE(Answers({.url = *ParseRedisUrl("redis://" + address)}, 500)) << "plain text";
   EXPECT_FALSE(RedisClient::Make({.url = *ParseRedisUrl("rediss://" + address),
                                   .authority_file = base + "none-such.pem"})

@@ -75,7 +75,7 @@ std::string RedisConnection::OnShaken(const std::string& command, const redisRep
     constexpr std::string_view kName = "\nrun_id:";
     const std::string_view text(answer.str == nullptr ? "" : answer.str, answer.len);
     const size_t at = text.find(kName);
-    if (at == std::string_view::npos) return "it does not say who it is";
+    if (at == std::string_view::npos) return "it does not report its run id";
     const std::string_view rest = text.substr(at + kName.size());
     server_id_ = rest.substr(0, rest.find_first_of("\r\n"));
   }
@@ -146,7 +146,7 @@ void RedisConnection::OnBytes(size_t bytes) {
     }
     if (object == nullptr) break;
     Reply reply(static_cast<redisReply*>(object));
-    if (pending_.empty()) return Close("an answer without a question");
+    if (pending_.empty()) return Close("an answer without a command");
     const Pending answered = std::move(pending_.front());
     pending_.pop_front();
     if (answered.done) answered.done(std::move(reply));

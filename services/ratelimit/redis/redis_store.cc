@@ -96,7 +96,7 @@ std::optional<UseAnswer> ReadUseAnswer(const redisReply& reply, size_t subjects)
   return answer;
 }
 
-Fail<StoreError> BadAnswer() { return {"Redis's answer does not have the form of the script's"}; }
+Fail<StoreError> BadAnswer() { return {"Redis's answer does not have the script's format"}; }
 
 // Passes on the number that the script returned.
 ReplyDone AsNumber(StoreDone<int64_t> done) {

@@ -59,7 +59,7 @@ TEST_F(RateLimitRpcTest, AnswersSayHowManyGatewaysCall) {
   v1::AcquireRequest request;
   v1::AcquireResponse response;
   ASSERT_TRUE(Acquire(request, response).ok());
-  EXPECT_EQ(response.gateways(), 0) << "a caller that does not say who it is";
+  EXPECT_EQ(response.gateways(), 0) << "a caller without an id";
   request.set_gateway_id(std::string(16, 'a'));
   ASSERT_TRUE(Acquire(request, response).ok());
   EXPECT_EQ(response.gateways(), 1) << "without an item, too";
