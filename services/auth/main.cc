@@ -6,7 +6,7 @@
 #include "services/auth/storage/audit_command.h"
 
 int main(int argc, char** argv) {
-  tollgate::DenyCoreDumps();  // also for the commands
+  tollgate::DenyCoreDumps();  // the commands need it, too
   if (const auto code = tollgate::auth::RunAuditCommand(argc, argv)) return *code;
   return tollgate::host::Main<tollgate::config::v1::AuthConfig>(
       argc, argv, "auth", [](tollgate::HostContext& context, const auto& config) {

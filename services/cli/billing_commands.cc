@@ -154,7 +154,7 @@ bool Verify(Invocation& invocation, const std::string& workspace, pb::LedgerVeri
     invocation.ReportError("cancelled", "the verification was cancelled before its end");
   } else {
     invocation.ReportError("broken_off",
-                           "the verification was broken off: its process stopped or its database "
+                           "the verification was interrupted: its process stopped or its database "
                            "failed; run it again");
   }
   return false;

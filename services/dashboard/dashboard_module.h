@@ -9,7 +9,7 @@
 
 namespace tollgate {
 
-// targets: addresses of the admin services, for a process of its own; null: they are in this
+// targets: addresses of the admin services, if they run in other processes; null: they are in this
 // process.
 std::unique_ptr<Module> MakeDashboardModule(HostContext& context,
                                             const config::v1::DashboardSettings& settings,

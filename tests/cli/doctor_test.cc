@@ -170,7 +170,7 @@ TEST_F(DoctorClusterTest, ACatalogFileThatTheCatalogRefusesAndAnEngineThatIsDown
       [&] {
         const Diagnosis diagnosis = Doctor("");
         return diagnosis.Has("engine", "failure", "catalog file as catalog", "sim-1") &&
-               diagnosis.Has("configuration", "failure", "models.yaml", "there twice") &&
+               diagnosis.Has("configuration", "failure", "models.yaml", "listed twice") &&
                diagnosis.Has("engine", "failure", "sim-1 (vllm", "cannot be reached") &&
                diagnosis.Has("engine", "failure", "sim-1 at the routers", "down");
       },

@@ -15,7 +15,7 @@ namespace tollgate::auth {
 struct Browser {
   std::string address;
   std::string user_agent;
-  std::string cookie;  // of the session that a new one replaces; may be empty
+  std::string cookie;  // the browser's session cookie; a new session replaces the old one
 };
 
 // Rate-limit subject of the browser's address. An IPv6 network counts as one address.

@@ -25,7 +25,7 @@ struct PeopleOptions {
   SessionTimes times;
   std::string seal_key;  // 32 bytes
   std::vector<std::string> oidc_domains;
-  std::string public_url;      // of the dashboard, for links in mails
+  std::string public_url;      // the dashboard's address, for links in mails
   mail::MailServer mail = {};  // off without a url
   bool self_service = false;   // every person may create workspaces
 };

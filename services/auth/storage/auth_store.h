@@ -86,9 +86,9 @@ class AuthStore {
   };
   struct LimitChange {
     std::string request_id;  // may be empty
-    std::string content;     // of the request; a repetition must have the same content
+    std::string content;     // content of the request; a repetition must have the same
     std::string actor;
-    std::string address;  // of the client; may be empty
+    std::string address;  // client address; may be empty
   };
   Result<WorkspaceLimits> GetLimits(const std::string& workspace_id);
   Result<ModelLimits> GetKeyModelLimits(const std::string& workspace_id, const std::string& key_id);

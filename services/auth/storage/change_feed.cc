@@ -80,7 +80,7 @@ void ChangeFeed::TellHealth(const Result<void>& polled, bool vouches) {
   }
   if (!polled && was_healthy) {
     log::Warn(
-        "key database unreachable: keys in memory go on working, others get 503",
+        "key database unreachable: keys in memory keep working, others get 503",
         {{"error", polled.error().ToString()}, {"vouch_seconds", options_.vouch_us / kSecondUs}});
   }
   if (!polled && vouched && !vouches) {

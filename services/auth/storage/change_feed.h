@@ -50,7 +50,7 @@ class ChangeFeed {
         unreachable_metric_(metrics::Gauge(
             "tollgate_auth_database_unreachable_seconds",
             "Seconds since auth last read its database, while that is unreachable; else 0. Until "
-            "auth.vouch_seconds keys in memory go on working.")) {}
+            "auth.vouch_seconds keys in memory keep working.")) {}
   ~ChangeFeed() { Stop(); }
 
   // Starts the thread that runs Step every 250 ms. Tests call Step without it.

@@ -27,7 +27,7 @@ struct Person {
   std::string password_hash;  // empty: none
   std::string totp_sealed;    // empty: no second step
   std::string totp_pending;   // begun, but not confirmed
-  int64_t totp_step = 0;      // of the last code used
+  int64_t totp_step = 0;      // step of the last code used
   int64_t created_us = 0;
   bool active() const { return state == PersonState::kActive; }
 };
@@ -74,7 +74,7 @@ struct AccessToken {
 struct Actor {
   std::string name;  // "user:ID", "cert:NAME", …
   std::string address;
-  std::string request_id = {};  // of the call; may be empty
+  std::string request_id = {};  // request id of the call; may be empty
 };
 
 // An audit event of this actor. workspace: "" if the event belongs to none.

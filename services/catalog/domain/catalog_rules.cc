@@ -20,8 +20,7 @@ namespace {
 constexpr char kNameRule[] = "must be 1 to 96 letters, digits, dots, hyphens or underscores";
 // Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
-// Largest weight of an engine. A larger ratio is more likely a mistake than a difference between
-// machines.
+// Largest weight of an engine; a larger ratio between machines is not plausible.
 constexpr int32_t kMaxWeight = 1'000;
 // Most models that one request may try; also the ledger's limit.
 constexpr size_t kMaxCandidates = 8;

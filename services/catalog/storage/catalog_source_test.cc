@@ -88,7 +88,7 @@ TEST_F(CatalogSourceTest, AnInvalidFileKeepsTheLastValidSnapshotAndIsReportedOnc
   EXPECT_EQ(PollTwice(source), Change::kInvalid);
   EXPECT_EQ(source.current(), good);
   Write(kGoodCatalog);
-  EXPECT_EQ(PollTwice(source), Change::kNone);  // the same content as before
+  EXPECT_EQ(PollTwice(source), Change::kNone);  // content is unchanged
   EXPECT_EQ(source.current(), good);
 }
 

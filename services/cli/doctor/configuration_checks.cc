@@ -69,7 +69,7 @@ class FilesOf {
                          const std::string& value) { LookAt(path, field, value); });
     LookAtSubstitutions();
     if (wrong_ == 0 && files_ > 0) {
-      findings_.push_back(Ok(service_.path, "files and folders that it names are there (" +
+      findings_.push_back(Ok(service_.path, "files and folders that it names exist (" +
                                                 std::to_string(files_) +
                                                 "), secrets are closed to other users"));
     }
@@ -200,12 +200,12 @@ Findings LookAtCatalog(const CatalogConfig& catalog) {
   std::set<std::string> pools, engines, models;
   for (const auto& pool : catalog.file.pools()) {
     if (!pools.insert(pool.name()).second) {
-      findings.push_back(Failure(catalog.path, "the pool " + pool.name() + " is there twice",
+      findings.push_back(Failure(catalog.path, "the pool " + pool.name() + " is listed twice",
                                  "give each pool a name of its own"));
     }
     for (const auto& engine : pool.engines()) {
       if (!engines.insert(engine.id()).second) {
-        findings.push_back(Failure(catalog.path, "the engine " + engine.id() + " is there twice",
+        findings.push_back(Failure(catalog.path, "the engine " + engine.id() + " is listed twice",
                                    "give each engine an id of its own"));
       }
     }

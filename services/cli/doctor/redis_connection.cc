@@ -75,7 +75,7 @@ BasicResult<RedisConnection::Reply, std::string> RedisConnection::Call(
     text += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
   }
   if (BIO_write(bio_.get(), text.data(), static_cast<int>(text.size())) <= 0) {
-    return Fail{std::string("does not take a command: ") + LastTlsError()};
+    return Fail{std::string("cannot send a command: ") + LastTlsError()};
   }
   while (true) {
     void* found = nullptr;

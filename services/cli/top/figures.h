@@ -47,7 +47,7 @@ struct EngineFigures {
   double queue = -1;  // requests that wait in the engine; -1: unknown
   double requests_per_second = 0;
   double failures_per_second = 0;
-  double tokens_per_second = 0;  // of finished answers
+  double tokens_per_second = 0;  // from finished answers
 };
 
 struct ProcessFigures {

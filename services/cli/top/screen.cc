@@ -287,7 +287,7 @@ std::vector<ScreenLine> Draw(const Figures& figures, const View& view) {
   };
   key("q", "quit");
   key("s", std::string("engines by ") + OrderName(view.order));
-  key("p", view.paused ? "go on" : "pause");
+  key("p", view.paused ? "resume" : "pause");
   key("↑↓", "engines");
   lines.push_back(keys.Done().front());
   return lines;

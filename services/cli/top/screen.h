@@ -26,7 +26,7 @@ struct View {
   int first_engine = 0;
   // Puts the key help on the last line of the screen; otherwise below the tables.
   bool fill = true;
-  std::string time;  // of the newest reading, "12:34:56"
+  std::string time;  // time of the newest reading, "12:34:56"
 };
 
 // At most view.height lines, each of at most view.width columns.

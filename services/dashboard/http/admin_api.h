@@ -21,7 +21,7 @@ std::optional<AdminTarget> TargetOf(std::string_view service);
 class AdminApi {
  public:
   struct Options {
-    std::string public_url;  // of the dashboard; see IsSameOrigin
+    std::string public_url;  // the dashboard's address; see IsSameOrigin
     transcode::Transcoder::ChannelTo channel_to;
   };
   // Fails with the error in the protos' options.

@@ -23,7 +23,7 @@ class Playground {
   struct Options {
     // URL of the gateway; empty: every request gets 404.
     std::string gateway_url;
-    std::string public_url;  // of the dashboard; see IsSameOrigin
+    std::string public_url;  // the dashboard's address; see IsSameOrigin
     // Concurrent requests; more get 503.
     int max_requests = 64;
   };

@@ -14,7 +14,7 @@ namespace tollgate::dashboard {
 struct FormField {
   const char* name;
   const char* label;
-  const char* type;          // of the HTML input
+  const char* type;          // type of the HTML input
   const char* autocomplete;  // autocomplete hint for browsers
 };
 

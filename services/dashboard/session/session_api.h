@@ -17,8 +17,8 @@ namespace tollgate::dashboard {
 inline constexpr std::string_view kSessionPath = "/session/v1/";
 
 struct SessionOptions {
-  std::string public_url;  // of the dashboard; see IsSameOrigin
-  std::string base_url;    // of the public API
+  std::string public_url;  // the dashboard's address; see IsSameOrigin
+  std::string base_url;    // address of the public API
   bool web = false;        // the web application exists, so links lead to its pages
 };
 

@@ -48,7 +48,7 @@ class RouteTable {
   struct Found {
     enum class Kind { kRoute, kNotFound, kOtherMethod } kind = Kind::kNotFound;
     const Route* route = nullptr;
-    std::vector<std::string> values;  // of the path variables
+    std::vector<std::string> values;  // values of the path variables
   };
   // segments: of the decoded path. The route that was registered last wins. get_too: falls back to
   // a GET route if the method has none (a form that is posted instead of a long query).

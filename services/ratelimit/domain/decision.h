@@ -85,7 +85,7 @@ struct AcquireOutcome {
   Kind denied_by = Kind::kNone;
   Who denied_subject = Who::kNone;
   int64_t retry_after_ms = 0;
-  // Of all enforced limits, the one with the least remaining.
+  // The enforced limit with the least remaining.
   Status requests;
   Status tokens;
   // Limits in shadow mode that would have refused.
