@@ -35,7 +35,8 @@ const MethodDescriptor* MethodOf(const Message& request) {
   return nullptr;
 }
 
-// The most that the token's scopes allow: its best role, in the workspaces that it is limited to.
+// What the scopes of a token allow at most: the best of its roles, in the workspaces that it is
+// limited to.
 Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
                         const std::string& workspace) {
   bool limited = false, listed = false;
@@ -50,7 +51,7 @@ Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
       best = std::max(best, RoleAllowed(rule, *named));
     }
   }
-  // Methods for everybody concern the token's own person or return no workspace data.
+  // Methods for everybody concern the token's own person, or say nothing of a workspace.
   if (HasLetter(rule, '*')) {
     return !limited || workspace.empty() || listed ? Allowed::kYes : Allowed::kNo;
   }
@@ -63,7 +64,7 @@ std::string RequestIdOf(const Message& request) {
   return IsText(field) ? request.GetReflection()->GetString(request, field) : "";
 }
 
-// Path of the first string field that contains U+0000, which PostgreSQL cannot store; "" if none.
+// The path of the first text with U+0000, which PostgreSQL cannot store; "" without one.
 std::string FieldWithNul(const Message& message) {
   const auto* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -155,18 +156,18 @@ AdminResult<void> RequireStepUp(const Caller& caller) {
   if (caller.fresh) return {};
   if (caller.by_token) {
     return PermissionDenied("STEP_UP_REQUIRED",
-                            "this requires a person who has just signed in; an access token "
-                            "cannot do it");
+                            "this wants a person who has just signed in; an access token cannot "
+                            "do it");
   }
   if (caller.installation) {
     return PermissionDenied(
         "STEP_UP_REQUIRED",
-        "this requires an identified operator: call with a client certificate, or over the unix "
+        "this wants an operator who is known: call with a client certificate, or over the unix "
         "socket of the service");
   }
   return PermissionDenied("STEP_UP_REQUIRED",
-                          "this requires a sign-in within the last five minutes: sign in again "
-                          "and repeat the call");
+                          "this requires a sign-in within the last five minutes: sign in again and "
+                          "repeat the call");
 }
 
 AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::string& workspace,
@@ -195,7 +196,7 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
       auto failure =
           Denied("your role in " + workspace + " is " + std::string(RoleName(member->second)) +
                  (roles.empty() ? "; this is for operators of the platform"
-                                : "; this requires one of: " + roles));
+                                : "; this wants one of: " + roles));
       if (!roles.empty()) failure.error.metadata["roles"] = roles;
       return failure;
     }
@@ -209,7 +210,7 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
 
 void NoteRefusal(const Caller& caller, const Failure& failure) {
   if (failure.code != grpc::StatusCode::PERMISSION_DENIED) return;
-  // Only members may cause entries in a workspace's log.
+  // Only members read of it: who is none must not be able to write into a workspace's log.
   const bool member = caller.roles.contains(caller.workspace);
   audit::RefusedCalls::OfProcess().Note({.actor = caller.actor,
                                          .address = caller.address,
@@ -238,7 +239,7 @@ AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_vi
   const auto workspace = WorkspaceOfName(named.name);
   const bool everywhere = caller->installation ||
                           (caller->platform_operator && rule != nullptr && HasLetter(*rule, 'P'));
-  // Otherwise a member whose request lacks the workspace would get a misleading error about roles.
+  // A member without the workspace's name would be told of a role that is not the point.
   if (!workspace && !everywhere && rule != nullptr && !HasLetter(*rule, '*') &&
       named.name.starts_with("workspaces")) {
     return InvalidField(named.field, "\"" + named.name + "\" does not name a workspace");

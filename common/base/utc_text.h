@@ -1,4 +1,5 @@
-// Points in time as text and back: RFC 3339, in UTC.
+// Formats and parses points in time as RFC 3339, in UTC. Other date formats (HTTP, mail,
+// certificates) are handled where they occur.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ std::string UtcDateText(int64_t day);
 // "2026-02". month: YYYYMM, as UtcMonth of common/base/clock.h returns it.
 std::string UtcMonthText(int32_t month);
 
-// The parsers return microseconds since the Unix epoch, or nullopt if the text does not match.
+// The parsers return microseconds since the Unix epoch, or nothing if the text does not match.
 
 // A date (its first moment) or an RFC 3339 time with any offset: "2026-02-01",
 // "2026-02-01T09:30:00.5+01:00". A fraction finer than a microsecond is rounded up, so that

@@ -1,5 +1,5 @@
-// tollgate-allinone: all seven modules in one process. Calls on the path of a request are plain
-// function calls, the others use in-process gRPC (docs/adr/0006).
+// tollgate-allinone: all seven modules in one process. Calls on a request's path are plain function
+// calls; all others use in-process gRPC (docs/adr/0006).
 #include <algorithm>
 
 #include "common/host/host.h"
@@ -14,8 +14,8 @@
 
 namespace {
 
-// Where this process reaches its own gateway; "" for a port that is chosen at the start, and with
-// TLS, whose certificate is for another name.
+// The URL at which this process reaches its own gateway. "" if the port is chosen at the start, or
+// with TLS, because the certificate is for another name.
 std::string OwnGateway(const tollgate::config::v1::GatewaySettings& gateway) {
   if (gateway.has_edge_tls()) return "";
   const std::string listen = gateway.listen().empty() ? "127.0.0.1:8080" : gateway.listen();
@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
         // The router and the ledger fail together here (docs/adr/0005).
         auto billing = config.billing();
         billing.set_holds_before_disk(true);
-        // One setting is enough for larger bodies; the room is for what a translation adds.
+        // gateway.max_body_bytes alone is enough to allow larger bodies; the extra room is for what
+        // translation adds.
         auto router = config.router();
         if (router.max_body_bytes() == 0) {
           router.set_max_body_bytes(
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
         if (dashboard.gateway_url().empty() && dashboard.base_url().empty()) {
           dashboard.set_gateway_url(OwnGateway(config.gateway()));
         }
-        // In order of dependency: a module calls only those before it.
+        // In order of dependency: each module calls only modules before it.
         tollgate::host::Modules modules;
         modules.push_back(tollgate::MakeCatalogModule(context, config.catalog()));
         modules.push_back(tollgate::MakeAuthModule(context, config.auth()));

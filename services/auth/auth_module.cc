@@ -41,7 +41,7 @@ class AuthModule : public Module {
         people_(settings, context.clock) {
     options_.database.url = settings.sql().url();
     disk_ = metrics::ReportDatabaseDisk("auth", options_.database.url);
-    // One more for the change feed.
+    // One connection more than threads, for the change feed.
     options_.database.connections = threads_ + 1;
     options_.pepper = settings.pepper();
     options_.brand = settings.brand().empty() ? "tollgate" : settings.brand();
@@ -87,9 +87,8 @@ class AuthModule : public Module {
     }
     if (!options_.retired_peppers.empty() && !has_seal_key_) {
       return Internal(
-          "auth.retired_peppers wants auth.people.seal_key_file: without it second steps are "
-          "sealed "
-          "with a key that comes from auth.pepper, and would be lost with it");
+          "auth.retired_peppers requires auth.people.seal_key_file: without it, second steps are "
+          "sealed with a key derived from auth.pepper and would be lost with it");
     }
     if (!IsBrand(options_.brand)) {
       return Internal("auth.brand must be lower-case letters, digits and inner hyphens");
@@ -108,7 +107,7 @@ class AuthModule : public Module {
     const auth::AuthBackend* backend = slot_.load();
     return backend && backend_->feed().healthy();
   }
-  // Watch streams have no end of their own.
+  // Watch streams do not end by themselves.
   void Drain(int64_t deadline_us) override {
     if (auth::AuthBackend* backend = slot_.load()) backend->CloseStreams();
   }
@@ -139,7 +138,7 @@ class AuthModule : public Module {
     }
   }
 
-  // The clients live and end on the first loop; running calls keep them.
+  // The clients are created and destroyed on the first loop; running calls keep them alive.
   void OpenBilling() {
     Loop& loop = context_.loops.loop(0);
     loop.RunAndWait([&] {
@@ -208,7 +207,7 @@ class AuthModule : public Module {
   const bool reaches_billing_, reaches_limiter_;
   const int threads_;
   auth::StoreOptions options_;
-  std::shared_ptr<void> disk_;  // its metrics
+  std::shared_ptr<void> disk_;  // the metrics of the database's disk
   bool has_seal_key_ = false;
   auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;
@@ -216,7 +215,7 @@ class AuthModule : public Module {
   auth::BackendOptions backend_options_;
   std::shared_ptr<BillingAdminClient> billing_;  // null: not configured, or before Start
   std::shared_ptr<rpc::Replicas> billing_replicas_;
-  std::shared_ptr<RateLimitClient> limiter_;    // the same
+  std::shared_ptr<RateLimitClient> limiter_;    // as billing_
   std::shared_ptr<auth::AuthBackend> backend_;  // null before Start
   auth::PeoplePart people_;                     // in the backend's database
 };

@@ -8,7 +8,7 @@
 
 namespace tollgate {
 
-// targets: null in a process that has billing itself.
+// targets: null if billing runs in the same process.
 std::unique_ptr<Module> MakeAuthModule(HostContext& context,
                                        const config::v1::AuthSettings& settings,
                                        const config::v1::TargetsConfig* targets = nullptr);

@@ -1,12 +1,12 @@
-// tollgate-auth: workspaces, virtual keys and the audit log as a process of its own; with
-// the command verify-audit, work on its database beside it.
+// tollgate-auth: workspaces, virtual keys and the audit log as a separate process. The command
+// verify-audit checks its database while the server runs.
 #include "common/base/core_dumps.h"
 #include "common/host/host.h"
 #include "services/auth/auth_module.h"
 #include "services/auth/storage/audit_command.h"
 
 int main(int argc, char** argv) {
-  tollgate::DenyCoreDumps();  // of the commands, too
+  tollgate::DenyCoreDumps();  // the commands need it, too
   if (const auto code = tollgate::auth::RunAuditCommand(argc, argv)) return *code;
   return tollgate::host::Main<tollgate::config::v1::AuthConfig>(
       argc, argv, "auth", [](tollgate::HostContext& context, const auto& config) {

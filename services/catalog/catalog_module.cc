@@ -16,7 +16,7 @@
 namespace tollgate {
 namespace {
 
-// A changed file is read after two periods (CatalogSource::Poll): half a second.
+// CatalogSource::Poll reads a changed file after two periods: half a second.
 constexpr auto kPollPeriod = std::chrono::milliseconds(250);
 
 class CatalogModule : public Module {
@@ -50,13 +50,13 @@ class CatalogModule : public Module {
       return Internal("the catalog file is invalid:" + all);
     }
     Publish();
-    // File reads may block: not on a loop.
+    // Reading files may block, so it must not run on a loop.
     thread_.Start("catalog-file", kPollPeriod, [this] { Poll(); });
     ready_ = true;
     return {};
   }
   bool Ready() const override { return ready_; }
-  // Watch streams have no end of their own.
+  // Watch streams do not end by themselves.
   void Drain(int64_t deadline_us) override { publisher_.Close(); }
   void Stop() override {
     ready_ = false;
@@ -74,7 +74,7 @@ class CatalogModule : public Module {
     catalog::Problems problems;
     switch (source_.Poll(problems)) {
       case catalog::CatalogSource::Change::kNone:
-        // A file that was refused may be again what it was before.
+        // A refused file may have been restored to the content that is already published.
         if (source_.refused().empty()) status_rpc_.Loaded(/*anew=*/false);
         return;
       case catalog::CatalogSource::Change::kNew:
@@ -102,7 +102,7 @@ class CatalogModule : public Module {
   }
 
   const std::string path_;
-  catalog::CatalogSource source_;  // used by Start, then by the thread only
+  catalog::CatalogSource source_;  // used by Start, then only by the thread
   catalog::CatalogPublisher publisher_;
   catalog::CatalogRpc rpc_;
   catalog::ModelRpc model_rpc_;

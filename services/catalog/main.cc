@@ -1,4 +1,4 @@
-// tollgate-catalog: models, prices and engine pools as a process of its own.
+// tollgate-catalog: models, prices and engine pools as a separate process.
 #include "common/host/host.h"
 #include "services/catalog/catalog_module.h"
 

@@ -65,9 +65,9 @@ void AddCreateAdjustment(CLI::App& group, Invocation& invocation) {
   create.add_option("amount", options->amount, "USD")->required();
   create.add_option("-w,--workspace", options->workspace, "Workspace")->required();
   create.add_option("--reason", options->reason, "Reason, for the ledger")->required();
-  create.add_option("--reference", options->reference, "Of the payment or dispute");
+  create.add_option("--reference", options->reference, "Reference of the payment or dispute");
   create.add_flag("--granted", options->granted,
-                  "Of credit and debit: granted instead of paid credit");
+                  "For credit and debit: granted instead of paid credit");
   create.callback([&invocation, options] {
     const auto stub = invocation.Adjustments();
     if (!stub) return;
@@ -101,7 +101,7 @@ void AddListAdjustments(CLI::App& group, Invocation& invocation) {
   auto pending = std::make_shared<bool>(false);
   auto limit = std::make_shared<int>(100);
   list.add_option("-w,--workspace", *workspace, "Workspace")->required();
-  list.add_flag("--pending", *pending, "Only those that wait for a second person");
+  list.add_flag("--pending", *pending, "Only corrections that wait for a second person");
   list.add_option("--limit", *limit, "At most this many; default 100")->check(CLI::PositiveNumber);
   list.callback([&invocation, request, workspace, pending, limit] {
     const auto stub = invocation.Adjustments();
@@ -192,8 +192,8 @@ void AddAdjustmentCommands(CLI::App& app, Invocation& invocation) {
   AddDecision<pb::ApproveAdjustmentRequest>(group, invocation, "approve",
                                             "Post a correction that another operator asked for",
                                             &Stub::ApproveAdjustment);
-  AddDecision<pb::RejectAdjustmentRequest>(
-      group, invocation, "reject", "Refuse a correction that waits", &Stub::RejectAdjustment);
+  AddDecision<pb::RejectAdjustmentRequest>(group, invocation, "reject",
+                                           "Refuse a pending correction", &Stub::RejectAdjustment);
   CLI::App& workspace = *app.get_subcommand("workspace");
   using Books = pb::LedgerService::Stub;
   AddFreezeVerb<pb::FreezeWorkspaceRequest>(
@@ -201,7 +201,7 @@ void AddAdjustmentCommands(CLI::App& app, Invocation& invocation) {
       "Refuse new requests of a workspace; running ones end and are charged",
       &Books::FreezeWorkspace);
   AddFreezeVerb<pb::UnfreezeWorkspaceRequest>(workspace, invocation, "unfreeze",
-                                              "Take requests of a frozen workspace again",
+                                              "Accept requests of a frozen workspace again",
                                               &Books::UnfreezeWorkspace);
 }
 

@@ -1,4 +1,4 @@
-// Values of tollgate.admin.v1 as cells.
+// Formats values of tollgate.admin.v1 as cells.
 #pragma once
 
 #include <google/protobuf/timestamp.pb.h>
@@ -16,14 +16,14 @@ inline Cell Usd(const std::string& decimal) {
 inline Cell Time(const google::protobuf::Timestamp& time) {
   return Time(time.seconds() * 1'000'000 + time.nanos() / 1000, "-");
 }
-// "workspaces/acme/adjustments/x" as x.
+// Last part of a resource name: "workspaces/acme/adjustments/x" gives "x".
 inline std::string LastPart(const std::string& name) { return name.substr(name.rfind('/') + 1); }
-// workspaces/{workspace}/…
+// Workspace of a resource name: workspaces/{workspace}/…
 inline std::string WorkspaceOf(const std::string& name) {
   const size_t begin = name.find('/') + 1;
   return name.substr(begin, name.find('/', begin) - begin);
 }
-// The enum value without its prefix, in lower case: "pending_approval".
+// Enum value without its prefix, in lower case: "pending_approval".
 inline std::string EnumText(std::string name, const std::string& prefix) {
   if (name.starts_with(prefix)) name.erase(0, prefix.size());
   for (char& c : name) {

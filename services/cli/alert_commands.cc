@@ -49,7 +49,7 @@ void ShowSettings(Invocation& invocation, const v1::AlertSettings& settings) {
 
 void AddShow(CLI::App& group, Invocation& invocation) {
   auto names = std::make_shared<WebhookNames>();
-  Command(group, "show", "What the workspace is told", names).callback([&invocation, names] {
+  Command(group, "show", "Notices of a workspace", names).callback([&invocation, names] {
     const auto stub = invocation.Alerts();
     if (!stub) return;
     v1::GetAlertSettingsRequest request;
@@ -86,7 +86,7 @@ void AddSet(CLI::App& group, Invocation& invocation) {
         request->mutable_alert_settings()->set_low_balance_usd(usd);
         path("low_balance_usd");
       },
-      "USD: told when the available credit is below it; 0: off");
+      "USD: notify when the available credit is below it; 0: off");
   set.add_option_function<std::vector<int>>(
          "--cap-percent",
          [request, path](const std::vector<int>& percents) {
@@ -95,7 +95,7 @@ void AddSet(CLI::App& group, Invocation& invocation) {
            }
            path("cap_percents");
          },
-         "Told at these percents of the spend cap; 0: off")
+         "Notify at these percents of the spend cap; 0: off")
       ->check(CLI::IsMember({0, 50, 80, 100}));
   set.add_option_function<bool>(
       "--reload",
@@ -103,7 +103,7 @@ void AddSet(CLI::App& group, Invocation& invocation) {
         request->mutable_alert_settings()->set_reload_paused(on);
         path("reload_paused");
       },
-      "true or false: told when auto-reload is declined or paused");
+      "true or false: notify when auto-reload is declined or paused");
   set.callback([&invocation, names, request] {
     const auto stub = invocation.Alerts();
     if (!stub) return;
@@ -195,7 +195,7 @@ void AddWebhookDelete(CLI::App& group, Invocation& invocation) {
 void AddWebhookTest(CLI::App& group, Invocation& invocation) {
   auto names = std::make_shared<WebhookNames>();
   CLI::App& test =
-      Command(group, "test", "Send a test notice; exit code 1 when it is not taken", names);
+      Command(group, "test", "Send a test notice; exit code 1 if it is not accepted", names);
   test.add_option("webhook", names->id, "Webhook")->required();
   test.callback([&invocation, names] {
     const auto stub = invocation.Alerts();
@@ -218,7 +218,7 @@ void AddWebhookTest(CLI::App& group, Invocation& invocation) {
 }  // namespace
 
 void AddAlertCommands(CLI::App& app, Invocation& invocation) {
-  CLI::App& alert = *app.add_subcommand("alert", "What a workspace is told about its money");
+  CLI::App& alert = *app.add_subcommand("alert", "Notices to a workspace about its money");
   alert.require_subcommand(1);
   AddShow(alert, invocation);
   AddSet(alert, invocation);

@@ -40,8 +40,8 @@ void AddLimits(CLI::App& command, pb::LimitValues& limits) {
       [&limits](const int64_t& value) { limits.set_concurrent_requests(value); });
 }
 
-// A workspace, its limits if there are any, and its wallet: a repetition with the same request id
-// does what an earlier try did not get to.
+// Creates a workspace, its limits (if any) and its wallet. Repeating it with the same request id
+// completes an earlier, incomplete run.
 void CreateWorkspace(Invocation& invocation, const std::string& name, const std::string& id,
                      const pb::LimitValues& limits) {
   const auto stub = invocation.Workspaces();
@@ -63,7 +63,7 @@ void CreateWorkspace(Invocation& invocation, const std::string& name, const std:
     update.mutable_limits()->set_name(workspace.name() + "/limits");
     *update.mutable_limits()->mutable_workspace_limits() = limits;
     update.mutable_update_mask()->add_paths("workspace_limits");
-    // An id of its own that follows from the first one.
+    // A separate request id, derived from the first one.
     update.set_request_id(HexEncode(Sha256(request_id + " limits")));
     pb::Limits set;
     if (!invocation.Call("auth", [&](auto& context) {
@@ -110,7 +110,7 @@ void ListWorkspaces(Invocation& invocation) {
   invocation.ShowList(table, "workspaces", "No workspaces yet: tollgate workspace create NAME");
 }
 
-// A verb of one workspace, with a reason.
+// Adds a command that acts on one workspace and takes a reason.
 template <typename Request>
 void AddLife(CLI::App& group, Invocation& invocation, const char* verb, const char* help,
              grpc::Status (WorkspaceStub::*method)(grpc::ClientContext*, const Request&,
@@ -156,7 +156,7 @@ void AddWorkspaceCommands(CLI::App& app, Invocation& invocation) {
       [&invocation, limits, name, id] { CreateWorkspace(invocation, *name, *id, *limits); });
 
   CLI::App& open = *group.add_subcommand(
-      "open", "Open the wallet of a workspace whose creation did not get that far");
+      "open", "Open the wallet of a workspace whose creation was interrupted");
   open.add_option("workspace", *id, "Workspace")->required();
   open.callback([&invocation, id] {
     if (!invocation.OpenWallet(*id)) return;

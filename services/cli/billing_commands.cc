@@ -52,7 +52,7 @@ void AddClock(CLI::App& app, Invocation& invocation) {
   });
 }
 
-// "2026-11" as 202611.
+// Converts "2026-11" to 202611.
 int64_t MonthNumber(const std::string& month) {
   std::string digits = month;
   std::erase(digits, '-');
@@ -116,7 +116,8 @@ void AddEntries(CLI::App& app, Invocation& invocation) {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// Begins a verification and waits for its end; Ctrl-C ends it. False: reported.
+// Starts a verification and waits for its end; Ctrl-C cancels it. Returns false after reporting an
+// error.
 bool Verify(Invocation& invocation, const std::string& workspace, pb::LedgerVerification& found) {
   const auto stub = invocation.Verifications();
   if (!stub) return false;
@@ -153,7 +154,7 @@ bool Verify(Invocation& invocation, const std::string& workspace, pb::LedgerVeri
     invocation.ReportError("cancelled", "the verification was cancelled before its end");
   } else {
     invocation.ReportError("broken_off",
-                           "the verification was broken off: its process stopped or its database "
+                           "the verification was interrupted: its process stopped or its database "
                            "failed; run it again");
   }
   return false;
@@ -201,7 +202,8 @@ void AddVerifyLedger(CLI::App& app, Invocation& invocation) {
           "Verify this database (sqlite:/path or postgresql://…) in this process instead of asking "
           "billing, which verifies one ledger at a time");
   forward("--config", "The same, with the database of this configuration file");
-  forward("--state", "With --database: keeps the progress in this file; a run goes on there");
+  forward("--state",
+          "With --database: keep the progress in this file; a later run continues from it");
   forward("--checkpoints",
           "With --database: also compare with the signed checkpoints of this file");
   forward("--checkpoint-key", "PEM file with the public key of the checkpoints");
@@ -242,7 +244,7 @@ void AddLedger(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("ledger", "The ledger's database");
   group.require_subcommand(1);
   CLI::App& archive =
-      *group.add_subcommand("archive", "Move closed months into files, beside a serving billing");
+      *group.add_subcommand("archive", "Move closed months into files while billing runs");
   auto words = std::make_shared<std::vector<std::string>>();
   const auto forward = [&](const std::string& name, const std::string& what) {
     return archive.add_option_function<std::string>(
@@ -265,7 +267,8 @@ struct StatementWords {
   std::string month, workspace, database, config, csv, pdf;
 };
 
-// One document from billing, to this file; CSV to standard output when the file is empty.
+// Writes one document from billing to this file, or CSV to standard output if the file name is
+// empty.
 bool WriteStatement(Invocation& invocation, const StatementWords& words, pb::StatementFormat format,
                     const std::string& file) {
   const auto stub = invocation.Statements();
@@ -308,7 +311,7 @@ void AddStatementList(CLI::App& group, Invocation& invocation) {
       ->check(CLI::Range(1, 200));
   command.add_option_function<std::string>(
       "--page-token", [query](const std::string& token) { query->set_page_token(token); },
-      "Goes on where a list ended");
+      "Continue a list after this page");
   command.callback([&invocation, query] {
     const auto stub = invocation.Statements();
     if (!stub) return;
@@ -365,7 +368,7 @@ void AddStatement(CLI::App& app, Invocation& invocation) {
       }
       return RunBillingBinary(invocation, "statement", local);
     }
-    ::umask(077);  // files that it writes are read by nobody else
+    ::umask(077);  // only this user may read the files it writes
     if (!words->pdf.empty() &&
         !WriteStatement(invocation, *words, pb::STATEMENT_FORMAT_PDF, words->pdf)) {
       return;

@@ -1,4 +1,4 @@
-// Adds the commands to the parser. The parser runs the callback of the selected one.
+// Adds commands to the parser, which runs the callback of the selected one.
 #pragma once
 
 namespace CLI {

@@ -145,7 +145,7 @@ void AddCredit(CLI::App& app, Invocation& invocation) {
   AddCreditVerb(group, invocation, "grant",
                 "Give a workspace credit free of charge; spent before paid credit", true);
   CLI::App& status =
-      *group.add_subcommand("status", "Tell whether a credit add or grant was executed");
+      *group.add_subcommand("status", "Show whether a credit add or grant was executed");
   auto id = std::make_shared<std::string>();
   auto workspace = std::make_shared<std::string>();
   status.add_option("request", *id, "Request id")->required();

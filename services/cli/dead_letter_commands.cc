@@ -54,7 +54,7 @@ void AddListDeadLetters(CLI::App& group, Invocation& invocation) {
       [query](const std::string& id) { query->set_filter("workspace = \"" + id + "\""); },
       "Only this workspace; default: all");
   command.add_flag_callback(
-      "--all", [query] { query->set_show_resolved(true); }, "Also those that are resolved");
+      "--all", [query] { query->set_show_resolved(true); }, "Include resolved ones");
   command
       .add_option_function<int>(
           "--limit", [query](const int& limit) { query->set_page_size(limit); },
@@ -62,7 +62,7 @@ void AddListDeadLetters(CLI::App& group, Invocation& invocation) {
       ->check(CLI::Range(1, 200));
   command.add_option_function<std::string>(
       "--page-token", [query](const std::string& token) { query->set_page_token(token); },
-      "Goes on where a list ended");
+      "Continue a list after this page");
   command.callback([&invocation, query] {
     const auto stub = invocation.DeadLetters();
     if (!stub) return;

@@ -32,7 +32,7 @@ DoctorOptions OptionsOf(const Options& options, const DoctorArguments& arguments
   add("auth", options.auth_target);
   add("billing", options.billing_target);
   add("dashboard", arguments.dashboard_target);
-  // Without anything else, what the other commands call.
+  // With no other source, check what the other commands would call.
   if (doctor.targets.empty() && arguments.configs.empty()) add("allinone", options.target);
   return doctor;
 }
@@ -57,7 +57,7 @@ void RunDoctor(Invocation& invocation, const DoctorArguments& arguments) {
       stdout);
   invocation.set_exit_code(ExitCodeOf(report));
   if (report.all_done) return;
-  // A check hangs: its thread must not see how the program is taken down.
+  // A check hangs: exit without destructors, because its thread still runs.
   std::fflush(stdout);
   std::_Exit(ExitCodeOf(report));
 }

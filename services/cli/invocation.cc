@@ -71,7 +71,7 @@ std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target
                                                    const char* service) {
   const std::string target = TargetOf(own_target);
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
-  // A unix socket needs no certificate: the operating system controls who may open it.
+  // A unix socket needs no certificate: file permissions control access.
   if (rpc::TlsIsOn(options_.tls) && !target.starts_with("unix:")) {
     const auto files = rpc::TlsFiles::Open(options_.tls);
     if (!files.ok()) {
@@ -213,7 +213,7 @@ bool Invocation::CallMoney(const std::string& workspace, const std::string& what
   const auto send = [&](grpc::ClientContext& context) { return call(context, request.id); };
   grpc::Status status = Repeat(send);
   if (ReasonOf(status) == "WALLET_NOT_FOUND") {
-    // Of a workspace that was created before wallets were opened, or whose creation was cut off.
+    // The workspace was created before wallets existed, or its creation was interrupted.
     if (!OpenWallet(workspace)) {
       journal_.Remove(request.id);
       return false;
@@ -234,7 +234,7 @@ bool Invocation::CallMoney(const std::string& workspace, const std::string& what
               "billing at " + TargetOf(options_.billing_target) +
                   " did not answer; whether this was executed is unknown. Ask with: tollgate " +
                   (ask.empty() ? "credit status " + request.id : ask) + " -w " + workspace +
-                  "; or repeat the command, which goes on with the same request id");
+                  "; or repeat the command, which continues with the same request id");
   return false;
 }
 
@@ -301,7 +301,7 @@ void Invocation::ReportFailure(const char* service, const grpc::Status& status) 
   } else if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     ReportError("unimplemented",
                 std::string(service) + " at " + where +
-                    " does not take this call: the target must be its host.admin_grpc_listen, and "
+                    " does not know this call: the target must be its host.admin_grpc_listen, and "
                     "its version not older than this one");
   } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     ReportError("timeout", std::string(service) + " at " + where + " did not respond within " +

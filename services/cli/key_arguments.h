@@ -1,4 +1,4 @@
-// What the commands of keys take: which key, and what is set of it.
+// Arguments of the key commands: which key, and which settings.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ namespace tollgate::cli {
 
 namespace pb = tollgate::admin::v1;
 
-// A key as it is given on the command line: its name, or its id with or without its workspace.
+// A key on the command line: its resource name, or its id with or without its workspace.
 struct KeyArgument {
   std::string key, workspace;
 
@@ -24,7 +24,7 @@ struct KeyArgument {
     command.add_option("key", key, "Key id (see: tollgate key list), or its full name")->required();
     command.add_option("-w,--workspace", workspace, "Workspace of the key; default: searched");
   }
-  // The name, or "" when the failure has been reported.
+  // Returns the resource name, or "" after reporting a failure.
   std::string Name(Invocation& invocation) const {
     if (key.find('/') != std::string::npos) return key;
     if (!workspace.empty()) return "workspaces/" + workspace + "/keys/" + key;
@@ -61,7 +61,7 @@ struct KeyArgument {
   }
 };
 
-// What may be set of a key, and which of it was given.
+// Settings of a key, and which of them were given.
 struct Settings {
   pb::Key key;
   std::vector<std::string> fields;
@@ -92,7 +92,7 @@ struct Settings {
     AddLimit(command, "--concurrent-requests", "concurrent_requests", "Concurrent requests",
              &pb::KeyLimits::set_concurrent_requests);
   }
-  // Reports what is not a value.
+  // Parses the arguments. Reports an invalid value and returns false.
   bool Read(Invocation& invocation) {
     if (!models.empty()) {
       fields.push_back("allowed_models");

@@ -254,7 +254,7 @@ void AddReportLeak(CLI::App& group, Invocation& invocation) {
   auto source = std::make_shared<std::string>();
   report.add_option("--source", *source, "Where it was found, for the audit log");
   report.callback([&invocation, source] {
-    // Not an argument: those are in the list of processes and in the shell's history.
+    // Read from standard input: arguments appear in the process list and in the shell's history.
     char line[1024] = {};
     if (std::fgets(line, sizeof line, stdin) == nullptr) line[0] = '\0';
     std::string secret = line;

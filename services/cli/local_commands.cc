@@ -24,7 +24,7 @@ void RunBillingBinary(Invocation& invocation, const std::string& command,
   execvp("tollgate-billing", argv.data());
   invocation.ReportError("not_found",
                          "cannot start tollgate-billing, which works on the database: " +
-                             std::string(std::strerror(errno)) + "; install it beside tollgate");
+                             std::string(std::strerror(errno)) + "; install it next to tollgate");
 }
 
 }  // namespace tollgate::cli

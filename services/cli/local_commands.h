@@ -1,5 +1,5 @@
-// Commands that work on the ledger's database itself: tollgate-billing has them, tollgate starts
-// it.
+// Commands that work on the ledger's database directly. tollgate-billing implements them; tollgate
+// starts it.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace tollgate::cli {
 
 class Invocation;
 
-// Replaces this process by tollgate-billing, found beside this binary or on the PATH. Returns only
-// when that fails; the error has been reported.
+// Replaces this process by tollgate-billing, found in this program's folder or on the PATH. Returns
+// only on failure, after reporting the error.
 void RunBillingBinary(Invocation& invocation, const std::string& command,
                       const std::vector<std::string>& arguments);
 

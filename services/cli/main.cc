@@ -45,7 +45,7 @@ void AddOptions(CLI::App& app, Options& options) {
       "--request-id", options.request_id,
       "Idempotency key (1-64 characters): repeated with the same key, a change is applied once; "
       "default: random");
-  // All three, or none for plain text. Unix sockets need none.
+  // Set all three, or none for plain text. Unix sockets need none.
   app.add_option("--tls-ca", *options.tls.mutable_authority_file(),
                  "File of the authority that signed the certificates of the services")
       ->envname("TOLLGATE_TLS_CA");
@@ -72,7 +72,7 @@ std::string PathOf(const CLI::App* app) {
   return path;
 }
 
-// Prints what is wrong with the arguments and which commands exist.
+// Prints the problem with the arguments and the available commands.
 int ReportUsageError(CLI::App& app, const CLI::ParseError& error) {
   CLI::App* at = Innermost(&app);
   std::vector<std::string> commands;

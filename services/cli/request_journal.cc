@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An id is part of a file name.
+// The id becomes part of a file name.
 bool IsFileName(const std::string& id) {
   return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
     return IsAlnum(c) || c == '-' || c == '_';

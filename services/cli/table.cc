@@ -21,7 +21,7 @@ void AppendPadded(std::string& out, const std::string& text, size_t width, bool 
   out += right ? padding + text : text + padding;
 }
 
-// Names may hold escape sequences, which must not reach the terminal.
+// Names may contain escape sequences, which must not reach the terminal.
 std::string WithoutControls(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -39,7 +39,7 @@ Cell Bool(bool value) { return {value ? "true" : "false", value ? "yes" : "no"};
 
 Cell Usd(int64_t nano_usd) {
   const std::string exact = NanoToDecimalUsd(nano_usd);
-  // The text form has at least two decimals and never drops one.
+  // The text form has at least two decimals and drops none.
   std::string shown = exact.starts_with('-') ? "-$" + exact.substr(1) : "$" + exact;
   const size_t point = shown.find('.');
   if (point == std::string::npos) {

@@ -1,4 +1,4 @@
-// The result of a command, printed as text or (--json) as JSON.
+// The result of a command, printed as text or, with --json, as JSON.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ Cell None(const std::string& shown);
 Cell Time(int64_t unix_us, const std::string& zero);
 // JSON: an array of strings; text: empty_shown for an empty list.
 Cell List(const std::vector<std::string>& texts, const std::string& empty_shown);
-// A limit; 0 means none: null in JSON, "-" in text.
+// JSON: the number; text: the number. 0 is no limit: null and "-".
 Cell Limit(int64_t number);
 
 struct Column {
@@ -34,7 +34,7 @@ struct Column {
   std::string title;  // heading of the text form
 };
 
-// Numbers beside a list, by the name of their JSON member.
+// Numbers next to a list, keyed by their JSON member.
 using Counts = std::vector<std::pair<std::string, int64_t>>;
 
 class Table {
@@ -45,9 +45,9 @@ class Table {
 
   // {"<count>": 7, …, "<list>": [ {…}, … ]}
   std::string ListAsJson(const std::string& list, const Counts& counts = {}) const;
-  // Aligned columns with headings, or when_empty without rows.
+  // Aligned columns with headings, or when_empty if there are no rows.
   std::string ListAsText(const std::string& when_empty) const;
-  // The first row only: a JSON object, or one "title  value" line per column.
+  // Only the first row: a JSON object, or one "title  value" line per column.
   std::string RecordAsJson() const;
   std::string RecordAsText() const;
 

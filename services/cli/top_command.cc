@@ -33,7 +33,7 @@ std::string Home() {
   return home == nullptr || *home == '\0' ? ".tollgate" : home;
 }
 
-// Readings of the last seconds; rates are between the oldest and the newest.
+// Readings of the last seconds. Rates are computed between the oldest and the newest.
 class History {
  public:
   History(std::vector<Source> sources, int64_t window_us, int timeout_ms)
@@ -42,7 +42,7 @@ class History {
   void Read() {
     readings_.push_back(ReadAll(sources_, timeout_ms_));
     time_ = UtcText(SystemClock::Get().WallUs(), UtcPrecision::kSeconds).substr(11, 8);
-    // The newest one before the window stays, so that rates cover all of it.
+    // Keeps one reading from before the window, so that rates cover all of it.
     while (readings_.size() > 2 && readings_.back().at_us - readings_[1].at_us >= window_us_) {
       readings_.pop_front();
     }
@@ -70,13 +70,13 @@ void Print(const Options& options, const History& history) {
   std::vector<ScreenLine> lines;
   if (!options.json) {
     lines = Draw(history.Latest(), view);
-    lines.pop_back();  // the keys
+    lines.pop_back();  // the key help
   }
   std::fputs((options.json ? FiguresAsJson(history.Latest()) : AsText(lines)).c_str(), stdout);
   std::fflush(stdout);
 }
 
-// Two readings and their figures; without `once`, a line of JSON for each interval.
+// Prints the figures of two readings; without `once`, one line of JSON per interval.
 void RunForScripts(Invocation& invocation, const TopArguments& arguments, History& history) {
   const auto pause = std::chrono::duration<double>(arguments.interval_seconds);
   history.Read();
@@ -87,12 +87,12 @@ void RunForScripts(Invocation& invocation, const TopArguments& arguments, Histor
   } while (!arguments.once);
   if (!history.AnyAnswers()) {
     invocation.ReportError("unavailable",
-                           "no process tells its metrics: give the addresses of "
+                           "no process returned metrics: give the addresses of "
                            "host.ops_listen with --metrics");
   }
 }
 
-// False: there is no terminal.
+// Returns false if there is no terminal.
 bool RunLive(const TopArguments& arguments, History& history) {
   Terminal terminal;
   if (!terminal.Open()) return false;
@@ -148,8 +148,8 @@ void RunTop(Invocation& invocation, const TopArguments& arguments) {
   const bool any = std::ranges::any_of(sources, [](const Source& s) { return s.engine.empty(); });
   if (!any) {
     invocation.ReportError("bad_option",
-                           "whose metrics? Give the addresses of host.ops_listen with --metrics, "
-                           "or configuration files that have it with --config");
+                           "no processes to read: give the addresses of host.ops_listen with "
+                           "--metrics, or configuration files that set it with --config");
     return;
   }
   const bool scripted = arguments.once || invocation.options().json;

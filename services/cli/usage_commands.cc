@@ -15,7 +15,7 @@ namespace {
 
 namespace pb = tollgate::admin::v1;
 
-// Joins a term to a filter.
+// Appends a term to a filter.
 void AddTerm(std::string& filter, const std::string& field, const std::string& op,
              const std::string& value) {
   if (value.empty()) return;
@@ -90,7 +90,7 @@ struct UsageOptions {
   int top = 0;
 };
 
-// Reports what is not a time.
+// Parses the time; reports an invalid one and returns false.
 bool SetUsageTime(Invocation& invocation, const std::string& text,
                   google::protobuf::Timestamp* (pb::QueryUsageRequest::*field)(),
                   pb::QueryUsageRequest& request) {
@@ -176,7 +176,7 @@ void AddUsage(CLI::App& app, Invocation& invocation) {
                   "quarter-hour, hour, day or none; default: hour up to 7 days, else day")
       ->check(CLI::IsMember({"quarter-hour", "hour", "day", "none"}));
   command.add_option("--time-zone", options->time_zone,
-                     "Of days and hours, for example Europe/Berlin; default UTC");
+                     "Time zone of days and hours, for example Europe/Berlin; default UTC");
   command.add_option("--group-by", options->group_by, "model or key; repeatable")
       ->check(CLI::IsMember({"model", "key"}));
   command.add_option("--top", options->top, "Groups with the highest cost; default 5")

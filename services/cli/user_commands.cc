@@ -42,7 +42,7 @@ Table UserTable() {
                 {"created_at", "CREATED (UTC)"}});
 }
 
-// Calls each user until it returns false. False: a call failed.
+// Calls `each` for every user until it returns false. Returns false if a call failed.
 bool EachUser(Invocation& invocation, v1::UserService::Stub& stub,
               const std::function<bool(const v1::User&)>& each) {
   v1::ListUsersRequest request;
@@ -61,7 +61,7 @@ bool EachUser(Invocation& invocation, v1::UserService::Stub& stub,
   return true;
 }
 
-// "users/ID" of an e-mail address or an id; empty: reported.
+// "users/ID" for an e-mail address or an id; empty after reporting a failure.
 std::string NameOf(Invocation& invocation, v1::UserService::Stub& stub, const std::string& user) {
   if (user.find('@') == std::string::npos) return "users/" + user;
   std::string name;
@@ -199,7 +199,7 @@ void AddState(CLI::App& group, Invocation& invocation, const char* verb, const c
 void AddResetTotp(CLI::App& group, Invocation& invocation) {
   auto names = std::make_shared<UserNames>();
   CLI::App& reset = *group.add_subcommand(
-      "reset-totp", "Switch the second step off of a person who has lost it; ends their sessions");
+      "reset-totp", "Switch off the second step of a person who has lost it; ends their sessions");
   reset.add_option("user", names->user, "E-mail address or id")->required();
   reset.callback([&invocation, names] {
     const auto stub = invocation.Users();

@@ -63,8 +63,8 @@ class DashboardModule : public Module {
   Result<void> Start() override {
     if (lacks_targets_) {
       return Internal(
-          "targets.auth_admin, targets.billing_admin and targets.catalog_admin are required: what "
-          "these services have as host.admin_grpc_listen");
+          "targets.auth_admin, targets.billing_admin and targets.catalog_admin are required: the "
+          "host.admin_grpc_listen of these services");
     }
     if (!token_.empty() && token_.size() < kMinTokenBytes) {
       return Internal("dashboard.login_token must have at least 16 characters");
@@ -109,7 +109,7 @@ class DashboardModule : public Module {
         {.public_url = session_options_.public_url,
          .channel_to = [this](const google::protobuf::ServiceDescriptor& service, Loop& loop) {
            const auto target = dashboard::TargetOf(service.name());
-           // Of another replica when one hangs or is gone.
+           // Pick chooses another replica when one hangs or is unreachable.
            return target ? clients_[loop.index()][*target]->Pick()->channel() : nullptr;
          }});
     if (!admin_api.ok()) return Fail{admin_api.error()};
@@ -152,7 +152,7 @@ class DashboardModule : public Module {
     if (Loop* const loop = peers_.loop.exchange(nullptr)) {
       loop->RunAndWait([this] { peers_.peers.reset(); });
     }
-    // Clients must be destroyed on their own loop.
+    // Each client must be destroyed on its own loop.
     for (size_t i = 0; i < clients_.size(); ++i) {
       context_.loops.loop(static_cast<int>(i)).RunAndWait([&] { clients_[i] = {}; });
     }
@@ -162,7 +162,7 @@ class DashboardModule : public Module {
  private:
   using LoopClients = std::map<AdminTarget, std::shared_ptr<rpc::Replicas>>;
 
-  // What the services of this process ask; all on the first loop.
+  // Creates the clients for the services of this process, all on the first loop.
   void OpenPeers() {
     using Other = ClientFactory::OtherTarget;
     Loop& loop = context_.loops.loop(0);

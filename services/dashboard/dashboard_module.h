@@ -1,5 +1,5 @@
-// The dashboard as a module: it runs in tollgate-dashboard or in tollgate-allinone. It has a
-// listener of its own and reports its address as "dashboard".
+// The dashboard as a module: it runs in tollgate-dashboard or in tollgate-allinone. It opens its
+// own listener and reports its address as "dashboard".
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace tollgate {
 
-// targets: of a process of its own, which needs the admin services' addresses; null: they are in
-// this process.
+// targets: addresses of the admin services, if they run in other processes; null: they are in this
+// process.
 std::unique_ptr<Module> MakeDashboardModule(HostContext& context,
                                             const config::v1::DashboardSettings& settings,
                                             const config::v1::TargetsConfig* targets = nullptr);

@@ -1,4 +1,4 @@
-// tollgate-dashboard: the admin API and its page as a process of its own.
+// tollgate-dashboard: the admin API and its pages as a separate process.
 #include "common/host/host.h"
 #include "services/dashboard/dashboard_module.h"
 

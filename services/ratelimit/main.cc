@@ -1,4 +1,4 @@
-// tollgate-ratelimit: request, token and concurrency limits as a process of its own.
+// tollgate-ratelimit: request, token and concurrency limits as a separate process.
 #include "common/host/host.h"
 #include "services/ratelimit/ratelimit_module.h"
 

@@ -36,12 +36,12 @@ int64_t LeaseUs(const config::v1::RateLimitSettings& settings) {
   return (seconds > 0 ? seconds : kDefaultLeaseSeconds) * 1'000'000;
 }
 
-// The limits, wherever their state is. Shared with the timer, which may still fire after the module
+// The limits, in Redis or in memory. Shared with the timer, which may still fire after the module
 // has stopped.
 struct Store {
   std::unique_ptr<RedisClient> redis;
-  std::unique_ptr<FailoverStore> shared;  // with Redis
-  std::unique_ptr<MemoryStore> memory;    // without
+  std::unique_ptr<FailoverStore> shared;  // set with Redis
+  std::unique_ptr<MemoryStore> memory;    // set without Redis
   std::unique_ptr<StateFile> file;
 
   LimiterStore& limits() {
@@ -73,8 +73,8 @@ Result<std::shared_ptr<Store>> OpenRedis(const config::v1::RateLimitSettings& se
   store->shared = std::make_unique<FailoverStore>(
       *store->redis, clock,
       ratelimit::FailoverOptions{
-          // The same in all processes with the same configuration. 2: the form of the keys; those
-          // of another one do not see what this process grants.
+          // Equal in all processes with the same configuration. "2" is the format of the keys:
+          // processes with different formats do not share limits.
           .redis_id =
               "redis:2:" + Id::FromBytes(Sha256(settings.redis_url()).substr(0, 16))->ToHex(),
           .lease_us = LeaseUs(settings),
@@ -87,8 +87,8 @@ Result<std::shared_ptr<Store>> OpenMemory(const config::v1::RateLimitSettings& s
                                           const Clock& clock) {
   if (settings.replicas() > 1) {
     return Internal("ratelimit.replicas is " + std::to_string(settings.replicas()) +
-                    " without ratelimit.redis_url: each process would grant the whole of every "
-                    "limit. Set redis_url, or run one process");
+                    " without ratelimit.redis_url: each process would grant every limit in full. "
+                    "Set redis_url, or run one process");
   }
   auto store = std::make_shared<Store>();
   const bool keeps = !settings.state_file().empty();
@@ -96,7 +96,7 @@ Result<std::shared_ptr<Store>> OpenMemory(const config::v1::RateLimitSettings& s
                                                 keeps ? 0 : clock.MonotonicUs() + kWindowUs);
   if (!keeps) {
     log::Warn(
-        "rate limits start without a burst, since what was used before is not known: set "
+        "rate limits start without a burst, because earlier use is unknown: set "
         "ratelimit.state_file or ratelimit.redis_url");
     return store;
   }
@@ -153,7 +153,7 @@ class Sweeper : public std::enable_shared_from_this<Sweeper> {
   prometheus::Gauge& subjects_;
   prometheus::Gauge& replicas_;
   prometheus::Counter& expired_;
-  int64_t expired_counted_ = 0;  // already in the counter
+  int64_t expired_counted_ = 0;  // already added to the counter
   std::atomic<bool> stopped_{false};
 };
 
@@ -163,7 +163,7 @@ class RateLimitModule : public Module {
       : loops_(context.loops),
         store_(settings.redis_url().empty() ? OpenMemory(settings, context.clock)
                                             : OpenRedis(settings, context.clock)) {
-    if (!store_) return;  // Start reports it
+    if (!store_) return;  // Start reports the error
     rpc_ = std::make_unique<ratelimit::RateLimitRpc>((*store_)->limits());
     context.direct.acquire = [this](const ratelimit::v1::AcquireRequest& request, auto done) {
       Run<ratelimit::v1::AcquireRequest, ratelimit::v1::AcquireResponse>(
@@ -204,7 +204,7 @@ class RateLimitModule : public Module {
     if ((*store_)->shared) AwaitRedis(*(*store_)->shared);
     return {};
   }
-  // Also without Redis: it serves the local share.
+  // Ready without Redis, too: the process then serves the local share.
   bool Ready() const override { return ready_; }
   void Stop() override {
     if (!ready_.exchange(false)) return;
@@ -216,8 +216,8 @@ class RateLimitModule : public Module {
   }
 
  private:
-  // So that the first requests are not refused for a share without a burst. Not longer: without
-  // Redis the share must be served.
+  // Without this wait, the first requests could be refused by a share that has no burst yet. The
+  // wait is bounded, because without Redis the share must be served.
   static void AwaitRedis(FailoverStore& store) {
     const int64_t until_us = SystemClock::Get().MonotonicUs() + kAwaitRedisUs;
     while (!store.counted() && SystemClock::Get().MonotonicUs() < until_us) {
@@ -225,7 +225,7 @@ class RateLimitModule : public Module {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
-  // Calls with a response that lives until the answer.
+  // Calls with a response object that lives until the answer.
   template <typename Request, typename Response, typename Done, typename Call>
   static void Run(const Request& request, Done done, const Call& call) {
     auto both = std::make_shared<std::pair<Request, Response>>(request, Response());

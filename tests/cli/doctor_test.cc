@@ -143,7 +143,7 @@ TEST_F(DoctorClusterTest, ACertificateThatIsNoOperatorsIsRefusedAndNamed) {
 TEST_F(DoctorClusterTest, WithoutACertificateAddressesWithTlsAreLeftOut) {
   const Diagnosis diagnosis(
       RunTollgate("--json --timeout 8 doctor --config " + world_->cluster->dir()));
-  EXPECT_TRUE(diagnosis.Has("process", "skipped", "billing at ", "wants a certificate"))
+  EXPECT_TRUE(diagnosis.Has("process", "skipped", "billing at ", "requires a certificate"))
       << diagnosis.text();
   EXPECT_TRUE(diagnosis.Has("certificate", "ok", "billing.yaml host.tls", "valid until"));
 }
@@ -170,7 +170,7 @@ TEST_F(DoctorClusterTest, ACatalogFileThatTheCatalogRefusesAndAnEngineThatIsDown
       [&] {
         const Diagnosis diagnosis = Doctor("");
         return diagnosis.Has("engine", "failure", "catalog file as catalog", "sim-1") &&
-               diagnosis.Has("configuration", "failure", "models.yaml", "there twice") &&
+               diagnosis.Has("configuration", "failure", "models.yaml", "listed twice") &&
                diagnosis.Has("engine", "failure", "sim-1 (vllm", "cannot be reached") &&
                diagnosis.Has("engine", "failure", "sim-1 at the routers", "down");
       },
@@ -266,7 +266,7 @@ TEST_F(DoctorTest, CertificatesThatAreOfNoUseAreNamedWithTheReason) {
   using testing::TestCertificate;
   EXPECT_EQ(look(TestCertificate("x", name, &authority, 60 * kDays), authority, 0600).Wrong(), "");
   EXPECT_TRUE(look(TestCertificate("x", name, &authority, -60), authority, 0600)
-                  .Has("certificate", "failure", "billing.yaml host.tls", "has expired on"));
+                  .Has("certificate", "failure", "billing.yaml host.tls", "expired on"));
   EXPECT_TRUE(look(TestCertificate("x", name, &authority, 3 * kDays + 60), authority, 0600)
                   .Has("certificate", "warning", "billing.yaml host.tls", "expires in 3 days"));
   EXPECT_TRUE(look(TestCertificate("x", "URI:spiffe://tollgate/svc/auth", &authority, 60 * kDays),
@@ -274,9 +274,9 @@ TEST_F(DoctorTest, CertificatesThatAreOfNoUseAreNamedWithTheReason) {
                   .Has("certificate", "failure", "billing.yaml host.tls",
                        "has the name spiffe://tollgate/svc/auth, not "
                        "spiffe://tollgate/svc/billing"));
-  EXPECT_TRUE(
-      look(TestCertificate("x", name, &authority, 60 * kDays), other, 0600)
-          .Has("certificate", "failure", "billing.yaml host.tls", "is not of the authority"));
+  EXPECT_TRUE(look(TestCertificate("x", name, &authority, 60 * kDays), other, 0600)
+                  .Has("certificate", "failure", "billing.yaml host.tls",
+                       "is not signed by the authority"));
   EXPECT_TRUE(look(TestCertificate("x", name, &authority, 60 * kDays), authority, 0644)
                   .Has("certificate", "warning", "billing.yaml host.tls", "can read or change"));
   const TestCertificate good("x", name, &authority, 60 * kDays);

@@ -572,8 +572,7 @@ TEST(PeopleStartTest, APepperIsNotRotatedWithoutASealKey) {
   options.catalog = DefaultCatalog({"http://127.0.0.1:1"});  // no engine is asked
   options.auth_settings = {"retired_peppers: [{pepper: " + std::string(32, 'r') + "}]"};
   const std::string refused = Cluster(options).Start();
-  EXPECT_NE(refused.find("auth.retired_peppers wants auth.people.seal_key_file"), std::string::npos)
-      << refused;
+  EXPECT_NE(refused.find("requires auth.people.seal_key_file"), std::string::npos) << refused;
   TempDir folder;
   std::ofstream(folder.path() + "/seal_key") << std::string(64, 'a') << "\n";
   options.auth_settings.push_back("people: {seal_key_file: " + folder.path() + "/seal_key}");

@@ -20,7 +20,7 @@ class AuditAdmin {
   AdminResult<admin::v1::VerifyAuditEntriesResponse> Verify(
       const AuditCheckpoints& checkpoints, const std::vector<AuditSource>& sources);
 
-  // The next lines of an export, after this entry; moves it on. Empty at the end.
+  // Returns the export's lines after entry `after` and advances `after`. Empty at the end.
   AdminResult<std::string> ExportLines(const admin::v1::ExportAuditEntriesRequest& request,
                                        int64_t& after);
 

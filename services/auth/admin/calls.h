@@ -13,19 +13,20 @@ namespace tollgate::auth {
 using admin::AdminResult;
 using admin::Caller;
 
-// Who owns what the caller makes: the person, also with one of their tokens, else the actor.
+// Owner of what the caller creates: the person, also when one of their tokens made the call;
+// otherwise the actor.
 std::string OwnerOf(const Caller& caller);
 
 // An audit event by this caller.
 AuditRecord EventOf(const Caller& caller, std::string action, std::string workspace,
                     std::string subject, std::string detail);
 
-// A check of domain/rules.h as a failure of this field.
+// Turns the result of a check of domain/rules.h into a failure of this field.
 AdminResult<void> Checked(const Result<void>& check, const std::string& field);
 AdminResult<void> FirstFailure(std::initializer_list<AdminResult<void>> checks);
 
-// The change as `method` of this caller. request_id "" gets a random one, which is then not part of
-// the content.
+// The caller's change through `method`. An empty request_id is replaced by a random one that is not
+// part of the content.
 template <typename Request>
 AdminResult<AuthStore::Once> OnceOf(const Caller& caller, std::string_view method,
                                     const Request& request) {
@@ -46,10 +47,10 @@ AdminResult<Message> Parsed(const AdminResult<AuthStore::Answer>& answer) {
   return message;
 }
 
-// OK for a workspace that may get keys; refuses the change otherwise.
+// OK if the workspace may get keys; otherwise refuses the change.
 sql::SqlResult<void> RequireOpen(AuthStore::Change& change, const std::string& workspace);
 
-// Fails with ABORTED ETAG_MISMATCH unless given is empty or the current one.
+// Fails with ABORTED ETAG_MISMATCH unless `given` is empty or equals `current`.
 AdminResult<void> CheckEtag(const std::string& given, const std::string& current);
 
 }  // namespace tollgate::auth

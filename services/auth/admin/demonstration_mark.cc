@@ -1,4 +1,4 @@
-// Workspaces whose history is made up.
+// Marks workspaces whose history is made up.
 #include "services/auth/admin/workspace_admin.h"
 
 namespace tollgate::auth {

@@ -79,7 +79,7 @@ Result<v1::NoteChangeResponse> NoteChange(AuthStore& store, const v1::NoteChange
     return response;
   }
   if (answer.error().error) return Fail{*answer.error().error};
-  return Internal("the change was not noted: " + answer.error().message);
+  return Internal("the change was not recorded: " + answer.error().message);
 }
 
 }  // namespace tollgate::auth

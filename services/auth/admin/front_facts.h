@@ -1,5 +1,5 @@
-// What the dashboard's own services ask of auth: facts for the summary of a workspace, and entries
-// of the audit log for changes in processes without a database.
+// Calls of the dashboard's own services: facts for the summary of a workspace, and audit entries
+// for changes in processes without a database.
 #pragma once
 
 #include "services/auth/admin/calls.h"

@@ -62,8 +62,8 @@ TEST_P(FrontFactsTest, KeysThatExpireInThePeriodTheFirstOneFirst) {
   EXPECT_EQ(Facts("none-such").report_time_zone(), "");
 }
 
-// Decision 55: counters by code and quarter of an hour. Those of two gateways are added; a report
-// that comes twice, or late, changes nothing.
+// Decision 55: refusals are counted by code and quarter of an hour. Counts of several gateways are
+// added; a repeated or late report changes nothing.
 TEST_P(FrontFactsTest, RefusalsOfAllKeysAreAddedByCode) {
   const int64_t quarter = clock_.WallUs() / 900'000'000;
   const std::string keys[] = {KeyThatExpires("one", 0), KeyThatExpires("two", 0)};
@@ -83,7 +83,7 @@ TEST_P(FrontFactsTest, RefusalsOfAllKeysAreAddedByCode) {
   report("g1", keys[0], 4);
   report("g2", keys[0], 1);
   report("g2", keys[1], 10);
-  report("g2", "0123456789ab", 100);  // of another workspace, or none
+  report("g2", "0123456789ab", 100);  // a key of another workspace, or unknown
   const auto facts = Facts("acme");
   ASSERT_EQ(facts.refusals_size(), 1);
   EXPECT_EQ(facts.refusals(0).quarter(), quarter);

@@ -42,7 +42,7 @@ admin::Failure NoKey(const KeyPath& path) {
       .error;
 }
 
-// Reads the key for a change, or refuses it.
+// Reads the key for a change, or refuses the change.
 SqlResult<KeyRecord> FindKey(Change& change, const Caller& caller, const KeyPath& path) {
   std::optional<KeyRecord> found;
   auto read = change.connection.Query(
@@ -327,7 +327,7 @@ AdminResult<pb::ImportKeysResponse> KeyAdmin::Import(const Caller& caller,
                 .code = grpc::StatusCode::ALREADY_EXISTS,
                 .reason = "KEY_EXISTS",
                 .message = "keys[" + std::to_string(i) +
-                           "] is there already, or twice in the request; nothing was imported"});
+                           "] already exists, or is twice in the request; nothing was imported"});
           }
           auto added = AddKey(change, caller, record, stored, "key.import");
           if (!added) return Fail{added.error()};

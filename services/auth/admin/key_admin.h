@@ -18,7 +18,8 @@ class KeyAdmin {
   AdminResult<admin::v1::Key> Get(const admin::v1::GetKeyRequest& request);
   AdminResult<admin::v1::ListKeysResponse> List(const Caller& caller,
                                                 const admin::v1::ListKeysRequest& request);
-  // The keys with these ids, in their order, on one page; ids of other workspaces are left out.
+  // Returns the keys with these ids, in this order, on one page. Leaves out ids of other
+  // workspaces.
   AdminResult<admin::v1::ListKeysResponse> ListByIds(const std::string& workspace,
                                                      const std::vector<std::string>& ids);
   AdminResult<admin::v1::Key> Update(const Caller& caller,
@@ -33,7 +34,7 @@ class KeyAdmin {
                                                    const admin::v1::RotateKeyRequest& request);
   AdminResult<admin::v1::ImportKeysResponse> Import(const Caller& caller,
                                                     const admin::v1::ImportKeysRequest& request);
-  // The reporter is in the audit log; who disables is the policy.
+  // The audit event has the policy as actor and names the reporter in its detail.
   AdminResult<admin::v1::ReportLeakedKeyResponse> ReportLeak(
       const Caller& caller, const admin::v1::ReportLeakedKeyRequest& request);
 

@@ -70,14 +70,14 @@ TEST_P(KeyAdminTest, ASecretIsInOneAnswerOnlyAndARequestIdMakesOneKey) {
   const auto reused = keys().Create(Operator(), other);
   ASSERT_FALSE(reused);
   EXPECT_EQ(reused.error().reason, "REQUEST_ID_REUSED");
-  // The id of another caller is another id.
+  // Request ids of different callers do not collide.
   Caller another = Operator();
   another.actor = "local:other";
   EXPECT_TRUE(keys().Create(another, other));
   EXPECT_TRUE(Verify(KeyDigest(first.secret())).found());
 }
 
-// Labels are a map, which has no order of its own.
+// Labels are a map, whose iteration order may change.
 TEST_P(KeyAdminTest, ARepeatedRequestWithLabelsIsTheSame) {
   std::set<std::string> names;
   for (int i = 0; i < 50; ++i) {
@@ -94,7 +94,7 @@ TEST_P(KeyAdminTest, TheSameRequestIsRememberedForSevenDays) {
   MakeAKey("two");
   EXPECT_EQ(MakeAKey("one").key().name(), first.key().name());
   clock_.Advance(2 * kSecondUs);
-  MakeAKey("three");  // forgets what is older
+  MakeAKey("three");  // deletes stored answers that are older
   EXPECT_NE(MakeAKey("one").key().name(), first.key().name());
 }
 
@@ -127,7 +127,7 @@ TEST_P(KeyAdminTest, AnUpdateChangesWhatItsMaskNames) {
   EXPECT_EQ(Read(made.name()).SerializeAsString(), updated->SerializeAsString());
   EXPECT_THAT(Events().back().detail, HasSubstr("name: robot → Suche"));
   EXPECT_EQ(Events().back().address, "192.0.2.1");
-  // What changes nothing is no event.
+  // An update that changes nothing writes no event.
   const size_t events = Events().size();
   EXPECT_TRUE(keys().Update(Operator(), request));
   EXPECT_EQ(Events().size(), events);
@@ -257,7 +257,7 @@ TEST_P(KeyAdminTest, ADeveloperChangesOnlyOwnKeys) {
   const auto refused = Revoke(other, ann);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, grpc::StatusCode::PERMISSION_DENIED);
-  // Also with a token of hers.
+  // The owner may also use one of her tokens.
   Caller token = ann;
   token.actor = "token:t1";
   EXPECT_TRUE(Revoke(own, token));
@@ -281,7 +281,7 @@ TEST_P(KeyAdminTest, AKeyOfAnotherWorkspaceIsNotFound) {
 TEST_P(KeyAdminTest, PagesHaveEveryKeyOnceNewestFirst) {
   std::vector<std::string> names;
   for (int i = 0; i < 7; ++i) {
-    // Two at the same time.
+    // Pairs of keys have the same creation time.
     if (i % 2 == 0) clock_.Advance(kSecondUs);
     names.push_back(MakeAKey("k" + std::to_string(i)).key().name());
   }
@@ -298,7 +298,7 @@ TEST_P(KeyAdminTest, PagesHaveEveryKeyOnceNewestFirst) {
   } while (!request.page_token().empty());
   EXPECT_THAT(listed, ::testing::UnorderedElementsAreArray(names));
   EXPECT_THAT((std::vector<std::string>{listed[0]}), ::testing::ElementsAre(names[6]));
-  // A token is of one list.
+  // A page token is valid for one list only.
   request.set_page_size(2);
   request.clear_page_token();
   request.set_page_token(keys().List(Operator(), request)->next_page_token());
@@ -351,7 +351,7 @@ TEST_P(KeyAdminTest, ImportedDigestsWorkAsKeys) {
   ASSERT_TRUE(keys_made) << keys_made.error().message;
   EXPECT_EQ(Verify(KeyDigest(secret)).key().name(), "taken over");
   EXPECT_EQ(keys().Import(Operator(), request)->keys(0).name(), keys_made->keys(0).name());
-  // All or none.
+  // All keys are imported, or none.
   request.set_request_id("again");
   auto* fresh = request.add_keys();
   fresh->set_sha256(Sha256("another"));
@@ -408,7 +408,7 @@ TEST_P(KeyAdminTest, UseOfAllReportersAddsUpAndRepeatedReportsDoNot) {
   ASSERT_TRUE(StoreUse(*store_, {}, UseOf("a", IdOf(key), now - 9, 12, 0)));
   EXPECT_EQ(Read(key.name()).requests_24h(), 22);
   EXPECT_EQ(Read(key.name()).last_used_time().nanos(), (now - 5) % kSecondUs * 1000);
-  EXPECT_EQ(Read(key.name()).etag(), key.etag());  // use is no change
+  EXPECT_EQ(Read(key.name()).etag(), key.etag());  // use does not change the etag
   clock_.Advance(int64_t{26} * 3600 * kSecondUs);
   ASSERT_TRUE(PruneUse(*store_));
   EXPECT_EQ(Read(key.name()).requests_24h(), 0);
@@ -421,7 +421,7 @@ TEST_P(KeyAdminTest, RefusalsOfAllReportersDisableAKeyOnce) {
   ASSERT_TRUE(StoreUse(*store_, policy, UseOf("a", IdOf(key), now, 60, 60)));
   ASSERT_TRUE(StoreUse(*store_, policy, UseOf("b", IdOf(key), now, 40, 40)));
   EXPECT_EQ(Read(key.name()).state(), pb::KEY_STATE_ACTIVE);
-  // Two replicas get reports above the threshold at once.
+  // Two replicas receive reports above the threshold at the same time.
   auto replica = Open(kPepper);
   ASSERT_TRUE(replica);
   ASSERT_TRUE(StoreUse(*store_, policy, UseOf("b", IdOf(key), now, 41, 41)));
@@ -430,7 +430,8 @@ TEST_P(KeyAdminTest, RefusalsOfAllReportersDisableAKeyOnce) {
   EXPECT_EQ(Events().back().actor, "policy:abuse");
   EXPECT_THAT(Events().back().detail, HasSubstr("more than 100 refused requests in a minute"));
   const size_t events = Events().size();
-  // A person's decision stands against the same minute, not against the next one.
+  // After a person has enabled the key, reports about the same minute do not disable it again.
+  // Reports about the next minute do.
   ASSERT_TRUE(Enable(key.name()));
   ASSERT_TRUE(StoreUse(*replica, policy, UseOf("a", IdOf(key), now, 70, 70)));
   EXPECT_EQ(Read(key.name()).state(), pb::KEY_STATE_ACTIVE);
@@ -468,17 +469,17 @@ TEST_P(KeyAdminTest, KeysOfARetiredPepperGoOnWorkingAndMoveWhenUsed) {
   store_ = Open(next, {kPepper});
   ASSERT_TRUE(store_);
   EXPECT_EQ(*store_->KeysOfRetiredPeppers(), 2);
-  // Until it has moved, a filter of the new pepper has it by its id only.
+  // Before a key has moved, a filter of the new pepper has it by its id only.
   for (const auto& live : *store_->LiveKeysAfter("", 10)) EXPECT_EQ(live.filter_tag, 0u);
   EXPECT_TRUE(Verify(KeyDigest(made.secret())).found());
   EXPECT_EQ(*store_->KeysOfRetiredPeppers(), 1);
   const auto fresh = MakeAKey("three");
-  // The old pepper is gone: what was used works, what was not does not.
+  // Without the old pepper, keys that were used since work and the others do not.
   store_ = Open(next);
   EXPECT_TRUE(Verify(KeyDigest(made.secret())).found());
   EXPECT_TRUE(Verify(KeyDigest(fresh.secret())).found());
   EXPECT_FALSE(Verify(KeyDigest(unused.secret())).found());
-  // And back, as in a roll-back of the configuration.
+  // A roll-back of the configuration works, too.
   store_ = Open(kPepper, {next});
   EXPECT_TRUE(Verify(KeyDigest(made.secret())).found());
 }
@@ -487,7 +488,7 @@ TEST_P(KeyAdminTest, KeysOfARetiredPepperGoOnWorkingAndMoveWhenUsed) {
 
 Result<bool> HasZero(const std::string&) { return true; }
 
-// Payments go on while a workspace is closing: what it has by then is not lost with its keys.
+// Payments may arrive while a workspace is closing; that credit must not be lost with its keys.
 TEST_P(KeyAdminTest, AWorkspaceWithCreditIsNotClosedAfterAll) {
   const auto made = MakeAKey("one");
   WorkspaceAdmin workspaces(*store_);
@@ -511,7 +512,7 @@ TEST_P(KeyAdminTest, AWorkspaceWithCreditIsNotClosedAfterAll) {
   const auto events = Events().size();
   ASSERT_TRUE(workspaces.CloseDue(ask));
   EXPECT_EQ(asked, 1) << "not before an hour is over";
-  // Not known is no.
+  // An unknown balance counts as not zero.
   zero = Unavailable("no billing");
   clock_.Advance(3600 * kSecondUs);
   ASSERT_TRUE(workspaces.CloseDue(ask));

@@ -35,7 +35,7 @@ struct KeyQuery {
   int64_t before_us = INT64_MAX;
   std::string before_id;
 
-  // What the text of the statement says, of a key that was found by its beginning.
+  // Applies the conditions of the SQL statement to a key that FindByPrefix has found.
   bool Takes(const KeyRecord& record) const {
     if (state != 0 && record.key.state() != state) return false;
     if (label.empty()) return true;
@@ -44,10 +44,9 @@ struct KeyQuery {
     return found != record.labels.end() && found->second == label.substr(equals + 1);
   }
 };
-// More keys than these with the same beginning are no longer few: the list in the order of creation
-// is then read until the page is full.
+// With more matches than this, the list is read in order of creation until the page is full.
 constexpr int kFewKeys = 20'000;
-// Keys that are read at once.
+// Keys that are read in one query.
 constexpr size_t kTogether = 200;
 
 AdminResult<KeyQuery> QueryOf(const pb::ListKeysRequest& request, const std::string& workspace,
@@ -91,7 +90,7 @@ int64_t Characters(std::string_view utf8) {
   return std::ranges::count_if(utf8, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-// Newest first.
+// Ordered newest first.
 struct Found {
   int64_t created_us = 0;
   std::string key_id;
@@ -100,11 +99,11 @@ struct Found {
   }
 };
 
-// Keys whose name, public part or last four characters begin with the prefix, by the indexes of
-// each. Nothing when there are more than kFewKeys.
+// Finds keys by the prefix of their name, public part or last four characters, using one index for
+// each. nullopt if there are more than kFewKeys.
 SqlResult<std::optional<std::set<Found>>> FindByPrefix(sql::Connection& sql,
                                                        const KeyQuery& query) {
-  // Behind all text that begins so: the last character there is.
+  // The highest Unicode character: sorts after all text with this prefix.
   static const std::string kEnd = "\xf4\x8f\xbf\xbf";
   const std::string lower = LowerAscii(query.prefix);
   std::set<Found> found;
@@ -179,7 +178,7 @@ SqlResult<void> ReadPage(sql::Connection& sql, const KeyQuery& query, int limit,
             " OR substr(k.key_id, 1, " + length + ") = " + exact + " OR substr(k.last_four, 1, " +
             length + ") = " + exact + ")";
   }
-  // A whole line of the list of labels. (LIKE is not the same in both databases.)
+  // Matches a whole line of the labels. LIKE differs between the two databases.
   const std::string line = "\n" + query.label + "\n";
   static const std::string kBreak = "\n";
   if (!query.label.empty()) {

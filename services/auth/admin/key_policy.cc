@@ -20,24 +20,24 @@ using Change = AuthStore::Change;
 
 namespace {
 
-// Kinds of rows of key_use. A row belongs to a period of Unix time and a source: the reporter, or
+// Kinds of rows in key_use. A row belongs to a period of Unix time and a source: the reporter, or
 // the digest of an address.
 constexpr int64_t kRequestsOfHour = 1;
 constexpr int64_t kRefusalsOfMinute = 2;
 constexpr int64_t kAddressesOfHour = 3;
 
-// A key with this label belongs to no program: who uses it has found it where it was laid out.
+// Label of canary keys. No program uses them, so any use means that the key leaked.
 constexpr std::string_view kCanaryLabel = "tollgate-canary=true";
 
 constexpr int64_t kQuarterUs = 15 * kMinuteUs;
-// Refusals are kept for the longest day, and an hour more.
+// Refusals are kept for 26 hours: the longest day and one more.
 constexpr int64_t kKeptQuarters = 26 * 4;
 constexpr int kMaxRefusals = 100;
 constexpr size_t kMaxCode = 64;
 constexpr int kMaxUses = 1000;
 constexpr int kMaxAddresses = 1000;
 constexpr size_t kMaxReporter = 64;
-// Periods that may differ between the clocks of gateways and auth.
+// Largest clock difference between gateways and auth that is accepted.
 constexpr int64_t kMaxAheadUs = 5 * kMinuteUs;
 
 std::string Hex(uint64_t number) {
@@ -88,7 +88,7 @@ SqlResult<void> WriteRefusals(sql::Connection& sql, const std::string& reporter,
   return {};
 }
 
-// Writes one use. What is about an unknown key is written as well: it is pruned with the rest.
+// Writes one use, also of an unknown key: it is pruned with the rest.
 SqlResult<void> WriteUse(sql::Connection& sql, const std::string& reporter, const v1::KeyUse& use,
                          int64_t now_us) {
   const int64_t used_us = std::min(use.last_used_us(), now_us);
@@ -129,13 +129,13 @@ SqlResult<int64_t> SumOf(sql::Connection& sql, const std::string& key_id, int64_
   return sum;
 }
 
-// Why the key is to be disabled, and an id of that decision; empty: it is not.
+// Why to disable the key, and the id of this decision. An empty id: leave the key as it is.
 struct Verdict {
   std::string id, reason;
   std::string policy = "abuse";
 };
 
-// Those of the used keys that are canaries.
+// Finds the canaries among the used keys.
 SqlResult<void> FindCanaries(sql::Connection& sql,
                              const std::multimap<std::string, const v1::KeyUse*>& uses,
                              int64_t now_us, std::map<std::string, Verdict>& verdicts) {
@@ -159,12 +159,13 @@ SqlResult<void> FindCanaries(sql::Connection& sql,
 
 prometheus::Counter& CanaryUses() {
   return metrics::Counter("tollgate_auth_canary_key_uses_total",
-                          "Reports that a canary key was used, of one key by one gateway each.");
+                          "Reports that a canary key was used, one per key and gateway.");
 }
 
 void SoundAlarm(const std::string& key_id) {
   CanaryUses().Increment();
-  log::Error("a canary key was used: who has it found it where it was laid out", {{"key", key_id}});
+  log::Error("canary key used: the place where it was planted has been compromised",
+             {{"key", key_id}});
 }
 
 SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, const v1::KeyUse& use) {
@@ -192,8 +193,8 @@ SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, cons
 // Finds a key within a change.
 using Find = std::function<SqlResult<std::optional<KeyRecord>>(sql::Connection&)>;
 
-// Disables the key that find finds, if it is active. Once per id: a key that a person has enabled
-// again is not disabled for the same reason.
+// Disables the key that `find` returns if it is active. Works once per id, so a key that a person
+// enabled again is not disabled for the same reason.
 AdminResult<void> DisableByPolicy(AuthStore& store, const std::string& policy,
                                   const std::string& id, const std::string& address,
                                   const std::string& reason, const Find& find) {
@@ -250,7 +251,7 @@ SqlResult<std::optional<KeyRecord>> KeyWithDigest(sql::Connection& connection,
 
 AdminResult<void> DisableLeaked(AuthStore& store, std::string_view digest,
                                 const std::string& address, const std::string& reason) {
-  // A key that was enabled again after a report is disabled by the next one: each report counts.
+  // The id is random: each report disables the key, also after a person enabled it again.
   return DisableByPolicy(store, "leak", HexEncode(RandomBytes(16)), address, reason,
                          [&](sql::Connection& sql) { return KeyWithDigest(sql, store, digest); });
 }
@@ -258,7 +259,7 @@ AdminResult<void> DisableLeaked(AuthStore& store, std::string_view digest,
 Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions& policy,
                                           const v1::ReportKeyUseRequest& request) {
   if (auto checked = CheckReport(request); !checked) return Fail{checked.error()};
-  // In one order: two reports that lock rows of the same keys do not wait for each other.
+  // Sorted by key, so that two reports lock rows in the same order and do not deadlock.
   std::multimap<std::string, const v1::KeyUse*> uses;
   for (const v1::KeyUse& use : request.uses()) uses.emplace(use.key_id(), &use);
   std::map<std::string, Verdict> verdicts;
@@ -288,7 +289,7 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
           if (!read) return Fail{read.error()};
           return found;
         });
-    // The reporter sends it again, and with it the decision.
+    // The reporter sends the report again, which repeats the decision.
     if (!disabled) return Unavailable("the policy could not disable a key");
   }
   v1::ReportKeyUseResponse response;
@@ -315,7 +316,7 @@ SqlResult<void> AddRequests(sql::Connection& connection, int64_t now_us,
 }
 
 Result<void> PruneUse(AuthStore& store) {
-  CanaryUses();  // there before the first use, or its increase would be none
+  CanaryUses();  // registers the counter at 0, so that alerts see the first use
   const int64_t now_us = store.clock().WallUs();
   return store.Read([&](sql::Connection& sql) -> SqlResult<void> {
     for (const auto& [kind, before] :

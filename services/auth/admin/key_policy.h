@@ -1,6 +1,5 @@
-// What happens to keys without a person: leaked and abused keys are disabled, the use of keys is
-// counted, the keys of workspaces that close are revoked. Each is idempotent, whichever replicas do
-// it. See docs/design/keys.md.
+// Changes of keys without a person: leaked and abused keys are disabled, use is counted, keys of
+// closed workspaces are revoked. All are idempotent across replicas. See docs/design/keys.md.
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@
 
 namespace tollgate::auth {
 
-// The event of a key that gets this state: "key.disable".
+// The audit action of a key that enters this state, for example "key.disable".
 std::string_view KeyAction(v1::KeyState state);
 
 // The key with this SHA-256 digest, under any pepper.
@@ -22,18 +21,18 @@ sql::SqlResult<std::optional<KeyRecord>> KeyWithDigest(sql::Connection& connecti
                                                        const AuthStore& store,
                                                        std::string_view digest);
 
-// Disables the active key with this digest; without one nothing happens.
+// Disables the active key with this digest, if there is one.
 AdminResult<void> DisableLeaked(AuthStore& store, std::string_view digest,
                                 const std::string& address, const std::string& reason);
 
 struct PolicyOptions {
-  // As in KeyPolicySettings; 0: never.
+  // Thresholds as in KeyPolicySettings; 0: off.
   int64_t refusals_per_minute = 0;
   int64_t addresses_per_hour = 0;
 };
 
-// Stores the report, and disables keys that are above a threshold. Fails with a catalogued error
-// for a report that is malformed.
+// Stores the report and disables keys above a threshold. Fails with a catalogued error for a
+// malformed report.
 Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions& policy,
                                           const v1::ReportKeyUseRequest& request);
 
@@ -41,8 +40,8 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
 sql::SqlResult<void> AddRequests(sql::Connection& connection, int64_t now_us,
                                  const std::vector<admin::v1::Key*>& keys);
 
-// Calls that gateways answered with an error, of all keys of a workspace, by code and quarter of an
-// hour of Unix time, of the last 26 hours.
+// Calls of a workspace that gateways answered with an error, by error code and quarter of an hour
+// of Unix time, for the last 26 hours.
 struct RefusalSum {
   int64_t quarter = 0;
   std::string code;
@@ -51,7 +50,7 @@ struct RefusalSum {
 sql::SqlResult<void> ReadRefusals(sql::Connection& connection, const std::string& workspace,
                                   const std::function<void(RefusalSum)>& add);
 
-// Forgets counts that nobody reads any more.
+// Deletes counts that are no longer read.
 Result<void> PruneUse(AuthStore& store);
 
 }  // namespace tollgate::auth

@@ -14,7 +14,7 @@ INSTANTIATE_TEST_SUITE_P(Databases, KeyPolicyTest,
                          ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          NameOfKind);
 
-// A circle would be resolved by the database after a second, at the cost of one of the two.
+// The database would resolve a deadlock after a second by aborting one of the two.
 TEST_P(KeyPolicyTest, ReportsOfUseAndChangesOfAllKeysDoNotWaitInACircle) {
   v1::ReportKeyUseRequest report;
   report.set_reporter("gateway");
@@ -54,8 +54,8 @@ TEST_P(KeyPolicyTest, ReportsOfUseAndChangesOfAllKeysDoNotWaitInACircle) {
   EXPECT_EQ(deadlocks(), 0);
 }
 
-// Who uses a canary key has found it where it was laid out: it is disabled at once, and the log of
-// the workspace says why. Another key with a label like it is not.
+// A used canary key is disabled at once, and the workspace's audit log says why. A key with a
+// similar label is not disabled.
 TEST_P(KeyPolicyTest, ACanaryKeyThatIsUsedIsDisabled) {
   pb::Key canary, other;
   (*canary.mutable_labels())["team"] = "a";
@@ -78,7 +78,7 @@ TEST_P(KeyPolicyTest, ACanaryKeyThatIsUsedIsDisabled) {
   EXPECT_EQ(Events().back().actor, "policy:canary");
   EXPECT_EQ(Events().back().action, "key.disable");
   EXPECT_EQ(Events().back().detail, "a canary key was used");
-  // Reported once more.
+  // Reports the same use again.
   const size_t events = Events().size();
   ASSERT_TRUE(StoreUse(*store_, {}, report));
   EXPECT_EQ(Events().size(), events) << "disabled already";

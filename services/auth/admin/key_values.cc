@@ -50,7 +50,7 @@ std::string LabelsText(const std::map<std::string, std::string>& labels) {
   return text.empty() ? "none" : text;
 }
 
-// Each setting with its name, as the audit log has it.
+// Each setting with its name in the audit log.
 std::vector<std::pair<std::string, std::string>> Settings(const KeyRecord& record) {
   const v1::Key& key = record.key;
   return {{"name", key.name()},
@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, std::string>> Settings(const KeyRecord& recor
           {"labels", LabelsText(record.labels)}};
 }
 
-// The log is for people: a list of 200 models is in the key, not in every event.
+// Keeps audit events readable: a list of 200 models is in the key, not in every event.
 constexpr size_t kMaxDetail = 2000;
 
 std::string Cut(std::string text) {
@@ -102,7 +102,7 @@ AdminResult<void> SetField(const pb::Key& from, const std::string& path, const s
     }
     auto us = admin::ToMicros(from.expire_time(), field);
     if (!us) return Fail{us.error()};
-    // The epoch itself would mean never.
+    // 0 would mean that the key never expires.
     key.set_expires_at_us(std::max<int64_t>(*us, 1));
     return {};
   }

@@ -1,4 +1,4 @@
-// Keys of the admin API and keys as they are stored, converted into each other.
+// Converts keys between the admin API and the store.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace tollgate::auth {
 
-// now_us tells whether the key has expired.
+// now_us decides whether the key has expired.
 admin::v1::Key ToAdmin(const KeyRecord& record, int64_t now_us);
 std::string EtagOf(const v1::Key& key);
 
-// The fields that may change, as proto names.
+// Proto names of the fields that an update may change.
 const std::vector<std::string_view>& KeyFields();
-// Sets these fields (proto paths of KeyFields) in the record, checked. prefix: of the fields' names
-// in failures, for example "key.".
+// Validates these fields (proto paths of KeyFields) and sets them in the record. prefix: prepended
+// to field names in failures, for example "key.".
 AdminResult<void> SetFields(const admin::v1::Key& from, const std::vector<std::string>& paths,
                             const std::string& prefix, KeyRecord& into);
 
-// What differs between two records, for the audit log; empty: nothing.
+// Lists the differences between two records for the audit log. Empty if there are none.
 std::string DifferenceText(const KeyRecord& before, const KeyRecord& after);
-// The settings of a new key.
+// Lists the settings of a new key for the audit log.
 std::string SettingsText(const KeyRecord& record);
 
 }  // namespace tollgate::auth

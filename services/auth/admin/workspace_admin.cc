@@ -74,7 +74,7 @@ SqlResult<WorkspaceRow> Find(Change& change, const std::string& id) {
   return Fail{change.Refuse(NoWorkspace(id)).error()};
 }
 
-// Writes what may change, and takes the next version: a change wakes whoever watches.
+// Writes the fields that may change and increments the revision.
 SqlResult<void> Save(Change& change, WorkspaceRow& row) {
   row.updated_us = change.now_us;
   ++row.revision;
@@ -87,7 +87,7 @@ SqlResult<void> Save(Change& change, WorkspaceRow& row) {
   return {};
 }
 
-// Who makes a workspace owns it.
+// The person who creates a workspace becomes its owner.
 SqlResult<void> MakeOwner(Change& change, const std::string& workspace,
                           const std::string& user_id) {
   PeopleTx tx(change.connection, change.now_us);
@@ -107,14 +107,14 @@ Caller Policy() {
   return policy;
 }
 
-// What comes of a workspace at its time is done once, by whichever replica is first.
+// Id of a due closing: the first replica carries it out, once.
 AuthStore::Once OnceOfClose(const std::string& workspace, int64_t close_at_us) {
   const std::string id = workspace + "-" + std::to_string(close_at_us);
   return {.scope = Policy().actor, .request_id = id, .content = id};
 }
 
 AdminResult<void> CheckTimeZone(const std::string& name, const std::string& field) {
-  // A name is looked up as a file.
+  // LoadTimeZone opens the name as a file, so paths are refused.
   const bool is_name = !name.empty() && name.size() <= 64 && name.find("..") == std::string::npos &&
                        !name.starts_with('/') && !name.starts_with("file:");
   absl::TimeZone zone;
@@ -341,14 +341,14 @@ AdminResult<void> WorkspaceAdmin::CloseDue(const AskZeroBalance& has_zero_balanc
   });
   if (!done) return Fail{admin::FromError(done.error())};
   for (const WorkspaceRow& row : due) {
-    // Payments went on since Close asked.
+    // Payments may have arrived since Close checked.
     const auto zero = has_zero_balance(row.id);
     std::string why;
-    if (!zero) why = "its credit is not known: " + zero.error().ToString();
+    if (!zero) why = "its credit is unknown: " + zero.error().ToString();
     if (zero && !*zero) why = "it has, holds or owes credit";
     auto ended = why.empty() ? CloseNow(row.id, row.close_us) : PutOff(row.id, row.close_us, why);
     if (!ended) return ended;
-    // Do not wait for a billing that does not answer once for each workspace.
+    // If billing does not answer, do not wait for it once per workspace.
     if (!zero) break;
   }
   return {};
@@ -364,7 +364,8 @@ AdminResult<void> WorkspaceAdmin::PutOff(const std::string& workspace, int64_t c
     if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
       return std::string();
     }
-    // Audited the first time only, not every hour: the last one left exactly this distance.
+    // Audits the first postponement only: a repeated one finds close_us exactly kPutOffUs after the
+    // last update.
     const bool again = row->close_us - row->updated_us == kPutOffUs;
     row->close_us = change.now_us + kPutOffUs;
     if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
@@ -375,7 +376,7 @@ AdminResult<void> WorkspaceAdmin::PutOff(const std::string& workspace, int64_t c
     return workspace;
   });
   if (!answer) return Fail{answer.error()};
-  log::Warn("a workspace was not closed; the next try follows in an hour",
+  log::Warn("a workspace was not closed; will retry in an hour",
             {{"workspace", workspace}, {"reason", why}});
   return {};
 }
@@ -386,12 +387,11 @@ AdminResult<void> WorkspaceAdmin::CloseNow(const std::string& workspace, int64_t
   auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
     auto row = Find(change, workspace);
     if (!row) return Fail{row.error()};
-    // Cancelled meanwhile.
+    // Closing was cancelled meanwhile.
     if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
       return std::string();
     }
-    // In the order in which reports of use lock the rows (StoreUse): neither waits for the other in
-    // a circle.
+    // Locks the rows in the same order as reports of use (StoreUse), so that they do not deadlock.
     std::vector<KeyRecord> keys;
     auto read = change.connection.Query(
         kSelectKeyRecords + " WHERE k.workspace_id = $1 AND k.state <> $2 ORDER BY k.key_id",

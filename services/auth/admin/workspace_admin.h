@@ -13,27 +13,27 @@ class WorkspaceAdmin {
  public:
   explicit WorkspaceAdmin(AuthStore& store) : store_(store) {}
 
-  // Without the wallet, which billing opens. A person who calls becomes the workspace's owner.
+  // Does not open the wallet: billing does. A person who calls becomes the workspace's owner.
   AdminResult<admin::v1::Workspace> Create(const Caller& caller,
                                            const admin::v1::CreateWorkspaceRequest& request);
-  // Marks a workspace whose history is made up. There is no way back.
+  // Marks a workspace whose history is made up. The mark cannot be removed.
   AdminResult<void> MarkDemonstration(const Caller& caller, const std::string& workspace);
   AdminResult<admin::v1::Workspace> Get(const admin::v1::GetWorkspaceRequest& request);
   AdminResult<admin::v1::ListWorkspacesResponse> List(
       const Caller& caller, const admin::v1::ListWorkspacesRequest& request);
   AdminResult<admin::v1::Workspace> Update(const Caller& caller,
                                            const admin::v1::UpdateWorkspaceRequest& request);
-  // has_zero_balance: what billing says of the workspace's credit.
+  // has_zero_balance: billing's answer about the workspace's credit.
   AdminResult<admin::v1::Workspace> Close(const Caller& caller,
                                           const admin::v1::CloseWorkspaceRequest& request,
                                           bool has_zero_balance);
   AdminResult<admin::v1::Workspace> Reopen(const Caller& caller,
                                            const admin::v1::ReopenWorkspaceRequest& request);
 
-  // Asks billing whether a workspace has no credit, holds none and owes none. May block.
+  // Asks billing whether a workspace has no credit, holds or debts. May block.
   using AskZeroBalance = std::function<Result<bool>(const std::string& workspace)>;
-  // Closes the workspaces whose time has come: revokes their keys, as policy. One that has credit
-  // by now, or whose credit is not known, is put off by an hour. Idempotent.
+  // Closes the workspaces that are due and revokes their keys, with the policy as actor. Postpones
+  // a workspace by an hour if it has credit or its credit is unknown. Idempotent.
   AdminResult<void> CloseDue(const AskZeroBalance& has_zero_balance);
 
  private:

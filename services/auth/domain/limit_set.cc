@@ -62,8 +62,8 @@ Result<void> CheckModelLimits(const ModelLimits& limits, std::string_view field)
     return BadRequest("Limits may be set for at most 200 models.", std::string(field));
   }
   for (const auto& [model, values] : limits) {
-    // Exact ids only: a request is looked up by the id of its model, so that "<namespace>/*", which
-    // keys may allow, would limit nothing.
+    // Exact ids only. Requests look up the id of their model, so "<namespace>/*", which
+    // allowed_models accepts, would limit nothing.
     if (model.ends_with("/*") || !CheckAllowedModels({model})) {
       return BadRequest("\"" + model + "\" is not a model id of the form <namespace>/<model>.",
                         std::string(field));

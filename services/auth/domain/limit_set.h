@@ -1,5 +1,5 @@
-// Limits of a key, its workspace and single models, as they are stored, and how those of a plan
-// fill the gaps. Pure. See docs/design/limits.md 7.
+// Stored limits of a key, its workspace and single models, and how a plan's limits fill the gaps.
+// Pure. See docs/design/limits.md 7.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace tollgate::auth {
 
 using ModelLimits = std::map<std::string, LimitValues, std::less<>>;
 
-// Of a key, of a workspace, or the defaults of a plan.
+// Limits of a key or of a workspace, or the defaults of a plan.
 struct LimitSet {
   LimitValues key;
   LimitValues workspace;
@@ -22,14 +22,14 @@ struct LimitSet {
 
 bool IsNone(const LimitValues& limits);
 
-// One line per entry: "key" or "workspace", the model or "*", then the three numbers. Model ids
-// have no spaces. Unknown lines are skipped.
+// Text form: one line per entry with "key" or "workspace", the model or "*", then the three
+// numbers. Model ids have no spaces. Unknown lines are skipped.
 std::string FormatLimits(const LimitSet& limits);
 LimitSet ParseLimits(std::string_view text);
 
-// Each entry is a valid model id with valid limits, and there are at most 200.
+// Checks that each entry is a valid model id with valid limits, and that there are at most 200.
 Result<void> CheckModelLimits(const ModelLimits& limits, std::string_view field);
-// A plan's id has the form of a workspace's.
+// A plan's id has the same form as a workspace's.
 Result<void> CheckPlanId(std::string_view id);
 
 // A limit and whether it comes from the plan.
@@ -37,7 +37,7 @@ struct Effective {
   LimitValues limits;
   bool of_plan = false;
 };
-// Own limits replace the plan's as a whole, for each model and for all models.
+// Own limits replace the plan's as a whole, separately for each model and for all models.
 Effective Choose(const LimitValues& own, const LimitValues& plan);
 std::map<std::string, Effective, std::less<>> Choose(const ModelLimits& own,
                                                      const ModelLimits& plan);

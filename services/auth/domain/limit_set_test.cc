@@ -11,7 +11,7 @@ TEST(LimitSet, WhatIsStoredIsReadBack) {
   limits.workspace = {.tokens_per_minute = 1'000'000'000'000};
   limits.key_models["a/b"] = {1, 2, 3};
   limits.workspace_models["a/b"] = {.concurrent_requests = 9};
-  limits.workspace_models["c/none"] = {};  // no limit: not stored
+  limits.workspace_models["c/none"] = {};  // an empty entry is not stored
   const LimitSet read = ParseLimits(FormatLimits(limits));
   EXPECT_EQ(FormatLimits(read), FormatLimits(limits));
   EXPECT_EQ(read.key_models.at("a/b").tokens_per_minute, 2);

@@ -24,14 +24,14 @@ Result<void> CheckName(std::string_view name);
 Result<void> CheckLimits(const LimitValues& limits);
 // 0 means never; any other time must be in the future.
 Result<void> CheckExpiry(int64_t expires_at_us, int64_t now_us);
-// Ids, or namespace/* for all models of a namespace.
+// Model ids, or namespace/* for all models of a namespace.
 Result<void> CheckAllowedModels(const std::vector<std::string>& models);
-// Addresses and networks.
+// IP addresses and networks.
 Result<void> CheckAllowedAddresses(const std::vector<std::string>& addresses);
 Result<void> CheckLabels(const std::map<std::string, std::string>& labels);
-// Of spend per month, in nano-USD.
+// Monthly spend quota.
 Result<void> CheckQuota(int64_t quota_nano_usd);
-// Free text for the audit log: the actor and the reason.
+// Free text in the audit log: the actor and the reason.
 Result<void> CheckRemark(std::string_view text, std::string_view field);
 
 }  // namespace tollgate::auth

@@ -50,7 +50,7 @@ std::optional<int64_t> MatchTotp(std::string_view secret, std::string_view code,
                                  int64_t last_step) {
   const int64_t now = now_us / kTotpStepUs;
   std::optional<int64_t> found;
-  // All three are computed, so that the time does not tell which one is right.
+  // Compares with all three codes, so that the time taken does not reveal which one matched.
   for (const int64_t step : {now - 1, now, now + 1}) {
     const std::string right = TotpCode(secret, step);
     if (!right.empty() && ConstantTimeEquals(right, code) && step > last_step) found = step;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kSecret[] = "12345678901234567890";
 
-// RFC 6238, appendix B (SHA-1); its codes have eight digits, of which ours are the last six.
+// RFC 6238, appendix B (SHA-1). Its codes have eight digits; ours are the last six.
 TEST(TotpTest, TheCodesAreThoseOfTheRfc) {
   const std::pair<int64_t, const char*> vectors[] = {
       {59, "287082"},         {1111111109, "081804"}, {1111111111, "050471"},

@@ -66,7 +66,7 @@ Key Build(const char* type, OSSL_PARAM_BLD* builder) {
 
 Key RsaKey(const json::Value& jwk) {
   const auto n = FromBase64Url(jwk.Find("n").string()), e = FromBase64Url(jwk.Find("e").string());
-  // 2048 bits and more (RFC 7518, 3.3).
+  // RFC 7518, 3.3 requires at least 2048 bits.
   if (!n || !e || n->size() < 256 || n->size() > 1024 || e->empty() || e->size() > 8) {
     return nullptr;
   }
@@ -98,7 +98,7 @@ Key EcKey(const json::Value& jwk) {
   return Build("EC", builder.get());
 }
 
-// The signature of a JWT is r and s in 32 bytes each; OpenSSL wants DER.
+// The signature of a JWT is r and s in 32 bytes each; OpenSSL requires DER.
 std::string ToDer(std::string_view raw) {
   const Signature signature(ECDSA_SIG_new());
   if (!signature || raw.size() != 2 * kHalfOfEs256) return "";
@@ -125,7 +125,7 @@ bool SignatureHolds(const json::Value& jwk, bool rsa, std::string_view signed_te
 
 Fail<std::string> Bad(std::string what) { return Fail{"the ID token " + std::move(what)}; }
 
-// "aud" is a text or a list of texts.
+// "aud" is a string or a list of strings.
 bool IsAudience(const json::Value& aud, const std::string& wanted) {
   if (aud.is_string()) return aud.StringEquals(wanted);
   if (!aud.is_array()) return false;
@@ -147,7 +147,7 @@ BasicResult<IdToken, std::string> CheckClaims(const json::Value& claims,
                 .nonce = text("nonce"),
                 .email = text("email"),
                 .name = text("name")};
-  if (token.issuer != rules.issuer) return Bad("is of another issuer");
+  if (token.issuer != rules.issuer) return Bad("is from another issuer");
   if (token.subject.empty() || token.subject.size() > 255) return Bad("names no subject");
   if (!claims.Find("aud") || !IsAudience(claims.Find("aud"), rules.audience)) {
     return Bad("is for another client");
@@ -163,11 +163,11 @@ BasicResult<IdToken, std::string> CheckClaims(const json::Value& claims,
   };
   const auto expires = number("exp"), issued = number("iat");
   if (!expires || *expires <= now - kLeewaySeconds) return Bad("has expired");
-  if (!issued || *issued > now + kLeewaySeconds) return Bad("is of the future");
+  if (!issued || *issued > now + kLeewaySeconds) return Bad("was issued in the future");
   token.auth_time = number("auth_time");
   if (token.auth_time && *token.auth_time < 0) token.auth_time.reset();
   if (token.auth_time && *token.auth_time > now + kLeewaySeconds) {
-    return Bad("tells of a sign-in of the future");
+    return Bad("reports a sign-in in the future");
   }
   const json::Value verified = claims.Find("email_verified");
   token.email_verified = verified && verified.is_bool() && verified.boolean();
@@ -191,7 +191,7 @@ BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::str
   const size_t first = token.find('.'), last = token.rfind('.');
   if (token.size() > kMaxToken || first == last || first == std::string_view::npos ||
       token.substr(first + 1, last - first - 1).find('.') != std::string_view::npos) {
-    return Bad("is no signed token");
+    return Bad("is not a signed token");
   }
   const auto header_text = FromBase64Url(token.substr(0, first));
   const auto claims_text = FromBase64Url(token.substr(first + 1, last - first - 1));
@@ -202,9 +202,9 @@ BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::str
   auto set = json::Document::Parse(std::string(keys));
   if (!header || !claims || !header->root().is_object()) return Bad("is not JSON");
   if (!set || !set->root().is_object() || !set->root().Find("keys").is_array()) {
-    return Fail{std::string("the provider's keys are no JSON Web Key Set")};
+    return Fail{std::string("the provider's keys are not a JSON Web Key Set")};
   }
-  // Only what we ask for: "none" and keyed hashes would let anybody sign.
+  // Accept these two only: with "none" or HMAC anyone could sign.
   const json::Value alg = header->root().Find("alg"), kid = header->root().Find("kid");
   const bool rsa = alg.is_string() && alg.StringEquals("RS256");
   if (!rsa && !(alg.is_string() && alg.StringEquals("ES256"))) {

@@ -1,5 +1,5 @@
-// ID tokens of OpenID Connect: JSON Web Tokens signed with RS256 or ES256 (RFC 7519, 7518), whose
-// keys the provider publishes (RFC 7517). Pure.
+// ID tokens of OpenID Connect: JSON Web Tokens signed with RS256 or ES256 (RFC 7519, 7518). The
+// provider publishes the keys (RFC 7517). Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct IdToken {
   std::string email;
   bool email_verified = false;
   std::string name;
-  // Seconds since the Unix epoch; unset: the provider does not say when the person signed in there.
+  // When the person signed in at the provider, in seconds since the Unix epoch. Unset: the provider
+  // does not say.
   std::optional<int64_t> auth_time;
 };
 
@@ -30,7 +31,7 @@ struct IdTokenRules {
 };
 
 // keys: the provider's JSON Web Key Set. Checks the signature, issuer, audience, authorized party,
-// nonce and times, which may be a minute off. The error says what is wrong, for logs.
+// nonce and times, with a tolerance of one minute. The error is for logs.
 BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::string_view keys,
                                                 const IdTokenRules& rules);
 

@@ -90,7 +90,7 @@ TEST(IdTokenTest, BothKindsOfSignaturesAreChecked) {
     EXPECT_EQ(read->subject, "s1");
     EXPECT_EQ(read->email, "anna@example.com");
     EXPECT_TRUE(read->email_verified);
-    // Any changed character of the token makes it another one.
+    // Changing any character invalidates the token.
     for (const size_t at : {token.find('.') + 3, token.size() - 10, size_t{4}}) {
       std::string changed = token;
       changed[at] = changed[at] == 'A' ? 'B' : 'A';
@@ -103,7 +103,7 @@ TEST(IdTokenTest, BothKindsOfSignaturesAreChecked) {
       VerifyIdToken(Signed(rsa, R"({"alg":"RS256","kid":"c"})", Claims()), keys, kRules).ok());
 }
 
-// RFC 8725, 3.1: the token does not choose how it is checked.
+// RFC 8725, 3.1: the token must not choose how it is verified.
 TEST(IdTokenTest, UnsignedAndKeyedTokensAreRefused) {
   const Key rsa = NewRsa();
   const std::string keys = Keys(Jwk(rsa, "a"));
@@ -131,8 +131,8 @@ TEST(IdTokenTest, TheClaimsMustBeForThisSignIn) {
   };
   const std::string iss = "https://id.example.com", aud = "\"tollgate\"";
   EXPECT_EQ(check(Claims()), "");
-  EXPECT_EQ(check(Claims("https://evil.example.com")), "the ID token is of another issuer");
-  EXPECT_EQ(check(Claims(iss + "/")), "the ID token is of another issuer");
+  EXPECT_EQ(check(Claims("https://evil.example.com")), "the ID token is from another issuer");
+  EXPECT_EQ(check(Claims(iss + "/")), "the ID token is from another issuer");
   EXPECT_EQ(check(Claims(iss, "\"other\"")), "the ID token is for another client");
   EXPECT_EQ(check(Claims(iss, R"(["tollgate","other"])")), "the ID token is for another party");
   EXPECT_EQ(
@@ -143,11 +143,12 @@ TEST(IdTokenTest, TheClaimsMustBeForThisSignIn) {
   EXPECT_EQ(check(Claims(iss, aud, "n1")), "the ID token answers another sign-in");
   EXPECT_EQ(check(Claims(iss, aud, "n0", kNow - 60)), "the ID token has expired");
   EXPECT_EQ(check(Claims(iss, aud, "n0", kNow - 59)), "") << "clocks differ";
-  EXPECT_EQ(check(Claims(iss, aud, "n0", kNow + 600, kNow + 61)), "the ID token is of the future");
+  EXPECT_EQ(check(Claims(iss, aud, "n0", kNow + 600, kNow + 61)),
+            "the ID token was issued in the future");
   EXPECT_EQ(check("[]"), "the ID token has no claims");
 }
 
-// When the provider made sure who the person is; nothing else counts as that.
+// Only auth_time says when the person signed in at the provider.
 TEST(IdTokenTest, TheTimeOfTheSignInIsRead) {
   const Key rsa = NewRsa();
   const std::string keys = Keys(Jwk(rsa, "a"));

@@ -18,7 +18,7 @@ namespace tollgate::auth {
 namespace {
 
 constexpr int64_t kFlowUs = 600 * kSecondUs;
-// How far the provider's clock may be behind.
+// How far the provider's clock may be behind ours.
 constexpr int64_t kSkewUs = 60 * kSecondUs;
 constexpr int64_t kMetadataUs = 3600'000'000;
 constexpr int kTimeoutMs = 10'000;
@@ -61,7 +61,7 @@ bool MayCall(const std::string& url) {
          url.starts_with("http://localhost:") || url.starts_with("http://[::1]:");
 }
 
-// A path of our own pages: another site's address would be an open redirect.
+// Accepts paths of our own pages only: another site's address would be an open redirect.
 bool IsOwnPath(const std::string& path) {
   return path.size() <= kMaxReturnPath && path.starts_with('/') && !path.starts_with("//") &&
          path.find_first_of("\\\r\n\t") == std::string::npos;
@@ -82,7 +82,7 @@ struct Oidc::State {
   std::mutex mutex;
   std::optional<Metadata> metadata;
   static constexpr int64_t kFailureUs = 10'000'000;
-  std::optional<admin::Failure> failed;  // the last reading, at failed_us
+  std::optional<admin::Failure> failed;  // failure of the last read, at failed_us
   int64_t failed_us = 0;
 
   AdminResult<std::string> Get(const std::string& url) {
@@ -99,14 +99,15 @@ struct Oidc::State {
     return answer.body;
   }
 
-  // Read at the first use, and again when it is old or its keys do not know a signature.
+  // Reads the metadata at the first use, and again when it is old or has no key for a signature.
   AdminResult<Metadata> Read(bool again) {
     std::lock_guard lock(mutex);
     const int64_t now_us = clock.MonotonicUs();
-    // Not more often than every ten seconds: bad tokens must not make us call the provider.
+    // At most every ten seconds, so that forged tokens cannot flood the provider with requests.
     const int64_t keep_us = again ? 10'000'000 : kMetadataUs;
     if (metadata && now_us - metadata->read_us < keep_us) return *metadata;
-    // A provider that hangs would hold up everybody who waits here, one after the other.
+    // Callers wait for the mutex one after the other: return the last failure instead of making
+    // each wait for a provider that hangs.
     if (failed && now_us - failed_us < kFailureUs) return Fail{*failed};
     auto read = ReadNow(now_us);
     failed.reset();
@@ -127,7 +128,7 @@ struct Oidc::State {
     if (!document || !document->root().is_object()) return Unreachable("metadata: not JSON");
     const json::Value root = document->root();
     if (TextOf(root, "issuer") != options.issuer) {
-      return Unreachable("metadata: of another issuer: " + TextOf(root, "issuer"));
+      return Unreachable("metadata: from another issuer: " + TextOf(root, "issuer"));
     }
     Metadata read{.authorization = TextOf(root, "authorization_endpoint"),
                   .token = TextOf(root, "token_endpoint"),
@@ -175,7 +176,7 @@ AdminResult<Oidc::Started> Oidc::Start(const std::string& redirect_uri,
       {"code_challenge", Base64Url(Sha256(verifier))},
       {"code_challenge_method", "S256"}};
   if (step_up) {
-    // Asked with max_age, a provider must say when the person signed in (OpenID Connect Core, 2).
+    // With max_age, the provider must return auth_time (OpenID Connect Core, 2).
     query.emplace_back("prompt", "login");
     query.emplace_back("max_age", "0");
   }
@@ -202,15 +203,15 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
     return Failed("OpenID Connect: the sign-in took more than ten minutes");
   }
   if (answer.state.empty() || !ConstantTimeEquals(TextOf(root, "state"), answer.state)) {
-    return Failed("OpenID Connect: the state is another one");
+    return Failed("OpenID Connect: the state does not match");
   }
   if (TextOf(root, "redirect_uri") != answer.redirect_uri) {
-    return Failed("OpenID Connect: the redirect address is another one");
+    return Failed("OpenID Connect: the redirect address does not match");
   }
   auto metadata = state_->Read(false);
   if (!metadata) return Fail{metadata.error()};
   if ((metadata->sends_iss || !answer.iss.empty()) && answer.iss != state_->options.issuer) {
-    return Failed("OpenID Connect: the answer is of another issuer");
+    return Failed("OpenID Connect: the answer is from another issuer");
   }
   if (answer.code.empty()) return Failed("OpenID Connect: the provider refused the sign-in");
 
@@ -226,7 +227,7 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
   if (state_->options.client_secret.empty()) {
     call.form.emplace_back("client_id", state_->options.client_id);
   } else {
-    // RFC 6749, 2.3.1: both parts are encoded as in a form.
+    // RFC 6749, 2.3.1: both parts are form-encoded.
     const std::string pair = http::PercentEncode(state_->options.client_id) + ":" +
                              http::PercentEncode(state_->options.client_secret);
     call.headers.emplace_back("Authorization", "Basic " + Base64Encode(pair));
@@ -237,7 +238,7 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
                        (response.error.empty() ? std::to_string(response.status) : response.error));
   }
   if (response.status != 200) {
-    return Failed("OpenID Connect: the provider does not take the code: " +
+    return Failed("OpenID Connect: the provider rejected the code: " +
                   std::to_string(response.status));
   }
   auto body = json::Document::Parse(response.body);
@@ -248,7 +249,7 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
                            .now_us = state_->clock.WallUs()};
   auto token = VerifyIdToken(id_token, metadata->keys, rules);
   if (!token) {
-    // The provider may have new keys.
+    // The provider may have rotated its keys.
     auto fresh = state_->Read(true);
     if (!fresh) return Fail{fresh.error()};
     token = VerifyIdToken(id_token, fresh->keys, rules);

@@ -1,5 +1,5 @@
-// Sign-in with an OpenID Connect provider: the code flow with PKCE (RFC 7636), state, nonce and the
-// issuer's check (RFC 9207). Blocks on calls of the provider.
+// Sign-in with an OpenID Connect provider: code flow with PKCE (RFC 7636), state, nonce and the
+// issuer check (RFC 9207). Blocks on calls of the provider.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct OidcOptions {
   std::string issuer;
   std::string client_id;
   std::string client_secret;
-  std::string seal_key;  // 32 bytes: what a browser keeps between start and end is sealed with it
+  std::string seal_key;  // 32 bytes; seals the state that the browser keeps between start and end
 };
 
 class Oidc {
@@ -28,7 +28,7 @@ class Oidc {
     std::string url;
     std::string flow;
   };
-  // step_up: the provider must ask the person again.
+  // step_up: the provider must authenticate the person again.
   AdminResult<Started> Start(const std::string& redirect_uri, const std::string& return_path,
                              bool step_up);
 
@@ -44,11 +44,11 @@ class Oidc {
     std::string return_path;
     bool step_up = false;
   };
-  // OIDC_NOT_FRESH: a step-up for which the provider did not ask the person again, or does not say
-  // when it did.
+  // OIDC_NOT_FRESH: for a step-up, the provider did not authenticate the person again or does not
+  // say when it did.
   AdminResult<Finished> Finish(const Answer& answer);
 
-  // Ends calls that wait for the provider.
+  // Aborts running calls of the provider.
   void Stop();
 
  private:

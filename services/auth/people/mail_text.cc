@@ -67,7 +67,7 @@ MailContent SecurityMail(SecurityChange change, std::string_view address) {
   }
   return {.subject = "Security of your Tollgate account",
           .body = Line(what) +
-                  // An operator's address is not the person's business.
+                  // Do not disclose an operator's address to the person.
                   (change == SecurityChange::kTotpReset ? "" : From(address)) + std::string(kEnd) +
                   Line("If this was not you, set a new password at once, end your sessions and "
                        "tokens, and tell the operators of this Tollgate.")};

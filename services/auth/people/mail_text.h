@@ -1,5 +1,5 @@
-// What the mails to people say. Plain text; nothing in them is what another person wrote, except
-// for addresses and ids that are checked. Pure.
+// Texts of the mails to people. Plain text. They contain no text of other people except checked
+// addresses and ids. Pure.
 #pragma once
 
 #include <string>
@@ -12,17 +12,18 @@ struct MailContent {
   std::string body;  // lines end with \r\n
 };
 
-// inviter: the e-mail address of who invites; empty: an operator.
+// inviter: e-mail address of the inviter; empty: an operator.
 MailContent InvitationMail(std::string_view inviter, std::string_view workspace,
                            std::string_view role, std::string_view link);
-// address: of the client that asked.
+// address: network address of the client that asked.
 MailContent PasswordResetMail(std::string_view link, std::string_view address);
 // For a person who signs in with the provider and has no password.
 MailContent NoPasswordMail(std::string_view address);
 
-// Changes that a person is told of: whoever takes an account over would make them.
+// Changes that the person is notified of, because an attacker who takes over an account would make
+// them.
 enum class SecurityChange { kPassword, kTotpOn, kTotpOff, kTotpReset, kToken };
-// address: of the client that made it; empty: not known.
+// address: network address of the client that made the change; empty: unknown.
 MailContent SecurityMail(SecurityChange change, std::string_view address);
 
 }  // namespace tollgate::auth

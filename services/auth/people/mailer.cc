@@ -13,7 +13,7 @@ constexpr int kBatch = 16;
 constexpr int64_t kFirstWaitUs = 2'000'000;
 constexpr int64_t kLongestWaitUs = 3'600'000'000;
 
-// 2 s, since a new password is waited for, doubling to an hour.
+// Starts at 2 s, because people wait for a new password, and doubles up to an hour.
 int64_t WaitUs(int64_t attempts) {
   return attempts > 11
              ? kLongestWaitUs
@@ -30,7 +30,7 @@ void Count(const char* result) { Mails(result).Increment(); }
 }  // namespace
 
 void Mailer::Start() {
-  // All exist from the start, so that alerts see them grow from zero.
+  // Registers all results at 0, so that alerts see the first increase.
   for (const char* result : {"sent", "failed", "given_up"}) Mails(result);
   thread_.Start("auth-mailer", std::chrono::seconds(1), [this] {
     while (!stopped_ && DeliverDue() > 0) {
@@ -79,11 +79,11 @@ bool Mailer::Claim(OutboxMail& mail) {
     claimed = false;
     return MailOutbox::Remove(tx, mine);
   };
-  // What is audited runs in the order of all changes.
+  // Audited changes run in the order of all changes.
   auto done = mail.kind == MailOutbox::kResetRequest ? store_.database().Write(claim)
                                                      : store_.database().Touch(claim);
   if (!done) {
-    log::Warn("a mail could not be claimed; it is tried again",
+    log::Warn("a mail could not be claimed; will retry",
               {{"mail", mail.id}, {"error", done.error().message}});
     return false;
   }
@@ -111,14 +111,14 @@ void Mailer::Finish(const OutboxMail& mail, const mail::Sent& sent) {
   const bool given_up = !sent.ok && next_us >= mail.expires_us;
   Count(sent.ok ? "sent" : given_up ? "given_up" : "failed");
   if (!sent.ok) {
-    log::Warn(given_up ? "a mail was given up" : "a mail could not be sent; it is tried again",
+    log::Warn(given_up ? "a mail was given up" : "a mail could not be sent; will retry",
               {{"mail", mail.id}, {"kind", mail.kind}, {"result", sent.result}});
   }
   auto done = store_.database().Touch([&](PeopleTx& tx) {
     return sent.ok || given_up ? MailOutbox::Remove(tx, mail)
                                : MailOutbox::Retry(tx, mail, next_us);
   });
-  // The claim runs out, and the mail is sent again.
+  // The claim expires, and the mail is sent again.
   if (!done) {
     log::Warn("the result of a mail could not be stored",
               {{"mail", mail.id}, {"error", done.error().message}});

@@ -1,6 +1,6 @@
-// Sends what waits in the outbox. Every replica has one: a mail is claimed before it is sent, so
-// that it is sent twice only when a replica crashes between sending it and removing it, and then
-// with the same Message-ID.
+// Sends the mails of the outbox. Every replica has one. A mail is claimed before it is sent, so it
+// is sent twice only if a replica crashes between sending and removing it; both then have the same
+// Message-ID.
 #pragma once
 
 #include <atomic>
@@ -18,20 +18,20 @@ class Mailer {
     int timeout_ms = 20'000;
     int64_t claim_us = 120'000'000;  // longer than a send takes
   };
-  // store must outlive this.
+  // store must outlive the mailer.
   Mailer(PeopleStore& store, Options options) : store_(store), options_(std::move(options)) {}
   ~Mailer() { Stop(); }
 
-  // Looks for mails every second from here on.
+  // Starts the thread that looks for mails every second.
   void Start();
-  // Ends a send that is under way.
+  // Aborts a running send.
   void Stop();
 
-  // Tries each mail that is due; returns their number. For the thread and for tests.
+  // Tries each mail that is due and returns how many there were. Called by the thread and by tests.
   int DeliverDue();
 
  private:
-  // False: another replica has it, or there is nothing to send.
+  // Returns false if another replica has the mail, or there is nothing to send.
   bool Claim(OutboxMail& mail);
   void Deliver(OutboxMail& mail);
   void Finish(const OutboxMail& mail, const mail::Sent& sent);

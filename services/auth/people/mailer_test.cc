@@ -20,7 +20,7 @@ constexpr char kPassword[] = "correct horse battery";
 
 class MailerTest : public MailTest {
  protected:
-  // The invitation of an address to acme.
+  // Invites this address to acme.
   AdminResult<PeopleStore::MadeInvitation> Invite(const std::string& email, const std::string& id,
                                                   const Actor& actor) {
     Invitation invitation;
@@ -52,7 +52,7 @@ TEST_P(MailerTest, AnInvitationGoesToThePersonOnly) {
   EXPECT_TRUE(joined.ok()) << joined.error().message;
 }
 
-// An address that a mail cannot go to is invited as without mail.
+// Without a mailable address the inviter gets the link, as if mail were off.
 TEST_P(MailerTest, AnAddressThatIsNoPlainMailboxGetsNoMail) {
   auto made = Invite("b\xC3\xA4rt@x.org", "i1", kOperator);
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -61,7 +61,7 @@ TEST_P(MailerTest, AnAddressThatIsNoPlainMailboxGetsNoMail) {
   EXPECT_EQ(Waiting(), 0);
 }
 
-// Nobody's mailbox can be filled with invitations.
+// Invitations must not fill anyone's mailbox.
 TEST_P(MailerTest, InvitationsOfOneAddressAreLimited) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(Invite("bert@x.org", "i" + std::to_string(i), kOperator).ok()) << i;
@@ -71,7 +71,7 @@ TEST_P(MailerTest, InvitationsOfOneAddressAreLimited) {
   EXPECT_EQ(Waiting(), 6) << "a refused change puts no mail";
 }
 
-// The row is of the change's transaction, and says nothing to who reads the database.
+// The mail is written in the change's transaction and is unreadable in the database.
 TEST_P(MailerTest, WhatWaitsIsSealed) {
   ASSERT_TRUE(Invite("bert@x.org", "i1", kOperator).ok());
   std::string stored;
@@ -127,8 +127,8 @@ TEST_P(MailerTest, ChangesOfSecurityAreTold) {
   told("password of your Tollgate account was changed");
 }
 
-// A server that is down is asked again, later each time, under the same id, and gets each mail
-// once.
+// A mail that the server does not accept is retried with growing delays and the same Message-ID,
+// and arrives once.
 TEST_P(MailerTest, AServerThatIsDownGetsTheMailLater) {
   ASSERT_TRUE(Invite("bert@x.org", "i1", kOperator).ok());
   smtp_.Refuse(2);
@@ -158,7 +158,7 @@ TEST_P(MailerTest, AMailThatNoTryBringsIsGivenUp) {
   EXPECT_TRUE(smtp_.mails().empty());
 }
 
-// However many replicas send: a mail is claimed by one of them.
+// Each mail is claimed by exactly one replica.
 TEST_P(MailerTest, SeveralReplicasSendEachMailOnce) {
   constexpr int kMails = 60;
   for (int i = 0; i < kMails; ++i) {
@@ -180,8 +180,7 @@ TEST_P(MailerTest, SeveralReplicasSendEachMailOnce) {
   EXPECT_EQ(recipients.size(), size_t{kMails});
 }
 
-// A replica that crashes while it sends: the mail is sent by another one when the claim has run
-// out.
+// If a replica crashes while sending, another one sends the mail once the claim has expired.
 TEST_P(MailerTest, AClaimRunsOut) {
   ASSERT_TRUE(Invite("bert@x.org", "i1", kOperator).ok());
   ASSERT_TRUE(store_->database()
@@ -200,7 +199,8 @@ TEST_P(MailerTest, AClaimRunsOut) {
   EXPECT_EQ(Deliver("bert@x.org").size(), 1U);
 }
 
-// An outbox that nobody empties does not grow for ever; changes go on without their mail.
+// An outbox that nothing drains must not grow without limit; changes then succeed without their
+// mail.
 TEST_P(MailerTest, TheOutboxIsBounded) {
   ASSERT_TRUE(store_->database()
                   .Write([&](PeopleTx& tx) -> AdminResult<void> {
@@ -222,7 +222,7 @@ TEST_P(MailerTest, TheOutboxIsBounded) {
   EXPECT_EQ(Waiting(), 10'000);
 }
 
-// The thread sends, and stops at once while a server hangs.
+// Stop returns at once, also while a mail server hangs.
 TEST_P(MailerTest, TheThreadSendsAndStops) {
   mailer_->Start();
   ASSERT_TRUE(Invite("bert@x.org", "i1", kOperator).ok());

@@ -1,4 +1,4 @@
-// Hashes of passwords: argon2id from libsodium, 64 MiB and two passes for each (about 0.1 s).
+// Password hashes: argon2id from libsodium, 64 MiB and two passes for each (about 0.1 s).
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ class PasswordHasher {
   // Aborts the process if libsodium cannot start.
   PasswordHasher();
 
-  // Empty when there is no memory for it.
+  // Returns "" if there is not enough memory.
   std::string Hash(std::string_view password) const;
-  // An empty hash matches no password, after the same work as any other: how long it takes does not
-  // tell who has an account.
+  // An empty hash matches no password but costs the same time, so that timing does not reveal who
+  // has an account.
   bool Matches(const std::string& hash, std::string_view password) const;
 
  private:

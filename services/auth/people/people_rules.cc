@@ -79,7 +79,7 @@ AdminResult<void> CheckScopes(const std::vector<std::string>& scopes,
   bool any_role = false;
   for (const std::string& scope : scopes) {
     if (const auto workspace = admin::WorkspaceOfName(scope)) {
-      if (scope != "workspaces/" + *workspace) return bad("\"" + scope + "\" is no workspace");
+      if (scope != "workspaces/" + *workspace) return bad("\"" + scope + "\" is not a workspace");
       if (!roles.contains(*workspace)) return bad("you are not a member of " + scope);
       continue;
     }
@@ -89,12 +89,13 @@ AdminResult<void> CheckScopes(const std::vector<std::string>& scopes,
       continue;
     }
     const auto role = admin::RoleNamed(scope);
-    if (!role) return bad("\"" + scope + "\" is no scope: roles, operator or workspaces/ID are");
+    if (!role)
+      return bad("\"" + scope + "\" is not a scope; scopes are roles, operator and workspaces/ID");
     const bool has = std::ranges::any_of(
         roles, [&](const auto& member) { return admin::Covers(member.second, *role); });
-    if (!has) return bad("you have the role " + scope + " in no workspace");
+    if (!has) return bad("you do not have the role " + scope + " in any workspace");
   }
-  if (!any_role) return bad("a token wants at least one role among its scopes");
+  if (!any_role) return bad("a token needs at least one role among its scopes");
   return {};
 }
 
@@ -120,7 +121,7 @@ std::string CsrfToken(std::string_view cookie) {
 }
 
 std::vector<std::string> NewRecoveryCodes() {
-  // Without letters that look like others.
+  // Leaves out characters that look alike.
   constexpr std::string_view kAlphabet = "abcdefghijkmnpqrstuvwxyz23456789";
   std::vector<std::string> codes;
   for (int i = 0; i < kRecoveryCodes; ++i) {

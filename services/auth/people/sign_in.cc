@@ -25,7 +25,7 @@ AdminResult<void> SignIn::TakeTries(const std::vector<std::string>& subjects,
                                     const Browser& browser) {
   auto taken = store_.database().Write([&](PeopleTx& tx) { return auth::TakeTries(tx, subjects); });
   if (taken.ok() || taken.error().reason != "THROTTLED") return taken;
-  // An event for each would let a flood fill the log.
+  // At most one event per subject in ten minutes, so that a flood cannot fill the log.
   auto noted = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     auto subject = ExhaustedOf(tx, subjects);
     if (!subject) return Fail{subject.error()};
@@ -51,7 +51,8 @@ AdminResult<NewSession> SignIn::Open(PeopleTx& tx, const Person& person, const B
   auto expired = tx.Execute("DELETE FROM session WHERE expires_at_us < $1 OR used_at_us < $2",
                             {tx.now_us(), tx.now_us() - store_.times().idle_us});
   if (!expired) return Fail{expired.error()};
-  // A new id at every sign-in: who knew the old one gains nothing.
+  // Each sign-in gets a new session id, so an attacker who knew the old one gains nothing (session
+  // fixation).
   if (!browser.cookie.empty()) {
     const std::string hash = HashSecret(browser.cookie);
     auto old = tx.Execute("DELETE FROM session WHERE token_hash = $1", {sql::Param::Blob(hash)});
@@ -101,7 +102,7 @@ AdminResult<SignedIn> SignIn::OpenOrChallenge(PeopleTx& tx, const Person& person
 
 AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::string& password,
                                          const Browser& browser) {
-  // An address that cannot be one is treated as one that has no account.
+  // A malformed address is handled like one without an account.
   const auto normal = NormalEmail(text, "email");
   const std::string email = normal.ok() ? *normal : "?" + text.substr(0, 254);
   auto taken = TakeTries({AccountSubject(email), AddressSubjectOf(browser)}, browser);
@@ -118,7 +119,7 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
   if (hasher_.Matches(person.password_hash, password) && person.active()) {
     auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
       result.reset();
-      // The comparison took a while: the password or the state may have changed.
+      // Password hashing takes a while: the password or the state may have changed.
       auto now = FindPerson(tx, person.user_id);
       if (!now) return Fail{now.error()};
       if (!*now || !(*now)->active() || (*now)->password_hash != person.password_hash) return {};
@@ -177,7 +178,7 @@ AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const s
     if (!audited) return Fail{audited.error()};
     return SignInFailed();
   }
-  // Across challenges: each costs a right password, which an attacker may have.
+  // Limits codes across challenges: an attacker who has the password can open any number of them.
   if (auto taken = TakeTries({CodeSubject(user_id)}, browser); !taken) return Fail{taken.error()};
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     session.reset();

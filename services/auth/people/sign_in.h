@@ -1,5 +1,5 @@
-// How people sign in, and who holds a session or an access token. Blocks on the database and on
-// password hashes: for threads of its own (rpc/session_rpc.h).
+// Signs people in, and resolves sessions and access tokens. Blocks on the database and on password
+// hashes, so only dedicated threads may call it (rpc/session_rpc.h).
 #pragma once
 
 #include <memory>
@@ -11,41 +11,41 @@
 
 namespace tollgate::auth {
 
-// The browser that asks.
+// The browser that sends the request.
 struct Browser {
   std::string address;
   std::string user_agent;
-  std::string cookie;  // of the session that a new one replaces
+  std::string cookie;  // the browser's session cookie; a new session replaces the old one
 };
 
-// What counts the tries of this browser's address: an IPv6 network is one address.
+// Rate-limit subject of the browser's address. An IPv6 network counts as one address.
 std::string AddressSubjectOf(const Browser& browser);
 
 struct NewSession {
   std::string cookie;
   int64_t expires_us = 0;
 };
-// Either a session, or the challenge of a second step.
+// Result of a sign-in: either a session, or the challenge of a second step.
 struct SignedIn {
   NewSession session;
   std::string challenge;
 };
 
-// A person whom an OpenID Connect provider vouches for.
+// A person as an OpenID Connect provider describes them.
 struct OidcPerson {
   std::string issuer;
   std::string subject;
   std::string email;
   bool email_verified = false;
   std::string name;
-  // When the provider last made sure who the person is; unset: it does not say.
+  // When the person last authenticated at the provider; unset: the provider does not say.
   std::optional<int64_t> signed_in_us;
 };
 
 class SignIn {
  public:
-  // seal_key: 32 bytes, for TOTP secrets and recovery codes. allowed_domains: of addresses that may
-  // sign in by OpenID Connect without an invitation.
+  // seal_key: 32 bytes, for TOTP secrets and recovery codes. allowed_domains: domains whose
+  // addresses may sign in by OpenID Connect without an invitation.
   SignIn(PeopleStore& store, std::string seal_key, std::vector<std::string> allowed_domains);
 
   AdminResult<SignedIn> ByPassword(const std::string& email, const std::string& password,
@@ -56,12 +56,13 @@ class SignIn {
                                const Browser& browser);
   AdminResult<NewSession> ByInvitation(const std::string& token, const std::string& display_name,
                                        const std::string& password, const Browser& browser);
-  // A session that is as fresh as the provider's sign-in. step_up: the browser's session must be of
-  // the same person.
+  // Opens a session that is as fresh as the sign-in at the provider. step_up: the person must be
+  // the one of the browser's session.
   AdminResult<NewSession> ByOidc(const OidcPerson& person, bool step_up, const Browser& browser);
-  // Before the provider is called.
+  // Called before each call of the provider.
   AdminResult<void> TakeOidcTry(const Browser& browser);
-  // Mails a link, if the address has an account; the same work and answer for each. MAIL_OFF.
+  // Mails a link if the address has an account. Does the same work and answers the same if it has
+  // none. Fails with MAIL_OFF without mail.
   AdminResult<void> RequestPasswordReset(const std::string& email, const Browser& browser);
   AdminResult<SignedIn> ResetPassword(const std::string& token, const std::string& new_password,
                                       const Browser& browser);
@@ -77,44 +78,44 @@ class SignIn {
     std::string uri;
   };
   AdminResult<TotpSecret> StartTotp(const std::string& cookie);
-  // The recovery codes.
+  // Returns the recovery codes.
   AdminResult<std::vector<std::string>> ConfirmTotp(const std::string& cookie,
                                                     const std::string& code,
                                                     const Browser& browser);
   AdminResult<void> DisableTotp(const std::string& cookie, const Browser& browser);
 
-  // Nothing for a cookie or a token that is not (or no longer) good.
+  // nullopt if the cookie or token is unknown, expired or revoked.
   AdminResult<std::optional<common::v1::Identity>> ResolveCookie(const std::string& cookie,
                                                                  const Browser& browser);
   AdminResult<std::optional<common::v1::Identity>> ResolveToken(const std::string& token,
                                                                 const Browser& browser);
 
  private:
-  // A person and the session whose cookie they sent.
+  // A person, and the session of their cookie.
   struct Holder {
     Person person;
     Session session;
   };
   AdminResult<Holder> HolderOf(PeopleTx& tx, const std::string& cookie);
-  // signed_in_us: of the session that this one goes on from; unset: a fresh sign-in.
+  // signed_in_us: sign-in time of the session that the new one continues; unset: a fresh sign-in.
   AdminResult<NewSession> Open(PeopleTx& tx, const Person& person, const Browser& browser,
                                const std::string& how,
                                std::optional<int64_t> signed_in_us = std::nullopt);
   AdminResult<SignedIn> OpenOrChallenge(PeopleTx& tx, const Person& person, const Browser& browser,
                                         const std::string& how);
-  // Takes a try of each subject, or fails with THROTTLED; the audit log has that once in ten
-  // minutes for each subject.
+  // Takes an attempt from each subject, or fails with THROTTLED. The audit log records that at most
+  // once in ten minutes for each subject.
   AdminResult<void> TakeTries(const std::vector<std::string>& subjects, const Browser& browser);
-  // The hash of a password that is set by a link.
+  // Hashes a password that is set by a link.
   AdminResult<std::string> HashOfNew(const std::string& password, const std::string& field);
-  // Stores a password that was set by a link, ends the person's sessions and tells the person.
+  // Stores a password that was set by a link, ends the person's sessions and notifies the person.
   AdminResult<void> StorePassword(PeopleTx& tx, Person& person, const std::string& hash,
                                   const char* how, const Browser& browser);
-  // After TakeTries, which bounds how many of these events there are.
+  // Writes an audit event. Call it after TakeTries, which bounds the number of events.
   AdminResult<void> Refused(const std::string& user_id, const char* what, const Browser& browser);
   Fail<admin::Failure> RefusedLink(const admin::Failure& failure, const char* what,
                                    const Browser& browser);
-  // Whether the code or the recovery code is right; it is used up.
+  // Checks a code or a recovery code, and uses it up.
   AdminResult<bool> TakeCode(PeopleTx& tx, Person& person, const std::string& code,
                              const std::string& recovery_code);
   std::string RecoveryHash(const std::string& code) const;

@@ -1,4 +1,4 @@
-// What the files of SignIn share: its failures and its audit events.
+// Failures and audit events that the files of SignIn share.
 #pragma once
 
 #include <string>

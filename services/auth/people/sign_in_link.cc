@@ -131,8 +131,8 @@ AdminResult<void> SignIn::RequestPasswordReset(const std::string& text, const Br
   }
   const auto normal = NormalEmail(text, "email");
   const std::string email = normal.ok() ? *normal : "?" + text.substr(0, 254);
-  // In one transaction, and nothing here depends on whether the address has an account: whoever
-  // sends the mail finds that out.
+  // One transaction that does the same for every address. The mailer checks later whether the
+  // address has an account.
   return store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     auto taken = auth::TakeTries(tx, {ResetSubject(email), ResetAddressSubject(browser.address)});
     if (!taken) return taken;
@@ -160,7 +160,7 @@ AdminResult<SignedIn> SignIn::ResetPassword(const std::string& token,
     if (auto stored = StorePassword(tx, **person, *hash, "by mail", browser); !stored) {
       return stored;
     }
-    // Having the mailbox is one step: a person with a second one is asked for it.
+    // Access to the mailbox is one factor: a person with a second step still has to pass it.
     auto opened = OpenOrChallenge(tx, **person, browser, "password reset");
     if (!opened) return Fail{opened.error()};
     result = *std::move(opened);

@@ -19,7 +19,7 @@ constexpr char kLinkPassword[] = "correct horse battery", kOther[] = "another go
 
 class SignInLinkTest : public MailTest {
  protected:
-  // Asks and reads the mail; "" when there was none.
+  // Requests a reset and returns the token of the mail; "" if none was sent.
   std::string ResetToken(const std::string& email, const std::string& address = "192.0.2.1") {
     Deliver(email);
     auto asked = sign_in_->RequestPasswordReset(email, {.address = address});
@@ -64,7 +64,7 @@ TEST_P(SignInLinkTest, AForgottenPasswordIsSetOnceWithinAnHour) {
   EXPECT_TRUE(sign_in_->ResetPassword(second, kLinkPassword, {}).ok());
 }
 
-// The secret of a link is nowhere in the database but as a hash.
+// The database holds only a hash of a link's secret.
 TEST_P(SignInLinkTest, TheTokenIsStoredHashed) {
   Make("anna@x.org", kLinkPassword);
   const std::string token = ResetToken("anna@x.org");
@@ -79,7 +79,7 @@ TEST_P(SignInLinkTest, TheTokenIsStoredHashed) {
   EXPECT_EQ(Waiting(), 0) << "the mail is gone with its link";
 }
 
-// Whoever has the mailbox does not have the second step.
+// Access to the mailbox does not replace the second step.
 TEST_P(SignInLinkTest, TheSecondStepIsWanted) {
   const Person anna = Make("anna@x.org", kLinkPassword);
   const std::string cookie = Cookie("anna@x.org", kLinkPassword);
@@ -107,7 +107,7 @@ TEST_P(SignInLinkTest, TheSecondStepIsWanted) {
           .ok());
 }
 
-// Asking is the same statements, rows and answer for every address; who has no account gets no
+// Every address causes the same statements, rows and answer. An address without an account gets no
 // mail.
 TEST_P(SignInLinkTest, AskingDoesNotTellWhoExists) {
   Make("anna@x.org", kLinkPassword);
@@ -171,7 +171,7 @@ TEST_P(SignInLinkTest, AskingIsLimitedByAccountAndAddress) {
             "THROTTLED");
 }
 
-// What the provider asks of its people is not left out by way of their mailbox.
+// A person who signs in with a provider cannot bypass it through their mailbox.
 TEST_P(SignInLinkTest, APersonOfTheProviderGetsNoPassword) {
   const OidcPerson anna = {.issuer = "https://id",
                            .subject = "s1",
@@ -187,7 +187,7 @@ TEST_P(SignInLinkTest, APersonOfTheProviderGetsNoPassword) {
   EXPECT_EQ(TokenIn(texts[0]), "");
 }
 
-// An operator helps who has lost the second step, and the person is told.
+// An operator resets a lost second step, and the person is notified.
 TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
   const Person anna = Make("anna@x.org", kLinkPassword);
   EXPECT_EQ(ReasonOf(store_->ResetTotp(kOperator, anna.user_id)), "TOTP_OFF");
@@ -222,32 +222,32 @@ TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
   EXPECT_EQ(ReasonOf(store_->ResetTotp(kOperator, "nobody")), "NOT_FOUND");
 }
 
-// What was given out for the old state of an account is no way around its new one.
+// Links and pending sign-ins from before a change of the password stop working.
 TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithAChangeOfThePassword) {
   const Person anna = Make("anna@x.org", kLinkPassword);
   const auto by_link = [&](const std::string& token) {
     return ReasonOf(sign_in_->ByLink(token, "", {.address = "192.0.2.9"}));
   };
-  // By the person: mail and link of before are dead.
+  // The person changes the password.
   std::string mailed = ResetToken("anna@x.org");
   std::string link = store_->CreateLink(kOperator, anna.user_id, "link-1")->token;
   const std::string cookie = Cookie("anna@x.org", kLinkPassword);
   ASSERT_TRUE(sign_in_->SetPassword(cookie, kLinkPassword, kOther, {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kLinkPassword, {})), "LINK_INVALID");
   EXPECT_EQ(by_link(link), "LINK_INVALID");
-  // By an operator's link.
+  // The password changes through an operator's link.
   clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");
   link = store_->CreateLink(kOperator, anna.user_id, "link-2")->token;
   ASSERT_TRUE(sign_in_->ByLink(link, kLinkPassword, {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kOther, {})), "LINK_INVALID");
-  // By mail.
+  // The password changes through the mailed link.
   clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");
   link = store_->CreateLink(kOperator, anna.user_id, "link-3")->token;
   ASSERT_TRUE(sign_in_->ResetPassword(mailed, kOther, {}).ok());
   EXPECT_EQ(by_link(link), "LINK_INVALID");
-  // Whoever was disabled does not come back by an old link once enabled.
+  // Disabling and enabling an account invalidates old links, too.
   clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");
   link = store_->CreateLink(kOperator, anna.user_id, "link-4")->token;
@@ -278,20 +278,20 @@ TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithTheSecondStep) {
   };
   const std::string cookie = Cookie("anna@x.org", kLinkPassword);
   auto codes = switch_on(cookie);
-  // A new password ends the sign-in that waits for a code after the old one.
+  // A new password ends a sign-in that waits for a code.
   auto waiting = sign_in_->ByPassword("anna@x.org", kLinkPassword, {.address = "192.0.2.1"});
   ASSERT_TRUE(waiting.ok());
   auto changed = sign_in_->SetPassword(cookie, kLinkPassword, kOther, {});
   ASSERT_TRUE(changed.ok());
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(waiting->challenge, "", codes.front(), {})),
             "SIGN_IN_FAILED");
-  // Switched off by the person: what waited for a code, and links, are dead.
+  // The person switches the second step off: mailed links and links of operators stop working.
   std::string mailed = ResetToken("anna@x.org");
   std::string link = store_->CreateLink(kOperator, anna.user_id, "link-5")->token;
   ASSERT_TRUE(sign_in_->DisableTotp(changed->cookie, {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kLinkPassword, {})), "LINK_INVALID");
   EXPECT_EQ(ReasonOf(sign_in_->ByLink(link, "", {})), "LINK_INVALID");
-  // By an operator.
+  // An operator switches the second step off.
   switch_on(changed->cookie);
   clock_.Advance(3600 * kSecondUs);
   mailed = ResetToken("anna@x.org");

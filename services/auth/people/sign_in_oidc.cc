@@ -32,14 +32,15 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
       if (!found) return Fail{found.error()};
       person = *std::move(found);
     } else {
-      // The first time. Only an address that the provider has verified counts.
+      // First sign-in of this subject: only an address that the provider has verified counts.
       auto email = NormalEmail(claims.email, "email");
       if (!email || !claims.email_verified) return SignInFailed();
       auto found = FindPersonByEmail(tx, *email);
       if (!found) return Fail{found.error()};
       person = *std::move(found);
-      // An attacker may have made an account for an address that is not theirs, with a password:
-      // it must not become the account of whoever really has the address.
+      // Anyone may have created a password account for an address that is not theirs. Linking it
+      // would hand that account to the real holder of the address, with the attacker's password
+      // still valid.
       if (person && !person->email_verified && !person->password_hash.empty()) {
         return admin::Precondition(
             "USER_NOT_LINKED",
@@ -79,8 +80,8 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
       if (!holder) return Fail{holder.error()};
       if (holder->person.user_id != person->user_id) return SignInFailed();
     }
-    // The provider has asked for what it wants of a second step, at the time that it says; a
-    // provider that does not say may have asked long ago.
+    // The provider's second step counts from the time that it reports. Without one, treat the
+    // sign-in as old.
     const int64_t signed_in_us = std::min(claims.signed_in_us.value_or(0), tx.now_us());
     auto opened = Open(tx, *person, browser, claims.issuer, signed_in_us);
     if (!opened) return Fail{opened.error()};

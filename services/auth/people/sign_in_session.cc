@@ -1,4 +1,4 @@
-// SignIn for those who are signed in.
+// SignIn for people with a session.
 #include "common/admin/access.h"
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
@@ -9,7 +9,7 @@
 namespace tollgate::auth {
 namespace {
 
-// How far "last used" may be behind.
+// Accuracy of "last used": it is written at most this often.
 constexpr int64_t kUsedStepUs = 60'000'000;
 
 Fail<admin::Failure> SessionEnded() {
@@ -119,9 +119,9 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
   }
   if (before.password_hash.empty()) {
     if (!admin::IsFresh(holder.session.signed_in_us, store_.database().NowUs())) {
-      return admin::PermissionDenied("STEP_UP_REQUIRED",
-                                     "setting a first password wants a sign-in of the last five "
-                                     "minutes");
+      return admin::PermissionDenied(
+          "STEP_UP_REQUIRED",
+          "setting a first password requires a sign-in within the last five minutes");
     }
   } else {
     const std::string subject = CodeSubject(before.user_id);
@@ -150,7 +150,7 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
     if (auto audited = tx.Audit(Event(person.user_id, "user.set_password", browser)); !audited) {
       return audited;
     }
-    // No fresh sign-in: nobody has shown the second step.
+    // Keeps the old sign-in time: a change of the password does not include the second step.
     auto opened = Open(tx, person, browser, "new password", now->session.signed_in_us);
     if (!opened) return Fail{opened.error()};
     session = *std::move(opened);
@@ -168,7 +168,7 @@ AdminResult<SignIn::TotpSecret> SignIn::StartTotp(const std::string& cookie) {
     Person& person = holder->person;
     if (!admin::IsFresh(holder->session.signed_in_us, tx.now_us())) {
       return admin::PermissionDenied("STEP_UP_REQUIRED",
-                                     "this wants a sign-in of the last five minutes");
+                                     "this requires a sign-in within the last five minutes");
     }
     if (!person.totp_sealed.empty()) {
       return admin::Precondition("TOTP_ENABLED", "the second step is on; switch it off first");
@@ -242,7 +242,7 @@ AdminResult<void> SignIn::DisableTotp(const std::string& cookie, const Browser& 
     Person& person = holder->person;
     if (!admin::IsFresh(holder->session.signed_in_us, tx.now_us())) {
       return admin::PermissionDenied("STEP_UP_REQUIRED",
-                                     "this wants a sign-in of the last five minutes");
+                                     "this requires a sign-in within the last five minutes");
     }
     if (person.totp_sealed.empty()) return {};
     if (auto removed = RemoveTotp(tx, person); !removed) return removed;

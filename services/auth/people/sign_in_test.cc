@@ -19,7 +19,7 @@ constexpr char kSignInPassword[] = "correct horse battery";
 
 class SignInTest : public PeopleTest {
  protected:
-  // Switches the second step on; the secret in raw bytes.
+  // Switches the second step on and returns the secret as raw bytes.
   std::string EnableTotp(const std::string& cookie, std::vector<std::string>* codes = nullptr) {
     auto started = sign_in_->StartTotp(cookie);
     EXPECT_TRUE(started.ok()) << started.error().message;
@@ -67,7 +67,7 @@ TEST_P(SignInTest, ARightPasswordOpensASessionThatNamesItsPerson) {
   EXPECT_THAT(Actions(), Contains("sign_in"));
 }
 
-// What fails looks the same, whether the account exists, has a password, or is disabled.
+// Every failure looks the same, whether the account exists, has a password, or is disabled.
 TEST_P(SignInTest, AFailureDoesNotTellWhoExists) {
   Make("anna@x.org", kSignInPassword);
   Make("nopassword@x.org");
@@ -88,10 +88,10 @@ TEST_P(SignInTest, AFailureDoesNotTellWhoExists) {
   EXPECT_THAT(Actions(), Contains("sign_in.refuse").Times(6));
 }
 
-// The same work for an address without an account: one password hash.
+// An address without an account costs the same work: one password hash.
 TEST_P(SignInTest, AFailureTakesAsLongForAnAddressWithoutAnAccount) {
   Make("anna@x.org", kSignInPassword);
-  // Processor time of this thread: other work on the machine does not count.
+  // Processor time of this thread, unaffected by other work on the machine.
   const auto spent_us = [] {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -125,7 +125,7 @@ TEST_P(SignInTest, TriesAreLimitedByAccountWhetherItExists) {
   }
   clock_.Advance(60 * kSecondUs);
   EXPECT_NE(Cookie("anna@x.org", kSignInPassword), "");
-  // A success gives all tries back.
+  // A successful sign-in restores all attempts.
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(ReasonOf(sign_in_->ByPassword("anna@x.org", "wrong password",
                                             {.address = "198.51.100." + std::to_string(i)})),
@@ -142,7 +142,7 @@ TEST_P(SignInTest, TriesAreLimitedByAddress) {
   EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "192.0.2.2"})), "LINK_INVALID");
 }
 
-// Refused sign-ins are in the audit log (docs/design/people.md 8); a flood makes few events.
+// Refused sign-ins are audited (docs/design/people.md 8), but a flood writes few events.
 TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
   const Person anna = Make("anna@x.org", kSignInPassword);
   const auto newest = [&] {
@@ -169,7 +169,7 @@ TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
   const auto throttled = [&] {
     return std::ranges::count(Actions(), std::string("sign_in.throttle"));
   };
-  // Links, since they cost no hash of a password.
+  // Uses links, which cost no password hash.
   for (int i = 0; i < 100; ++i) (void)sign_in_->ByLink("no link", "", {.address = "192.0.2.7"});
   EXPECT_EQ(throttled(), 1);
   EXPECT_EQ(newest(), "sign_in.throttle : address from 192.0.2.7");
@@ -183,10 +183,10 @@ TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
   EXPECT_EQ(Actions().size(), events) << "until ten minutes have passed";
   clock_.Advance(601 * kSecondUs);
   flood();
-  EXPECT_EQ(throttled(), 2) << "of the account, whose tries ended first";
+  EXPECT_EQ(throttled(), 2) << "the account's attempts ended first";
 }
 
-// A client usually has all addresses of an IPv6 network.
+// An IPv6 client usually controls a whole network.
 TEST_P(SignInTest, AnIpv6NetworkIsOneAddress) {
   for (int i = 0; i < 30; ++i) {
     const std::string address = "2001:db8:1:2::" + std::to_string(i + 1);
@@ -198,7 +198,7 @@ TEST_P(SignInTest, AnIpv6NetworkIsOneAddress) {
             "LINK_INVALID");
 }
 
-// The password is compared outside of the transaction that opens the session.
+// The password is compared outside the transaction that opens the session.
 TEST_P(SignInTest, APasswordThatChangesMeanwhileOpensNothing) {
   const Person anna = Make("anna@x.org", kSignInPassword);
   Person changed;
@@ -212,7 +212,8 @@ TEST_P(SignInTest, APasswordThatChangesMeanwhileOpensNothing) {
                   .ok());
   changed.password_hash = PasswordHasher().Hash("another good one");
   std::thread sign_in([&] { (void)sign_in_->ByPassword("anna@x.org", kSignInPassword, {}); });
-  // The sign-in reads the person right after it has taken its tries, and then compares for long.
+  // SignIn reads the person right after it has taken its attempts, and then compares for a long
+  // time.
   const auto tries = [&] {
     int64_t count = 0;
     EXPECT_TRUE(store_->database()
@@ -265,7 +266,7 @@ TEST_P(SignInTest, EachSignInHasANewIdAndEndsTheOldOne) {
   EXPECT_NE(second->session.cookie, first);
   EXPECT_FALSE(Lives(first));
   EXPECT_TRUE(Lives(second->session.cookie));
-  // A cookie that an attacker has set is not taken over.
+  // A session cookie that an attacker has planted is not reused.
   const std::string planted = NewSecret();
   auto third = sign_in_->ByPassword("anna@x.org", kSignInPassword, {.cookie = planted});
   ASSERT_TRUE(third.ok());
@@ -273,7 +274,8 @@ TEST_P(SignInTest, EachSignInHasANewIdAndEndsTheOldOne) {
   EXPECT_FALSE(Lives(planted));
   ASSERT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok());
   EXPECT_FALSE(Lives(third->session.cookie));
-  EXPECT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok()) << "twice is no error";
+  EXPECT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok())
+      << "signing out twice is not an error";
 }
 
 TEST_P(SignInTest, AChangeOfRoleOrStateEndsTheSessions) {
@@ -289,7 +291,7 @@ TEST_P(SignInTest, AChangeOfRoleOrStateEndsTheSessions) {
   EXPECT_FALSE(Lives(cookie));
   cookie = Cookie("bert@x.org", kSignInPassword);
   ASSERT_TRUE(store_->ChangePerson(kOperator, bert.user_id, {.display_name = "Bert"}).ok());
-  EXPECT_TRUE(Lives(cookie)) << "a name is no right";
+  EXPECT_TRUE(Lives(cookie)) << "a new name changes no permissions";
   ASSERT_TRUE(
       store_->ChangePerson(kOperator, bert.user_id, {.state = PersonState::kDisabled}).ok());
   EXPECT_FALSE(Lives(cookie));
@@ -305,7 +307,7 @@ TEST_P(SignInTest, SessionsAreListedAndEnded) {
   const std::string second = Cookie("anna@x.org", kSignInPassword);
   auto sessions = store_->ListSessions(anna.user_id);
   ASSERT_TRUE(sessions.ok());
-  // With the one of the link that set the password.
+  // Make opened the third one, by the link that sets the password.
   ASSERT_EQ(sessions->size(), 3U);
   const std::string second_id = sessions->at(0).id;
   EXPECT_EQ(ReasonOf(store_->DeleteSession(actor, "other-user", second_id)), "NOT_FOUND");
@@ -320,7 +322,7 @@ TEST_P(SignInTest, OfOnePersonAHundredSessionsRemain) {
   const std::string first = Cookie("anna@x.org", kSignInPassword);
   for (int i = 0; i < 100; ++i) {
     clock_.Advance(10 * kSecondUs);
-    // As a sign-in does it, without the time that the hash of a password takes.
+    // Opens a session like a sign-in does, without the time of a password hash.
     auto opened = store_->database().Write([&](PeopleTx& tx) {
       const int64_t now_us = tx.now_us();
       return InsertSession(tx,
@@ -347,7 +349,7 @@ TEST_P(SignInTest, WithTheSecondStepAPasswordAloneOpensNothing) {
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(first->session.cookie, "");
   ASSERT_NE(first->challenge, "");
-  EXPECT_FALSE(Lives(first->challenge)) << "the challenge is no session";
+  EXPECT_FALSE(Lives(first->challenge)) << "a challenge is not a session";
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(first->challenge, "000000", "", {})), "SIGN_IN_FAILED");
   const std::string code = CodeNow(secret);
   auto session = sign_in_->SecondStep(first->challenge, code, "", {});
@@ -359,7 +361,7 @@ TEST_P(SignInTest, WithTheSecondStepAPasswordAloneOpensNothing) {
   auto again = sign_in_->ByPassword("anna@x.org", kSignInPassword, {});
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(again->challenge, code, "", {})), "SIGN_IN_FAILED")
       << "a code works once";
-  // A recovery code, however it is typed, once.
+  // A recovery code works once, in any spelling.
   EXPECT_EQ(ReasonOf(sign_in_->SecondStep(again->challenge, "", "nonsense", {})), "SIGN_IN_FAILED");
   EXPECT_TRUE(sign_in_->SecondStep(again->challenge, "", " " + codes[3], {}).ok());
   auto third = sign_in_->ByPassword("anna@x.org", kSignInPassword, {});
@@ -384,14 +386,14 @@ TEST_P(SignInTest, CodesCannotBeGuessed) {
                                {.address = std::to_string(challenge) + "." + std::to_string(i)});
       (ReasonOf(result) == "THROTTLED" ? limited : refused) += 1;
     }
-    // Five tries for a challenge.
+    // A challenge allows five attempts.
     EXPECT_EQ(ReasonOf(sign_in_->SecondStep(signed_in->challenge, CodeNow(secret), "", {})) == "",
               false);
   }
-  EXPECT_GT(limited, 0) << "and ten in a row for a person";
+  EXPECT_GT(limited, 0) << "a person has ten attempts in a row";
 }
 
-// The database alone gives no codes.
+// The database alone does not reveal the secret.
 TEST_P(SignInTest, TheSecretOfTheSecondStepIsSealed) {
   const Person anna = Make("anna@x.org", kSignInPassword);
   const std::string secret = EnableTotp(Cookie("anna@x.org", kSignInPassword));
@@ -427,7 +429,7 @@ TEST_P(SignInTest, AStepUpIsAFreshProofAndANewId) {
   clock_.Advance(90 * kSecondUs);
   EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate(stepped->cookie, kSignInPassword, "", {})),
             "SIGN_IN_FAILED")
-      << "with the second step, both";
+      << "with a second step, both are required";
   EXPECT_TRUE(sign_in_->Reauthenticate(stepped->cookie, kSignInPassword, CodeNow(secret), {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate("no session", kSignInPassword, "", {})),
             "SESSION_ENDED");
@@ -449,7 +451,7 @@ TEST_P(SignInTest, ANewPasswordEndsTheOtherSessions) {
   EXPECT_NE(Cookie("anna@x.org", "another good one"), "");
 }
 
-// Else a stolen cookie and the password would step up without the second step.
+// Otherwise a stolen cookie and the password would be enough for a step-up.
 TEST_P(SignInTest, ANewPasswordIsNoFreshSignIn) {
   Make("anna@x.org", kSignInPassword);
   const std::string old = Cookie("anna@x.org", kSignInPassword);
@@ -478,7 +480,7 @@ TEST_P(SignInTest, AnInvitationMakesAnAccountForItsAddressOnly) {
   EXPECT_EQ((*identity)->memberships(0).role(), Role::ROLE_DEVELOPER);
   EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(made->token, "New", kSignInPassword, {})),
             "INVITATION_EXPIRED");
-  // Who has an account cannot be given another password by an invitation.
+  // An invitation cannot set another password for an existing account.
   auto second = store_->CreateInvitation(
       owner, {.workspace = "other", .email = "anna@x.org", .role = Role::ROLE_VIEWER}, "r2");
   ASSERT_TRUE(second.ok());
@@ -511,7 +513,7 @@ TEST_P(SignInTest, AProviderSignsInWhomItVouchesFor) {
   unverified.email = "y@allowed.example";
   unverified.email_verified = false;
   EXPECT_EQ(ReasonOf(sign_in_->ByOidc(unverified, false, {})), "SIGN_IN_FAILED");
-  // An account that an attacker made for the address, with a password that they know.
+  // An attacker has created an account for the address, with a known password.
   Make("z@allowed.example", kSignInPassword);
   OidcPerson squatted = allowed;
   squatted.subject = "s4";
@@ -529,7 +531,7 @@ TEST_P(SignInTest, AProviderSignsInWhomItVouchesFor) {
   EXPECT_EQ(ReasonOf(sign_in_->ByOidc(linked, false, {})), "SIGN_IN_FAILED");
 }
 
-// A step-up must come from the provider: a sign-in that it does not vouch for as new is not fresh.
+// A step-up must come from the provider: a sign-in that it does not report as new is not fresh.
 TEST_P(SignInTest, ASessionIsAsFreshAsTheProvidersSignIn) {
   OidcPerson anna = {.issuer = "https://id",
                      .subject = "s1",
@@ -554,7 +556,7 @@ TEST_P(SignInTest, ASessionIsAsFreshAsTheProvidersSignIn) {
       << "the provider's clock is ahead";
 }
 
-// A step-up is of the session's own person.
+// A step-up must be by the person of the session.
 TEST_P(SignInTest, AStepUpWithTheProviderIsOfTheSamePerson) {
   OidcPerson anna = {.issuer = "https://id",
                      .subject = "s1",

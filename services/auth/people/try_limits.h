@@ -1,4 +1,5 @@
-// How often something may be tried, counted in the database, so for all replicas together.
+// Limits on how often something may be attempted, counted in the database for all replicas
+// together.
 #pragma once
 
 #include <string>
@@ -9,22 +10,23 @@
 
 namespace tollgate::auth {
 
-// What is counted. An e-mail address counts whether it has an account, and is stored as a hash:
-// what people type there may be anything, a password among it.
+// Subjects of the limits. An e-mail address counts whether or not it has an account. It is stored
+// as a hash, because people may type anything into the field, even a password.
 std::string AccountSubject(std::string_view email);    // passwords
 std::string ResetSubject(std::string_view email);      // forgotten passwords
 std::string RecipientSubject(std::string_view email);  // invitations by mail
 std::string CodeSubject(std::string_view user_id);     // codes of the second step
-// By client address; an IPv6 network is one address.
+// Limits by client address. An IPv6 network counts as one address.
 std::string SignInAddressSubject(std::string_view address);  // sign-ins
 std::string ResetAddressSubject(std::string_view address);   // forgotten passwords
 std::string OidcAddressSubject(std::string_view address);    // sign-ins with a provider
-// That tries of this subject were refused: one audit event in ten minutes.
+// Limits audit events about refused attempts of this subject to one per ten minutes.
 std::string NotedSubject(std::string_view subject);
 
-// Takes a try of each subject; or of none, and fails with THROTTLED.
+// Takes an attempt from every subject. If one has none left, takes nothing and fails with
+// THROTTLED.
 AdminResult<void> TakeTries(PeopleTx& tx, const std::vector<std::string>& subjects);
-// The first of them without a try left; "" for none.
+// Returns the first subject without an attempt left, or "".
 AdminResult<std::string> ExhaustedOf(PeopleTx& tx, const std::vector<std::string>& subjects);
 AdminResult<void> ForgetTries(PeopleTx& tx, const std::string& subject);
 

@@ -13,7 +13,7 @@ namespace tollgate::auth {
 std::unique_ptr<grpc::Service> MakeWorkspaceAdmin(const BackendSlot& backend);
 std::unique_ptr<grpc::Service> MakeKeyAdmin(const BackendSlot& backend);
 std::unique_ptr<grpc::Service> MakeAuditAdmin(const BackendSlot& backend);
-// What only the dashboard asks.
+// Calls of the dashboard only.
 std::unique_ptr<grpc::Service> MakeFrontRpc(const BackendSlot& backend);
 
 }  // namespace tollgate::auth

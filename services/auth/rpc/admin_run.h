@@ -1,4 +1,5 @@
-// How the handlers of tollgate.admin.v1 in auth run a call: who may, on which thread, what follows.
+// Runs the calls of tollgate.admin.v1 in auth: checks the caller, chooses the thread and wakes the
+// watchers.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -28,7 +29,8 @@ inline grpc::ServerUnaryReactor* RefuseAdmin(grpc::CallbackServerContext* contex
   return reactor;
 }
 
-// Ends the call with what call(backend, caller) returns, on a storage thread.
+// Admits the caller, runs call(backend, caller) on a storage thread and ends the call with its
+// result.
 template <typename Request, typename Response, typename Call>
 grpc::ServerUnaryReactor* RunAdmin(const BackendSlot& slot, grpc::CallbackServerContext* context,
                                    const Request* request, Response* response, Call call) {
@@ -55,8 +57,7 @@ grpc::ServerUnaryReactor* RunAdmin(const BackendSlot& slot, grpc::CallbackServer
   return reactor;
 }
 
-// The same for a call that changes something: counted, and a success is sent to the watchers at
-// once.
+// As RunAdmin, for a call that changes something: counts it, and after a success wakes the feed.
 template <typename Request, typename Response, typename Call>
 grpc::ServerUnaryReactor* ChangeAdmin(const BackendSlot& slot, grpc::CallbackServerContext* context,
                                       const Request* request, Response* response, const char* kind,

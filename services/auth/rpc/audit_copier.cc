@@ -48,7 +48,7 @@ void AuditCopier::Copy(const AuditSource& source, State& state) {
 void AuditCopier::Report(const AuditSource& source, State& state, const std::string& problem,
                          bool broken) {
   metrics::Gauge("tollgate_auth_audit_copy_broken",
-                 "1 while the log of this service does not continue what was copied of it.",
+                 "1 while the log of this service does not continue its copy.",
                  {{"source", source.name}})
       .Set(broken ? 1 : 0);
   if (problem == state.problem) return;
@@ -59,7 +59,7 @@ void AuditCopier::Report(const AuditSource& source, State& state, const std::str
     log::Error("audit entries of a service are not copied: its log was changed",
                {{"source", source.name}, {"problem", problem}});
   } else {
-    log::Warn("audit entries could not be copied; the next try follows",
+    log::Warn("audit entries could not be copied; will retry",
               {{"source", source.name}, {"error", problem}});
   }
 }

@@ -1,5 +1,5 @@
-// Copies the audit entries of other services into auth's log, once a second, from a thread of its
-// own. Every replica does it; each entry is copied once (storage/audit_copy.h).
+// Copies the audit entries of other services into auth's log once a second, on its own thread.
+// Every replica runs one; each entry is copied once (storage/audit_copy.h).
 #pragma once
 
 #include <map>
@@ -19,20 +19,20 @@ class AuditCopier {
   ~AuditCopier() { Stop(); }
 
   void Start();
-  // Waits for a page that is being copied.
+  // Waits for the page that is being copied.
   void Stop() { thread_.Stop(); }
 
-  // Copies what the sources have. For the thread and for tests.
+  // Copies everything that is available. Called by the thread and by tests.
   void Step();
   const std::vector<AuditSource>& sources() const { return sources_; }
 
  private:
   struct State {
-    int64_t complete_us = 0;  // monotonic: when the copy last had everything
-    std::string problem;      // the last one that was logged
+    int64_t complete_us = 0;  // monotonic: when the copy was last complete
+    std::string problem;      // the last problem that was logged
   };
   void Copy(const AuditSource& source, State& state);
-  // Logs a problem once.
+  // Logs a problem when it is new.
   void Report(const AuditSource& source, State& state, const std::string& problem, bool broken);
 
   AuthStore& store_;

@@ -15,8 +15,8 @@ using google::api::HttpBody;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-// The stream of one export: reads the next lines on a storage thread when the last ones are
-// written.
+// The stream of one export. When the last lines are written, reads the next ones on a storage
+// thread.
 class ExportStream : public grpc::ServerWriteReactor<HttpBody> {
  public:
   explicit ExportStream(const grpc::Status& refused) { Finish(refused); }

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kBalanceWait{5};
 Housekeeper::AskZeroBalance WaitingFor(const Peers::Ask<std::string, bool>& ask) {
   return [&ask](const std::string& workspace) -> Result<bool> {
     if (!ask) return Unavailable("targets.billing_admin is not set in the configuration of auth");
-    // Shared: the answer may come after the wait.
+    // shared_ptr: the answer may arrive after the timeout.
     const auto promise = std::make_shared<std::promise<Result<bool>>>();
     auto answer = promise->get_future();
     ask(workspace, [promise](Result<bool> zero) { promise->set_value(std::move(zero)); });
@@ -86,7 +86,7 @@ std::shared_ptr<WatchStream> AuthBackend::Watch(const v1::WatchKeysRequest& requ
   lock.unlock();
   const uint64_t watcher = feed_.Subscribe(
       request, [stream](const WatchStream::MessagePtr& message) { stream->Push(message); });
-  // Not too late: gRPC ends a stream only after the handler has returned it.
+  // Still in time: gRPC ends a stream only after the handler has returned it.
   stream->set_on_done([self = shared_from_this(), watcher, raw = stream.get()] {
     self->feed_.Unsubscribe(watcher);
     std::lock_guard lock(self->mutex_);

@@ -1,4 +1,4 @@
-// What the RPC handlers call while the service runs: the key store, the threads that may block on
+// State of the RPC handlers while the service runs: the key store, the threads that may block on
 // its database, the change feed and the open watch streams.
 #pragma once
 
@@ -25,25 +25,25 @@
 
 namespace tollgate::auth {
 
-// What auth asks of other services. Each calls done once, on any thread, and never blocks. Null:
-// the service is not among the targets of this process.
+// Calls of other services. Each invokes `done` once, on any thread, and never blocks. Null if the
+// service is not among the targets of this process.
 struct Peers {
   template <typename Request, typename Response>
   using Ask = std::function<void(Request, std::function<void(Result<Response>)> done)>;
 
-  // Opens the wallet of a workspace at billing. Repeating it changes nothing.
+  // Opens a workspace's wallet in billing. Idempotent.
   std::function<void(std::string workspace, std::function<void(admin::AdminResult<void>)> done)>
       open_wallet;
-  // Whether the workspace has no credit, holds none and owes none.
+  // Asks whether the workspace has no credit, holds or debts.
   Ask<std::string, bool> has_zero_balance;
   Ask<billing::v1::ListKeySpendRequest, billing::v1::ListKeySpendResponse> key_spend;
-  // What is left of limits, and what was used of them.
+  // Asks what is left of limits, and what was used of them.
   Ask<ratelimit::v1::GetUseRequest, ratelimit::v1::GetUseResponse> limit_use;
 };
 
 struct BackendOptions {
   PolicyOptions policy;
-  // Whether every person may make workspaces.
+  // Every person may create workspaces.
   bool self_service = false;
   Peers peers;
   // Services whose audit entries are copied.
@@ -55,7 +55,7 @@ struct BackendOptions {
 // Counts an admin call that changes something.
 void CountChange(const char* kind, bool done);
 
-// Shared with its streams: gRPC may end the last of them after the module has been destroyed.
+// Shared with its streams, because gRPC may end the last one after the module was destroyed.
 class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
  public:
   AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Clock& clock,
@@ -63,19 +63,19 @@ class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
   ~AuthBackend() { Stop(); }
 
   AuthStore& store() { return *store_; }
-  // Every store call runs here: it may block on the database, which gRPC's threads must not.
+  // Every store call runs here: it may block on the database, and gRPC's threads must not block.
   rpc::ThreadPool& workers() { return workers_; }
   ChangeFeed& feed() { return feed_; }
 
   const PolicyOptions& policy() const { return options_.policy; }
   bool self_service() const { return options_.self_service; }
-  // What :verify compares the audit log with.
+  // The checkpoints that :verify compares the audit log with.
   AuditCheckpoints checkpoints() const;
   const std::vector<AuditSource>& audit_sources() const { return copier_.sources(); }
   void OpenWallet(std::string workspace, std::function<void(admin::AdminResult<void>)> done);
   const Peers& peers() const { return options_.peers; }
 
-  // Fails when the key or the file of checkpoints cannot be used.
+  // Fails if the key or the file of checkpoints cannot be used.
   Result<void> Start();
   std::shared_ptr<WatchStream> Watch(const v1::WatchKeysRequest& request);
   // Ends all streams. Watchers reconnect, to another replica if there is one.

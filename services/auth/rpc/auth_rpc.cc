@@ -13,7 +13,8 @@ namespace {
 
 constexpr tracing::CallName kVerifyKey{"tollgate.auth", "tollgate.auth.v1.AuthService/VerifyKey"};
 
-// Runs call(store) on a storage thread and responds with its result. done gets the result first.
+// Runs call(store) on a storage thread and responds with its result. `done` receives the result
+// first.
 template <typename Response, typename Call, typename Done>
 grpc::ServerUnaryReactor* RunOnStore(const BackendSlot& slot, grpc::CallbackServerContext* context,
                                      Response* response, Call call, Done done) {
@@ -36,7 +37,7 @@ grpc::ServerUnaryReactor* RunOnStore(const BackendSlot& slot, grpc::CallbackServ
   return reactor;
 }
 
-// A call that only reads.
+// For calls that only read.
 template <typename Response, typename Call>
 grpc::ServerUnaryReactor* Read(const BackendSlot& slot, grpc::CallbackServerContext* context,
                                Response* response, Call call) {
@@ -74,7 +75,7 @@ grpc::ServerUnaryReactor* AuthRpc::VerifyKey(grpc::CallbackServerContext* contex
     seconds_.Observe(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   };
-  // While the database is unreachable, the storage threads may all be waiting for it.
+  // Answer without a storage thread: during an outage all of them may be waiting for the database.
   if (AuthBackend* const backend = backend_.load()) {
     if (auto vouched = backend->store().Vouch(*request)) {
       count(*vouched);

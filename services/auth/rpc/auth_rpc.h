@@ -1,5 +1,5 @@
-// AuthService: key lookups and the change stream, for gateways. Handlers only submit work to the
-// storage threads, except what is answered from memory.
+// AuthService: key lookups and the change stream for gateways. Handlers submit work to the storage
+// threads, except for answers from memory.
 #pragma once
 
 #include <atomic>

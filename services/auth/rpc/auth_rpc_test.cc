@@ -120,7 +120,7 @@ TEST_F(AuthRpcTest, WatchersGetChangesAtOnceAndAPingEachSecond) {
   ASSERT_TRUE(reader->Read(&message));
   EXPECT_EQ(message.version(), 11);
   EXPECT_EQ(message.changes_size(), 0);
-  // A busy machine delays some: one of ten must come at once.
+  // A busy machine delays some calls: one of ten must return at once.
   bool at_once = false;
   for (size_t i = 0; i < names.size() && !at_once; ++i) {
     const auto begin = std::chrono::steady_clock::now();

@@ -50,7 +50,7 @@ Task<void> Read(Loop& loop, std::shared_ptr<rpc::Replicas> replicas,
 }  // namespace
 
 AuditSource BillingAuditSource(Loop& loop, std::shared_ptr<rpc::Replicas> replicas) {
-  // The caller keeps the replicas, and lets them go on the loop.
+  // weak_ptr: the caller keeps the replicas alive and destroys them on the loop.
   const std::weak_ptr<rpc::Replicas> weak = replicas;
   return {"billing", [&loop, weak](int64_t after, int limit) -> Result<audit::Page> {
             billing::v1::ReadAuditEntriesRequest request;

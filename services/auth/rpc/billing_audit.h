@@ -9,8 +9,8 @@
 
 namespace tollgate::auth {
 
-// Its calls wait on the calling thread, which must be none of the loops. The replicas live on the
-// loop, and must outlive it.
+// Calls block the calling thread, which must not be a loop's. The replicas live on the loop, and
+// the loop must outlive them.
 AuditSource BillingAuditSource(Loop& loop, std::shared_ptr<rpc::Replicas> replicas);
 
 }  // namespace tollgate::auth

@@ -12,11 +12,11 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.auth.v1.AuthService/ReportKeyUse", rpc::kGateway},
 };
 
-// Of the admin services that are not of tollgate.admin.v1.
+// Services on the admin port that are not part of tollgate.admin.v1.
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
-    // Who is signed in: a question of the dashboard's front only.
+    // Sign-in and sessions: the dashboard only.
     {"tollgate.auth.v1.SessionService/*", rpc::kDashboard},
-    // What the dashboard's own services ask.
+    // Facts for the dashboard's own services.
     {"tollgate.auth.v1.FrontService/*", rpc::kDashboard},
 };
 

@@ -34,7 +34,7 @@ Result<void> Housekeeper::Start() {
     if (!opened.ok()) return Internal("auth.audit_checkpoint_key_file: " + opened.error());
     checkpoints_ = std::move(*opened);
   }
-  // All exist from the start, so that alerts see them grow from zero.
+  // Registers both results at 0, so that alerts see the first increase.
   for (const char* result : {"done", "failed"}) Checkpoints(result);
   RetiredKeys();
   thread_.Start("auth-housekeep", std::chrono::milliseconds(options_.period_ms),
@@ -46,12 +46,11 @@ std::string Housekeeper::Checkpoint() { return checkpoints_ ? checkpoints_->Writ
 
 void Housekeeper::Step() {
   if (auto closed = WorkspaceAdmin(store_).CloseDue(has_zero_balance_); !closed) {
-    log::Warn("workspaces were not closed; the next try follows",
-              {{"error", closed.error().message}});
+    log::Warn("workspaces were not closed; will retry", {{"error", closed.error().message}});
   }
   changed_();
   if (auto pruned = PruneUse(store_); !pruned) {
-    log::Warn("old counts of the use of keys were not removed; the next try follows",
+    log::Warn("old counts of key use were not deleted; will retry",
               {{"error", pruned.error().ToString()}});
   }
   if (!store_.options().retired_peppers.empty()) {
@@ -66,7 +65,7 @@ void Housekeeper::Step() {
   const std::string failed = Checkpoint();
   Checkpoints(failed.empty() ? "done" : "failed").Increment();
   if (failed.empty()) return;
-  log::Error("no checkpoint of the audit log was written; the next try follows",
+  log::Error("the audit log checkpoint was not written; will retry",
              {{"file", options_.checkpoint_file}, {"reason", failed}});
 }
 

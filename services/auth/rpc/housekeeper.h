@@ -1,6 +1,6 @@
-// What auth does without being called: closes workspaces whose time has come, forgets old counts of
-// use, signs checkpoints of the audit log, counts keys that still have a retired pepper. Every
-// replica does all of it; each step is idempotent.
+// Periodic work of auth: closes workspaces that are due, deletes old counts of use, signs
+// checkpoints of the audit log, counts keys of retired peppers. Every replica does all of it; each
+// step is idempotent.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ class Housekeeper {
   struct Options {
     int64_t period_ms = 10'000;
     int64_t checkpoint_ms = 60'000;
-    // Both or none: no checkpoints.
+    // Set both, or none for no checkpoints.
     std::string checkpoint_key_file = {};
     std::string checkpoint_file = {};
   };
-  // Asks billing whether a workspace has no credit; may block.
+  // Asks billing whether a workspace has no credit, holds or debts. May block.
   using AskZeroBalance = std::function<Result<bool>(const std::string& workspace)>;
-  // changed is called when keys may have changed.
+  // changed: called after keys may have changed.
   Housekeeper(AuthStore& store, Options options, AskZeroBalance has_zero_balance,
               std::function<void()> changed)
       : store_(store),
@@ -36,9 +36,9 @@ class Housekeeper {
   Result<void> Start();
   void Stop() { thread_.Stop(); }
 
-  // One round. For the thread and for tests.
+  // Runs one round. Called by the thread and by tests.
   void Step();
-  // A checkpoint now, if there is a file for them. Empty, or what went wrong.
+  // Writes a checkpoint if a file is configured. Returns the error, or "".
   std::string Checkpoint();
 
  private:

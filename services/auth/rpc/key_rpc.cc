@@ -14,7 +14,7 @@ namespace pb = tollgate::admin::v1;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-// Keys of view=TOP_SPENT at most.
+// Most keys in view=TOP_SPENT.
 constexpr int kTopSpent = 200;
 
 class KeyRpc : public pb::KeyService::CallbackService {
@@ -114,8 +114,8 @@ class KeyRpc : public pb::KeyService::CallbackService {
     for (pb::Key* key : keys) key->set_month_spent_usd(admin::FormatUsd(spent[IdOf(*key)]));
   }
 
-  // A read of keys, and what billing says that they have spent. Without an answer of billing the
-  // field stays unset.
+  // Reads keys and adds their spend, which billing knows. If billing does not answer, the field
+  // stays unset.
   template <typename Request, typename Response, typename Read>
   ServerUnaryReactor* RunWithSpend(CallbackServerContext* context, const Request* request,
                                    Response* response, Read read) {
@@ -159,10 +159,10 @@ class KeyRpc : public pb::KeyService::CallbackService {
     if (!size) return RefuseAdmin(context, size.error());
     AuthBackend* const backend = backend_.load();
     if (!backend || !backend->peers().key_spend) {
-      return RefuseAdmin(
-          context, admin::FromError(Unavailable("what keys have spent is not known: auth has no "
-                                                "targets.billing_admin, or is not running")
-                                        .error));
+      return RefuseAdmin(context,
+                         admin::FromError(Unavailable("the spend of keys is unknown: auth has no "
+                                                      "targets.billing_admin, or is not running")
+                                              .error));
     }
     billing::v1::ListKeySpendRequest ask;
     ask.set_workspace_id(parts->front());

@@ -73,7 +73,7 @@ void ToResource(const AuthStore::Plan& from, av::Plan& into) {
   into.set_shadow(from.shadow);
 }
 
-// What a mask names; without a mask, what is set in the resource.
+// The fields of the mask; without a mask, those that are set in the resource.
 AdminResult<FieldMask> MaskOf(const FieldMask& mask, const google::protobuf::Message& resource,
                               std::span<const std::string_view> changeable) {
   auto fields = admin::MaskedFields(mask, resource, changeable);
@@ -85,7 +85,7 @@ AdminResult<FieldMask> MaskOf(const FieldMask& mask, const google::protobuf::Mes
 bool Names(const FieldMask& mask, std::string_view field) {
   return std::ranges::find(mask.paths(), field) != mask.paths().end();
 }
-// Takes over what the mask names; a part of a message changes that part only.
+// Copies the fields of the mask. A path into a message changes that part only.
 void Merge(const google::protobuf::Message& from, const FieldMask& mask,
            google::protobuf::Message& into) {
   FieldMaskUtil::MergeOptions options;
@@ -299,7 +299,7 @@ class LimitRpc : public av::LimitService::CallbackService {
   }
 
  private:
-  // What to ask the limiter for.
+  // Subjects whose use the limiter is asked for.
   struct Uses {
     std::vector<UseSubject> subjects;
     UseDetail detail = UseDetail::kHour;
@@ -313,7 +313,7 @@ class LimitRpc : public av::LimitService::CallbackService {
             .address = caller.address};
   }
 
-  // Admits the caller, and runs the function on a storage thread; it fills the response.
+  // Admits the caller and runs the function, which fills the response, on a storage thread.
   template <typename Request, typename Function>
   ServerUnaryReactor* Run(CallbackServerContext* context, const Request& request,
                           Function function) {
@@ -325,7 +325,7 @@ class LimitRpc : public av::LimitService::CallbackService {
                       reactor->Finish(admin::ToStatus(done));
                     });
   }
-  // As Run; the function says what to ask the limiter for, whose answer completes the response.
+  // As Run. The function returns the subjects whose use completes the response.
   template <typename Request, typename Function>
   ServerUnaryReactor* AskLimiter(CallbackServerContext* context, const Request& request,
                                  Function function) {
@@ -355,7 +355,7 @@ class LimitRpc : public av::LimitService::CallbackService {
     return reactor;
   }
 
-  // The position of a list of keys: "created:key_id" of the last one.
+  // Position in a list of keys: "created:key_id" of the last one.
   static std::string PositionOf(const v1::Key& key) {
     return std::to_string(key.created_at_us()) + ":" + key.key_id();
   }

@@ -11,7 +11,7 @@ class Service;
 
 namespace tollgate::auth {
 
-// backend must outlive the service; null in it: calls are answered UNAVAILABLE.
+// backend must outlive the service. While it holds null, calls get UNAVAILABLE.
 std::unique_ptr<grpc::Service> MakeLimitAdmin(const BackendSlot& backend);
 
 }  // namespace tollgate::auth

@@ -53,7 +53,7 @@ class LimitRpcTest : public ::testing::Test {
     ASSERT_TRUE(backend_->Start());
     slot_ = backend_.get();
   }
-  // As the operator's command line calls, or as a viewer of the workspace acme.
+  // Calls as the operator's command line, or as a viewer of the workspace acme.
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (av::LimitService::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Response*),
@@ -75,7 +75,7 @@ class LimitRpcTest : public ::testing::Test {
 
   std::string folder_;
   std::string key_;
-  // What the limiter was asked, and answers.
+  // The request that the limiter received, and its answer.
   ratelimit::v1::GetUseRequest asked_;
   ratelimit::v1::GetUseResponse use_;
   BackendSlot slot_{nullptr};
@@ -106,7 +106,7 @@ TEST_F(LimitRpcTest, LimitsOfAWorkspaceAreThoseOfItsPlanUntilItHasItsOwn) {
   EXPECT_EQ(limits.effective_model_limits().at("a/b").tokens_per_minute(), 9);
 
   update.mutable_limits()->mutable_workspace_limits()->set_concurrent_requests(4);
-  update.mutable_limits()->clear_plan();  // not in the mask: stays
+  update.mutable_limits()->clear_plan();  // not in the mask: unchanged
   update.mutable_update_mask()->add_paths("workspaceLimits");
   ASSERT_TRUE(Call(&av::LimitService::Stub::UpdateLimits, update, limits).ok());
   EXPECT_EQ(limits.plan(), "plans/free");
@@ -134,7 +134,7 @@ TEST_F(LimitRpcTest, LimitsOfAKeyForOneModel) {
   EXPECT_EQ(limits.model_limits().at("a/b").requests_per_minute(), 3);
 }
 
-// Maps have no order of their own: a repeated request must be known by its content.
+// The iteration order of maps must not change the content of a request.
 TEST_F(LimitRpcTest, ARepeatedRequestWithTwoModelsIsTheSame) {
   Start();
   av::KeyModelLimits limits;
@@ -179,7 +179,7 @@ TEST_F(LimitRpcTest, BadCallsAreRefusedWithTheirCodes) {
             grpc::StatusCode::NOT_FOUND);
 }
 
-// One limit of a request rate, with two minutes of use.
+// One request-rate limit with two minutes of use.
 void AddUse(ratelimit::v1::GetUseResponse& use) {
   use.set_minutes_known(true);
   use.set_counted_ms(3'600'000);
@@ -196,7 +196,7 @@ void AddUse(ratelimit::v1::GetUseResponse& use) {
   }
 }
 
-// The hour is the sum of its minutes, with the highest peak; a list leaves the minutes out.
+// The hour is the sum of its minutes and has their highest peak. Lists leave out the minutes.
 TEST_F(LimitRpcTest, TheUseOfKeysIsThatOfTheLimiter) {
   Start();
   av::UpdateKeyModelLimitsRequest update;
@@ -240,7 +240,7 @@ TEST_F(LimitRpcTest, TheUseOfKeysIsThatOfTheLimiter) {
   EXPECT_EQ(listed.key_limits(0).uses(0).hour().used(), 7);
   EXPECT_EQ(listed.key_limits(0).uses(0).hour().minutes_size(), 0);
   EXPECT_EQ(listed.next_page_token(), "");
-  // The newest key comes first and has none: its page is empty, and goes on.
+  // The newest key comes first and has no limits: its page is empty, but another one follows.
   list.set_page_size(1);
   ASSERT_TRUE(Call(&av::LimitService::Stub::ListKeyLimitUsage, list, listed, false).ok());
   EXPECT_EQ(listed.key_limits_size(), 0);
@@ -251,7 +251,7 @@ TEST_F(LimitRpcTest, TheUseOfKeysIsThatOfTheLimiter) {
   EXPECT_EQ(listed.next_page_token(), "");
 }
 
-// Nothing is said of an hour that is not known, and since when it is known.
+// Without known minutes there is no hour. counted_since says from when uses are known.
 TEST_F(LimitRpcTest, AnHourThatIsNotWholeIsSaidToBe) {
   Start();
   av::UpdateLimitsRequest update;

@@ -19,11 +19,11 @@ constexpr int64_t kMinuteMs = 60'000;
 constexpr int64_t kHourMs = 60 * kMinuteMs;
 constexpr int64_t kUsPerMs = 1000;
 
-// One of the three kinds of limits, in the messages of both services.
+// One of the three kinds of limits, with its fields in the messages of both services.
 struct KindOfLimit {
   av::LimitKind kind;
   const rl::LimitStatus& (rl::UseResult::*left)() const;
-  int64_t (rl::MinuteUse::*used)() const;  // null: nothing that adds up
+  int64_t (rl::MinuteUse::*used)() const;  // null: uses of this kind do not add up
   int64_t (rl::MinuteUse::*peak)() const;
   int64_t (rl::MinuteUse::*refused)() const;
 };
@@ -36,7 +36,7 @@ constexpr KindOfLimit kKinds[] = {
      &rl::MinuteUse::concurrency_peak, &rl::MinuteUse::refused_by_concurrency},
 };
 
-// Writes what the limiter has answered.
+// Writes the limiter's answer.
 class UseWriter {
  public:
   UseWriter(const rl::GetUseResponse& answer, UseDetail detail)
@@ -81,7 +81,7 @@ class UseWriter {
       minute.set_refused(refused);
     }
   }
-  // To the second: what the answers of one limiter differ in is how long they took.
+  // Rounds to a second: answers of one limiter differ only by the time of the call.
   google::protobuf::Timestamp StartOf(int64_t minutes_ago) const {
     const int64_t us = now_us_ - (answer_.minute_ms() + minutes_ago * kMinuteMs) * kUsPerMs;
     return admin::ToTimestamp((us + 500'000) / 1'000'000 * 1'000'000);
@@ -177,7 +177,7 @@ std::vector<UseSubject> SubjectsOf(const v1::Key& key, av::LimitUsage& usage) {
                         .usage = &usage});
   };
   add("", key.key_limits());
-  std::set<std::string> models;  // the proto's map has no order
+  std::set<std::string> models;  // sorted, because the proto's map has no order
   for (const auto& [model, limits] : key.key_model_limits()) models.insert(model);
   for (const std::string& model : models) add(model, key.key_model_limits().at(model));
   return subjects;

@@ -1,5 +1,4 @@
-// What is left of limits, and what was used of them in the last hour (LimitService.GetLimitUsage
-// and its like).
+// Remaining limits, and their use in the last hour (LimitService.GetLimitUsage and the list calls).
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -13,16 +12,16 @@
 
 namespace tollgate::auth {
 
-// At most so many are asked for in one call.
+// Most subjects in one call.
 inline constexpr size_t kMaxUseSubjects = 1000;
 
-// Whose limits to ask for.
+// A subject whose limits are asked for.
 struct UseSubject {
   std::string workspace;
   std::string key;    // empty: the workspace
   std::string model;  // empty: all models
   LimitValues limits;
-  // Where the answer goes; lives until the call ends.
+  // Receives the answer; valid until the call ends.
   admin::v1::LimitUsage* usage = nullptr;
 };
 
@@ -32,11 +31,11 @@ enum class UseDetail : uint8_t { kHour, kMinutes };
 void AskForUse(const Peers& peers, std::vector<UseSubject> subjects, UseDetail detail,
                grpc::ServerUnaryReactor* reactor);
 
-// The limits of a workspace, without those of a plan in shadow mode.
+// Limits of a workspace, without those of a plan in shadow mode.
 std::vector<UseSubject> SubjectsOf(const std::string& workspace,
                                    const AuthStore::WorkspaceLimits& limits,
                                    admin::v1::LimitUsage& usage);
-// The same of a key, which has the limits that apply.
+// Limits that apply to a key.
 std::vector<UseSubject> SubjectsOf(const v1::Key& key, admin::v1::LimitUsage& usage);
 
 }  // namespace tollgate::auth

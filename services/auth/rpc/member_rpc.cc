@@ -156,7 +156,7 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
                    if (!parts) return Fail{parts.error()};
                    auto id = admin::RequiredRequestId(request->request_id());
                    if (!id) return Fail{id.error()};
-                   // A person vouches for what their token makes.
+                   // The person vouches for what their token creates.
                    Invitation invitation{
                        .workspace = parts->front(),
                        .actor = caller.user_id.empty() ? "" : "user:" + caller.user_id};
@@ -166,7 +166,7 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
                    auto role = ParseRole(request->invitation().role(), "invitation.role");
                    if (!role) return Fail{role.error()};
                    invitation.role = *role;
-                   // Operators of the platform give a workspace its first owner.
+                   // Operators of the platform invite a workspace's first owner.
                    const Role inviter =
                        caller.platform_operator ? Role::ROLE_OWNER : admin::ActingRole(caller);
                    if (!MayManage(inviter, *role)) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr size_t kMaxQueued = 1024;
-// 128 MiB at most for hashes at the same time; a tenth of a second each.
+// At most 128 MiB for concurrent hashes, each of which takes 0.1 s.
 constexpr int kSlowThreads = 2;
 constexpr size_t kMaxSlowQueued = 64;
 

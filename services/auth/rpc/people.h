@@ -1,4 +1,4 @@
-// What the services of people call while auth runs: their storage and threads. See people_rpc.h.
+// State of the people services while auth runs: their storage and threads. See people_rpc.h.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -25,8 +25,8 @@ struct PeopleOptions {
   SessionTimes times;
   std::string seal_key;  // 32 bytes
   std::vector<std::string> oidc_domains;
-  std::string public_url;      // of the dashboard, for links in mails
-  mail::MailServer mail = {};  // without a url: no mails
+  std::string public_url;      // the dashboard's address, for links in mails
+  mail::MailServer mail = {};  // off without a url
   bool self_service = false;   // every person may create workspaces
 };
 
@@ -43,11 +43,11 @@ class People {
   bool sends_mail() const { return mailer_.has_value(); }
   bool self_service() const { return self_service_; }
 
-  // Database calls.
+  // Runs database calls.
   ThreadPool& workers() { return workers_; }
-  // Password hashes, each of which takes 64 MiB.
+  // Runs password hashes, each of which takes 64 MiB.
   ThreadPool& slow() { return slow_; }
-  // Calls of the OpenID Connect provider, which may hang.
+  // Runs calls of the OpenID Connect provider, which may hang.
   ThreadPool& provider() { return provider_; }
   void Stop();
 
@@ -67,16 +67,17 @@ using PeopleSlot = std::atomic<People*>;
 
 void FinishPeople(grpc::ServerUnaryReactor* reactor, const AdminResult<void>& result);
 
-// Ends the call with what the function returns on a thread of the pool; it fills the response.
+// Runs the function, which fills the response, on a thread of the pool and ends the call with its
+// result.
 grpc::ServerUnaryReactor* RunOnPeople(const PeopleSlot& slot, ThreadPool& (People::*pool)(),
                                       grpc::CallbackServerContext* context,
                                       std::function<AdminResult<void>(People&)> function);
 
-// The caller of an admin method as the one who acts, for the audit log.
+// The caller of an admin method as the actor in the audit log.
 Actor ActorOf(const admin::Caller& caller);
 
-// The same for an admin method: the caller is checked first (common/admin/access.h), and what the
-// function refuses is noted.
+// As RunOnPeople, for an admin method: checks the caller first (common/admin/access.h), and records
+// what the function refuses.
 grpc::ServerUnaryReactor* AdmitOnPeople(
     const PeopleSlot& slot, grpc::CallbackServerContext* context,
     const google::protobuf::Message& request,

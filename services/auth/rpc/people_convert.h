@@ -1,4 +1,4 @@
-// People's rows as resources of tollgate.admin.v1.
+// Converts rows of people to resources of tollgate.admin.v1.
 #pragma once
 
 #include <google/protobuf/timestamp.pb.h>

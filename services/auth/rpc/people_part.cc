@@ -15,10 +15,10 @@
 namespace tollgate::auth {
 namespace {
 
-// The workspace that `./dev run` makes.
+// The workspace that `./dev run` creates.
 constexpr char kDemonstrationWorkspace[] = "demo";
 
-// The file's text without white space at its end; nothing when it cannot be read.
+// The file's text without trailing white space; nullopt if it cannot be read.
 std::optional<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path);
   if (!file) return std::nullopt;
@@ -64,7 +64,7 @@ Result<void> SetMail(const config::v1::PeopleSettings& settings, PeopleOptions& 
   const std::string& url = settings.public_url();
   if (!url.starts_with("https://") && !url.starts_with("http://")) {
     return Internal(
-        "auth.people.smtp_url wants auth.people.public_url, the dashboard's address for the links "
+        "auth.people.smtp_url requires auth.people.public_url, the dashboard's address for links "
         "in mails");
   }
   options.public_url = url;

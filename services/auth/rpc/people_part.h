@@ -1,4 +1,4 @@
-// The part of auth that has to do with people: its settings, services and threads.
+// The people part of auth: its settings, services and threads.
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -18,7 +18,7 @@ class PeoplePart {
   ~PeoplePart() { Stop(); }
 
   void Register(grpc::ServerBuilder& builder);
-  // The database must be migrated, and outlive Stop. Fails for settings that cannot be.
+  // The database must be migrated, and outlive Stop. Fails for invalid settings.
   Result<void> Start(sql::Database& database);
   void Stop();
 

@@ -1,5 +1,5 @@
-// The services of people: SessionService for the dashboard, and the resources of
-// tollgate.admin.v1. They answer UNAVAILABLE while the slot is empty.
+// SessionService for the dashboard, and the people resources of tollgate.admin.v1. Calls get
+// UNAVAILABLE while the slot is empty.
 #pragma once
 
 #include <memory>

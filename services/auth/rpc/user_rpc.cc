@@ -19,14 +19,14 @@ constexpr int64_t kMaxTokenUs = int64_t{366} * 24 * 3600 * 1'000'000;
 
 bool IsOperator(const Caller& caller) { return caller.installation || caller.platform_operator; }
 
-// The person of "users/ID" or "users/me".
+// Resolves "users/ID" or "users/me".
 AdminResult<std::string> UserOf(const std::string& name, const Caller& caller,
                                 std::string_view field) {
   auto parts = admin::NameParts("users/*", name, field);
   if (!parts) return Fail{parts.error()};
   if (parts->front() != "me") return parts->front();
   if (caller.user_id.empty()) {
-    return admin::NotFound("the caller is no user: users/me is for people");
+    return admin::NotFound("the caller is not a person: users/me is for people");
   }
   return caller.user_id;
 }
@@ -70,7 +70,9 @@ class UserRpc : public pb::UserService::CallbackService {
         if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
       }
       if (me && (change->state || change->platform_operator)) {
-        return admin::Precondition("SAME_PERSON", "another operator must change this of you");
+        return admin::Precondition(
+            "SAME_PERSON",
+            "you cannot change your own state or operator role; ask another operator");
       }
       auto view = people.store().ChangePerson(ActorOf(caller), *user, *change);
       if (!view) return Fail{view.error()};
@@ -142,7 +144,8 @@ class UserRpc : public pb::UserService::CallbackService {
       auto user = UserOf(request->name(), caller, "name");
       if (!user) return Fail{user.error()};
       if (*user == caller.user_id) {
-        return admin::Precondition("SAME_PERSON", "another operator must reset yours");
+        return admin::Precondition("SAME_PERSON",
+                                   "you cannot reset your own second step; ask another operator");
       }
       auto view = people.store().ResetTotp(ActorOf(caller), *user);
       if (!view) return Fail{view.error()};
@@ -162,7 +165,7 @@ class UserRpc : public pb::UserService::CallbackService {
         workspace = parts->front();
       }
       for (const admin::MethodRule& rule : admin::AllRules()) {
-        // Whether it reads matters for support sessions only.
+        // Only support sessions distinguish reads from writes.
         const bool reads = rule.method.find("/Get") != std::string_view::npos ||
                            rule.method.find("/List") != std::string_view::npos;
         Caller stepped_up = caller;
@@ -269,7 +272,7 @@ class UserRpc : public pb::UserService::CallbackService {
     return "/session/v1/link?token=" + token;
   }
 
-  // The last part of a name of the caller's own.
+  // Last part of a resource name that belongs to the caller.
   static AdminResult<std::string> OwnPart(std::string_view pattern, const std::string& name,
                                           const Caller& caller) {
     auto parts = admin::NameParts(pattern, name, "name");

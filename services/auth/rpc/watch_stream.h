@@ -1,6 +1,6 @@
-// The stream of one watcher. The change feed's thread queues messages; they are written one at a
-// time, as gRPC requires. (rpc::PushHub gets a stream's first messages on a gRPC thread. Here they
-// come from the database, which would block that thread.)
+// The stream of one watcher. The change feed's thread queues messages, which are written one at a
+// time, as gRPC requires. rpc::PushHub fetches a stream's first messages on a gRPC thread; here
+// they come from the database, which would block that thread.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -26,11 +26,11 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchKeysResponse> {
     stream->self_ = stream;
     return stream;
   }
-  // Runs once, on a gRPC thread, after the watcher disconnected or the stream was closed. Must not
-  // call Push. Set it before the handler returns the stream.
+  // on_done runs once, on a gRPC thread, after the watcher disconnected or the stream was closed.
+  // It must not call Push. Set it before the handler returns the stream.
   void set_on_done(std::function<void()> on_done) { on_done_ = std::move(on_done); }
 
-  // Queues the message. A watcher with a full queue is disconnected; it reconnects with the last
+  // Queues the message. Disconnects a watcher whose queue is full; it reconnects with the last
   // version that it has applied.
   void Push(MessagePtr message) {
     std::unique_lock lock(mutex_);
@@ -64,7 +64,7 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchKeysResponse> {
   void OnDone() override {
     const auto on_done = std::move(on_done_);
     if (on_done) on_done();
-    // Last: this may destroy the object.
+    // Last statement: this may destroy the object.
     const auto self = std::move(self_);
   }
 
@@ -72,8 +72,8 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchKeysResponse> {
   static constexpr size_t kMaxQueued = 1024;
   WatchStream() = default;
 
-  // The thread that sets writing_ starts the write, and no other thread calls gRPC until
-  // OnWriteDone. So gRPC is called without the lock, and Finish waits for a running write.
+  // Only the thread that sets writing_ calls gRPC, until OnWriteDone. So gRPC is called without the
+  // lock, and Finish waits for a running write.
   void WriteNext(std::unique_lock<std::mutex>& lock) {
     if (writing_ || queue_.empty()) return;
     writing_ = std::move(queue_.front());

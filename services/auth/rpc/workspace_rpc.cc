@@ -15,8 +15,8 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
  public:
   explicit WorkspaceRpc(const BackendSlot& backend) : backend_(backend) {}
 
-  // The wallet is opened after the workspace is stored. A call that fails in between is repeated
-  // with its request_id, and opens it then.
+  // Opens the wallet after the workspace is stored. If a call fails in between, repeating it with
+  // its request_id opens the wallet.
   ServerUnaryReactor* CreateWorkspace(CallbackServerContext* context,
                                       const pb::CreateWorkspaceRequest* request,
                                       pb::Workspace* response) override {
@@ -29,7 +29,7 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
     if (!caller->installation && !caller->platform_operator && !backend->self_service()) {
       const admin::Failure refused =
           admin::PermissionDenied("PERMISSION_DENIED",
-                                  "workspaces are made by operators of the platform here")
+                                  "only operators of the platform may create workspaces here")
               .error;
       admin::NoteRefusal(*caller, refused);
       return RefuseAdmin(context, refused);
@@ -93,12 +93,11 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
       return RefuseAdmin(context, admin::FromError(Unavailable("auth is not running").error));
     }
     if (!backend->peers().has_zero_balance) {
-      return RefuseAdmin(context,
-                         admin::Precondition("BALANCE_UNKNOWN",
-                                             "whether the workspace has credit is not known: "
-                                             "targets.billing_admin is not set in the "
-                                             "configuration of auth")
-                             .error);
+      return RefuseAdmin(
+          context, admin::Precondition("BALANCE_UNKNOWN",
+                                       "the workspace's credit is unknown: targets.billing_admin "
+                                       "is not set in the configuration of auth")
+                       .error);
     }
     ServerUnaryReactor* const reactor = context->DefaultReactor();
     backend->peers().has_zero_balance(

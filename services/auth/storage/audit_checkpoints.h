@@ -15,15 +15,15 @@ class AuditCheckpointWriter {
   static BasicResult<AuditCheckpointWriter, std::string> Open(const std::string& file,
                                                               const std::string& key_file);
 
-  // Appends a checkpoint of the log's head, unless it has not changed since the last one. Empty, or
-  // what went wrong.
+  // Appends a checkpoint of the log's head if it has changed since the last one. Returns the error,
+  // or "".
   std::string Write(AuthStore& store);
 
  private:
   explicit AuditCheckpointWriter(CheckpointFile file) : file_(std::move(file)) {}
 
   CheckpointFile file_;
-  int64_t written_ = 0;  // sequence
+  int64_t written_ = 0;  // sequence of the last checkpoint
 };
 
 }  // namespace tollgate::auth

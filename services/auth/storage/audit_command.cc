@@ -33,7 +33,8 @@ int Failed(const std::string& message, int code) {
   return code;
 }
 
-// The database of a configuration file of auth or of the all-in-one, and the sources of the latter.
+// The auth database of a configuration file (auth or all-in-one), and for the all-in-one the
+// sources.
 std::string UrlOf(const std::string& file, std::vector<std::string>& sources, std::string& error) {
   config::v1::AuthConfig auth;
   auto loaded = config::LoadFile(file, auth);
@@ -72,11 +73,11 @@ void PrintJson(const FullFinding& finding) {
 void PrintText(const FullFinding& finding) {
   const auto number = [](int64_t value) { return static_cast<long long>(value); };
   if (finding.ok()) {
-    std::printf("The audit log is whole: %lld events, hash %s, %lld checkpoints compared\n",
+    std::printf("The audit log is valid: %lld events, hash %s, %lld checkpoints compared\n",
                 number(finding.log.sequence), HexEncode(finding.log.hash).c_str(),
                 number(finding.log.checkpoints));
   } else {
-    std::printf("THE AUDIT LOG DOES NOT HOLD: %s\n  It holds up to event %lld.\n",
+    std::printf("THE AUDIT LOG IS NOT VALID: %s\n  It is valid up to event %lld.\n",
                 finding.problem().c_str(), number(finding.log.sequence));
   }
   for (const SourceFinding& source : finding.sources) {
@@ -85,7 +86,7 @@ void PrintText(const FullFinding& finding) {
                   source.problem.c_str(), number(source.sequence));
       continue;
     }
-    std::printf("%s: its %lld entries are whole and in the log, %lld more wait, hash %s\n",
+    std::printf("%s: its %lld entries are valid and in the log, %lld more wait, hash %s\n",
                 source.name.c_str(), number(source.sequence), number(source.waiting),
                 HexEncode(source.hash).c_str());
   }
@@ -95,7 +96,7 @@ void PrintText(const FullFinding& finding) {
   }
 }
 
-// One source, with the connection that it reads from.
+// One source and its connection.
 struct OpenSource {
   std::unique_ptr<sql::Connection> connection;
   AuditSource source;
@@ -144,8 +145,8 @@ std::optional<int> RunAuditCommand(int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != kVerb) return std::nullopt;
   CLI::App app("The auth service of Tollgate", "tollgate-auth");
   app.require_subcommand(1);
-  CLI::App& command = *app.add_subcommand(
-      std::string(kVerb), "Verify the audit log from its database, beside a serving auth");
+  CLI::App& command = *app.add_subcommand(std::string(kVerb),
+                                          "Verify the audit log in its database while auth runs");
   Arguments arguments;
   auto* url = command.add_option("--database", arguments.url,
                                  "The database of auth: sqlite:/path or postgresql://…");

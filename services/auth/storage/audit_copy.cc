@@ -18,7 +18,7 @@ std::string Entry(int64_t sequence, const std::string& source) {
   return "entry " + std::to_string(sequence) + " of " + source;
 }
 
-// The last entry of the source that was copied; 0 and the genesis hash before the first one.
+// The last entry of the source that was copied; before the first one, 0 and the genesis hash.
 SqlResult<audit::Head> ReadPosition(Connection& connection, const std::string& source) {
   audit::Head position{0, audit::GenesisHash()};
   auto read = connection.Query(
@@ -29,7 +29,7 @@ SqlResult<audit::Head> ReadPosition(Connection& connection, const std::string& s
   return position;
 }
 
-// Why the source's log cannot be the one that was copied, or "".
+// Why the source's log does not continue the copied one, or "".
 std::string CheckEnd(const AuditSource& source, const audit::Head& position,
                      const audit::Page& page) {
   if (page.head.sequence < position.sequence) {
@@ -74,7 +74,7 @@ class CopyReader {
   CopyReader(Connection& connection, const std::string& source)
       : connection_(connection), source_(source) {}
 
-  // The next one; empty at the end.
+  // Returns the next copy; nullopt at the end.
   SqlResult<std::optional<Record>> Next() {
     if (next_ == page_.size() && !ended_) {
       page_.clear();
@@ -168,7 +168,7 @@ SqlResult<SourceFinding> VerifySource(Connection& connection, const AuditSource&
     finding.problem = std::move(problem);
     return finding;
   };
-  // What is copied from now on is not looked at: the source is read after it.
+  // Read before the source, so entries that are copied from now on are left out.
   auto last = ReadPosition(connection, source.name);
   if (!last) return Fail{std::move(last).error()};
   CopyReader copies(connection, source.name);

@@ -1,6 +1,6 @@
-// The proof: random changes of a log, of its copies of another service's entries, and of that
-// service's own log, by who has the database. All are found. TOLLGATE_AUDIT_MUTATIONS sets
-// how many.
+// Applies random changes to a log, to its copies of another service's entries, and to that
+// service's own log, as someone with access to the database could. The verification must find every
+// one. TOLLGATE_AUDIT_MUTATIONS sets how many.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,15 +12,15 @@
 namespace tollgate::auth {
 namespace {
 
-constexpr int kEvents = 40;   // of the log, about half of them copies
-constexpr int kEntries = 20;  // of billing
+constexpr int kEvents = 40;   // in the log, about half of them copies
+constexpr int kEntries = 20;  // in billing's log
 
 struct Mutation {
   std::string kind;
-  bool of_billing = false;  // else of the log
+  bool of_billing = false;  // false: in auth's log
   std::string change;       // SQL
-  bool rewrite = false;     // the whole chain and its head are made again
-  bool checkpoints = true;  // else only the comparison of both logs can find it
+  bool rewrite = false;     // recompute the whole chain and its head
+  bool checkpoints = true;  // false: only the comparison of both logs can find it
 };
 
 class AuditMutationsTest : public AuditWorld {
@@ -30,8 +30,8 @@ class AuditMutationsTest : public AuditWorld {
   }
   std::string Text(int from, int to) { return std::to_string(Pick(from, to)); }
 
-  // A log of own events and copies, and of checkpoints; the newest event is anchored: what is
-  // younger than the last checkpoint can be cut off unseen.
+  // Fills a log with own events, copies and checkpoints. The newest event has a checkpoint, because
+  // cutting off younger events would go unnoticed.
   void Fill() {
     MakeKeys();
     auto writer = AuditCheckpointWriter::Open(folder_ + "/checkpoints", folder_ + "/key.pem");
@@ -67,8 +67,8 @@ class AuditMutationsTest : public AuditWorld {
     }
   }
 
-  // A column changed, a row deleted, the end cut off, two rows swapped, a row inserted or the head
-  // moved back, each of them also with the chain made again where that makes a difference.
+  // A random mutation: text or time changed, row deleted, end cut off, rows swapped, row inserted
+  // or head moved back, with or without recomputing the chain.
   Mutation Any() {
     Mutation made;
     made.of_billing = Pick(0, 1) == 0;
@@ -77,7 +77,7 @@ class AuditMutationsTest : public AuditWorld {
     const int rows = made.of_billing ? kEntries : kEvents;
     const std::string n = Text(1, rows);
     const std::string where = " WHERE sequence = " + n;
-    // Billing has no checkpoints of its own: the copy anchors it.
+    // Billing has no checkpoints; auth's copy anchors its log.
     made.checkpoints = !made.of_billing;
     static constexpr std::array<const char*, 7> kTexts = {
         "actor", "action", "workspace_id", "subject", "detail", "address", "request_id"};
@@ -109,8 +109,7 @@ class AuditMutationsTest : public AuditWorld {
         break;
       }
       case 5:
-        // A copy of the last event, before it, would be a new event behind all checkpoints: an
-        // entry as any other until the next checkpoint is written.
+        // Does not insert at the end: an event after the last checkpoint looks like any new one.
         made.kind = "row inserted";
         made.change = Inserted(table, made.of_billing ? n : Text(1, rows - 1), rows);
         break;
@@ -122,7 +121,7 @@ class AuditMutationsTest : public AuditWorld {
                             ? "UPDATE audit_head SET audit_sequence = audit_sequence - 1"
                             : "UPDATE auth_head SET audit_sequence = audit_sequence - 1";
         } else {
-          // Only the comparison can find it: the checkpoints are said to be lost.
+          // Without checkpoints only the comparison with the source can find it.
           made.kind = "copy changed, no checkpoints";
           made.rewrite = true;
           made.checkpoints = false;
@@ -132,7 +131,7 @@ class AuditMutationsTest : public AuditWorld {
     }
     return made;
   }
-  // Before row n, as a copy of the row; the rows behind it get higher numbers.
+  // Inserts a copy of row n before it; later rows get higher numbers.
   std::string Inserted(const std::string& table, const std::string& n, int rows) {
     const std::string up = std::to_string(2 * rows);
     return "UPDATE " + table + " SET sequence = sequence + " + up + " WHERE sequence >= " + n +

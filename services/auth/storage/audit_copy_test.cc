@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 class AuditCopyTest : public AuditWorld {
  protected:
-  // Events of the log that are copies, oldest first.
+  // Copied events of the log, oldest first.
   std::vector<AuditRecord> Copies() {
     std::vector<AuditRecord> copies;
     for (AuditRecord& event : Events()) {
@@ -114,9 +114,9 @@ TEST_P(AuditCopyTest, WhatDoesNotContinueTheChainIsNotCopied) {
   BillingSql("UPDATE audit_entry SET actor = 'user:eve' WHERE sequence = 5");
   EXPECT_EQ(CopyAll(), "the log of billing: event 5 was changed");
   EXPECT_EQ(Copies().size(), 4U);
-  // Nor after the chain was made again: the new hashes do not follow the copied ones.
+  // Recomputing the chain does not help: the new hashes do not continue the copied ones.
   RewriteBillingChain();
-  EXPECT_EQ(CopyAll(), "");  // what was changed had not been copied yet
+  EXPECT_EQ(CopyAll(), "");  // the changed entry had not been copied yet
   BillingSql("UPDATE audit_entry SET actor = 'user:eve' WHERE sequence = 2");
   RewriteBillingChain();
   AppendToBilling("credit.add");
@@ -143,8 +143,8 @@ TEST_P(AuditCopyTest, TheVerificationNamesWhatIsWrong) {
   struct Case {
     std::string source, copy, problem;
   };
-  // Event 1 of the log is the making of the workspace; copies begin with event 2. The chains are
-  // made again after each change.
+  // Event 1 of the log creates the workspace, so copies begin with event 2. The chains are
+  // recomputed after each change.
   const Case cases[] = {
       {"UPDATE audit_entry SET detail = '9 USD' WHERE sequence = 3", "",
        "event 4 of the log differs from entry 3 of billing"},

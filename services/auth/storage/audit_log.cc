@@ -38,7 +38,7 @@ SqlResult<void> ReadAuditLog(sql::Connection& connection, const AuditQuery& quer
 
 namespace {
 
-// The heads that the checkpoints have of the audit log, by sequence.
+// Heads of the audit log in the checkpoints, by sequence.
 BasicResult<std::map<int64_t, std::string>, std::string> ReadHeads(
     const AuditCheckpoints& checkpoints, AuditFinding& finding) {
   auto key = checkpoints.private_key ? SigningKey::ReadPrivate(checkpoints.key_file)
@@ -75,7 +75,7 @@ SqlResult<AuditFinding> VerifyAuditLog(sql::Connection& connection,
   AuditFinding finding;
   std::map<int64_t, std::string> heads;
   if (!checkpoints.file.empty()) {
-    // Before the snapshot: it then has every event of which there is a checkpoint.
+    // Read before the snapshot, which then contains every event with a checkpoint.
     auto read = ReadHeads(checkpoints, finding);
     if (!read.ok()) {
       finding.problem = read.error();

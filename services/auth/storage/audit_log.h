@@ -1,5 +1,5 @@
 // The audit log in the database: appended to in the transaction of each change and sign-in, read in
-// pages, verified as a whole. The head of the chain is in auth_head, whose row every append locks.
+// pages, verified as a whole. The head of the chain is in auth_head; every append locks its row.
 #pragma once
 
 #include <functional>
@@ -16,16 +16,16 @@ using AuditRecord = audit::Record;
 
 inline constexpr audit::Tables kAuditTables = {"audit_event", "auth_head"};
 
-// Adds an event to the log within the transaction, which must be one for writing. The caller sets
-// all but sequence, hash and format. Other appends wait until the transaction has ended.
+// Appends an event within a write transaction. The caller sets all fields but sequence, hash and
+// format. Other appends wait until the transaction ends.
 sql::SqlResult<void> AppendAudit(sql::Connection& transaction, AuditRecord record);
 
 struct AuditQuery {
-  std::string workspace;               // "": all events, also those of no workspace
+  std::string workspace;               // "": all events, also those without a workspace
   std::string actor, action, subject;  // "": any
   int64_t from_us = 0;
   int64_t before_us = INT64_MAX;
-  // Only events beyond this one, in the order of the read; 0: from the start.
+  // Only events after this one, in the order of the read; 0: from the start.
   int64_t after = 0;
   bool oldest_first = false;
   int limit = 0;
@@ -33,22 +33,22 @@ struct AuditQuery {
 sql::SqlResult<void> ReadAuditLog(sql::Connection& connection, const AuditQuery& query,
                                   const std::function<void(AuditRecord)>& add);
 
-// What a verification found. The chain holds from event 1 to `sequence`.
+// Result of a verification. The chain is valid from event 1 to `sequence`.
 struct AuditFinding {
   int64_t sequence = 0;
   std::string hash;     // 32 bytes
   std::string problem;  // empty: none
   int64_t checkpoints = 0;
-  // Of which services the log has entries.
+  // Services with copied entries in the log.
   std::set<std::string> sources;
 };
 
-// The name of the log's chain in checkpoints.
+// Name of the log's chain in checkpoints.
 inline constexpr char kAuditChain[] = "audit";
 
 // Reads the whole log in one snapshot and compares it with the stored head, and with the signed
-// checkpoints in this file when its name is not empty. The key is a public one, as
-// `openssl pkey -pubout` writes it, or the private one.
+// checkpoints in `file` unless that is empty. The key is the public key, as `openssl pkey -pubout`
+// writes it, or the private one.
 struct AuditCheckpoints {
   std::string file;
   std::string key_file;

@@ -26,7 +26,7 @@ class AuditLogTest : public AuditWorld {
 };
 
 TEST_P(AuditLogTest, EventsFromBeforeTheAddressStayProvable) {
-  // As an older version has written it.
+  // An event in the format of an older version.
   AuditRecord old;
   old.sequence = 2;
   old.at_us = 5;
@@ -49,7 +49,7 @@ TEST_P(AuditLogTest, EventsFromBeforeTheAddressStayProvable) {
   Append("key.disable");
   EXPECT_EQ(Verify().problem, "");
   EXPECT_EQ(Verify().sequence, 3);
-  // An address cannot be slipped into an event that does not cover it.
+  // The old format does not cover the address, so setting one must be found.
   Sql("UPDATE audit_event SET address = '192.0.2.66' WHERE sequence = 2");
   EXPECT_EQ(Verify().problem, "event 2 was changed");
   Sql("UPDATE audit_event SET address = '' WHERE sequence = 2");
@@ -66,10 +66,10 @@ TEST_P(AuditLogTest, ACheckpointFindsAChainThatWasRewritten) {
     Append("key.update");
     EXPECT_EQ(writer->Write(*store_), "");
   }
-  EXPECT_EQ(writer->Write(*store_), "");  // nothing new: no line
+  EXPECT_EQ(writer->Write(*store_), "");  // unchanged: no new line
   EXPECT_EQ(Verify(Checkpoints()).problem, "");
   EXPECT_EQ(Verify(Checkpoints()).checkpoints, 5);
-  // With the database alone a rewritten chain looks whole.
+  // Without checkpoints a rewritten chain looks valid.
   Sql("UPDATE audit_event SET actor = 'user:bob' WHERE sequence = 3");
   RewriteChain();
   EXPECT_EQ(Verify().problem, "");
@@ -77,7 +77,7 @@ TEST_P(AuditLogTest, ACheckpointFindsAChainThatWasRewritten) {
   Sql("UPDATE audit_event SET actor = 'user:ann' WHERE sequence = 3");
   RewriteChain();
   EXPECT_EQ(Verify(Checkpoints()).problem, "");
-  // Truncated, with the head moved back.
+  // The end is cut off and the head moved back.
   Sql("DELETE FROM audit_event WHERE sequence > 4");
   RewriteChain();
   EXPECT_EQ(Verify().problem, "");

@@ -17,7 +17,7 @@ namespace {
 constexpr int kReadAttempts = 3;
 constexpr size_t kDigestBytes = 32;
 constexpr std::chrono::seconds kSoon(3);
-// Names a pepper without telling anything about it.
+// Identifies a pepper without revealing anything about it.
 std::string PepperId(const std::string& pepper) {
   return HexEncode(HmacSha256(pepper, "pepper id").substr(0, 8));
 }
@@ -37,8 +37,8 @@ Result<std::unique_ptr<AuthStore>> AuthStore::Open(StoreOptions options, const C
             "INSERT INTO auth_head (id, version, audit_sequence, audit_hash) "
             "VALUES (1, 0, 0, $1) ON CONFLICT (id) DO NOTHING",
             {sql::Param::Blob(genesis)});
-        // Keys from before pepper ids were made with the only pepper that there was. With retired
-        // ones it is unknown which; they are named when they are next used.
+        // Keys without a pepper id were created when there was only one pepper. With retired
+        // peppers their pepper is unknown; they get its id at their next use.
         if (done && options.retired_peppers.empty()) {
           done = sql.Execute("UPDATE virtual_key SET pepper_id = $1 WHERE pepper_id = ''",
                              {PepperId(options.pepper)});
@@ -77,7 +77,7 @@ Result<void> AuthStore::Read(const std::function<SqlResult<void>(sql::Connection
     auto connection = database_->Borrow();
     auto done = connection ? body(**connection) : SqlResult<void>(Fail{connection.error()});
     if (done) return {};
-    // While it is known to be unreachable, each attempt would only wait for a connection.
+    // During a known outage each attempt would only wait for a connection.
     const bool last = attempt == kReadAttempts || vouching_;
     if (!done.error().retryable() || last) return Fail{ToError(done.error())};
   }
@@ -95,10 +95,12 @@ Result<void> AuthStore::ReadSoon(const std::function<SqlResult<void>(sql::Connec
 
 std::optional<Result<v1::VerifyKeyResponse>> AuthStore::Vouch(
     const v1::VerifyKeyRequest& request) const {
-  if (request.key_digest().size() != kDigestBytes) return v1::VerifyKeyResponse();  // of no key
+  // No key has a digest of another length.
+  if (request.key_digest().size() != kDigestBytes) return v1::VerifyKeyResponse();
   if (!vouching_) return std::nullopt;
   auto remembered = Remembered(request);
-  if (!remembered) return Unavailable("the key database is unreachable, and the key not in memory");
+  if (!remembered)
+    return Unavailable("the key database is unreachable, and the key is not in memory");
   return std::move(*remembered);
 }
 
@@ -124,7 +126,7 @@ Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& r
     params.push_back(sql::Param::Blob(lookup));
     marks += (marks.empty() ? "$" : ", $") + std::to_string(params.size());
   }
-  // One statement, so that the key and the version are of one snapshot.
+  // One statement, so that key and version belong to the same snapshot.
   const std::string text = "SELECT q.*, h.version FROM auth_head h LEFT JOIN (" +
                            std::string(kSelectKeys) + " WHERE k.lookup IN (" + marks +
                            ")) q ON 1 = 1 WHERE h.id = 1";
@@ -140,7 +142,7 @@ Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& r
     });
   });
   if (!done && may_vouch_) {
-    // The feed, which looks four times a second, has not noticed the outage yet.
+    // The feed polls every 250 ms and has not noticed the outage yet.
     if (auto remembered = Remembered(request)) return std::move(*remembered);
   }
   if (!done) return Fail{done.error()};

@@ -1,5 +1,5 @@
-// How changes are made: each with its version, its audit event and the response for a repeated call
-// in one transaction.
+// Writes changes: each with its version, its audit event and the response for a repeated call in
+// one transaction.
 #include "common/admin/requests.h"
 #include "common/base/crypto.h"
 #include "services/auth/storage/audit_log.h"
@@ -12,7 +12,7 @@ using sql::SqlResult;
 namespace {
 
 constexpr int kCommitAttempts = 3;
-// Far longer than a client retries.
+// Much longer than a client retries.
 constexpr int64_t kKeepResponsesUs = int64_t{7} * 24 * 3600 * 1'000'000;
 
 }  // namespace
@@ -52,8 +52,7 @@ admin::AdminResult<AuthStore::Answer> AuthStore::ChangeOnce(const Once& once, co
     if (done) return answer;
     if (failure) return Fail{std::move(*failure)};
     if (refusal) return Fail{admin::FromError(*refusal)};
-    // Unknown whether the COMMIT took effect: if it did, the next attempt finds the stored
-    // response.
+    // The COMMIT may have taken effect. If it did, the next attempt finds the stored response.
     if (done.error().kind != sql::ErrorKind::kCommitUnknown || attempt == kCommitAttempts) {
       return Fail{admin::FromError(ToError(done.error()))};
     }

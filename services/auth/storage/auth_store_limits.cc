@@ -1,4 +1,4 @@
-// Limits by model and plans: AuthStore's calls for them.
+// AuthStore: limits by model, and plans.
 #include "common/admin/requests.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/rows.h"
@@ -119,8 +119,8 @@ Result<std::vector<AuthStore::Plan>> AuthStore::ListPlans(int limit, const std::
 
 SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
                                  const std::string& parameter) {
-  // Locked in the order in which reports of use lock them (StoreUse): neither waits for the other
-  // in a circle. The update alone would lock them in the order in which it finds them.
+  // Locks the rows in the same order as reports of use (StoreUse), so that they do not deadlock.
+  // The update alone would lock them in any order.
   const auto keys = [&condition](const std::string& number) {
     std::string text = "FROM virtual_key WHERE " + condition;
     return text.replace(text.find('?'), 1, number);
@@ -136,7 +136,7 @@ SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
           keys("$3") + ") n WHERE n.id = virtual_key.key_id",
       {change.version, change.now_us, parameter});
   if (!touched) return Fail{touched.error()};
-  // At least one: the audit event is stored with the version.
+  // At least one, because the audit event is stored with the version.
   change.version += std::max<int64_t>(*touched, 1);
   return {};
 }

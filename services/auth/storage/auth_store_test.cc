@@ -56,12 +56,12 @@ class AuthStoreTest : public ::testing::TestWithParam<Kind> {
   }
 
   TestKey NewKey(const std::string& workspace = "w") { return MakeTestKey(*store_, workspace); }
-  // "" or the reason of the failure.
+  // Returns "" or the reason of the failure.
   std::string SetState(const TestKey& key, v1::KeyState state, const std::string& request_id = "") {
     const auto set = TrySetState(*store_, key.name(), state, request_id);
     return set ? "" : set.error().reason;
   }
-  // Empty: none.
+  // An empty quota removes it.
   std::string SetQuota(const std::string& name, const std::string& usd) {
     admin::v1::UpdateKeyRequest request;
     request.mutable_key()->set_name(name);
@@ -75,7 +75,7 @@ class AuthStoreTest : public ::testing::TestWithParam<Kind> {
     request.set_key_digest(KeyDigest(secret));
     return store_->VerifyKey(request);
   }
-  // A workspace "w" with a key.
+  // Creates the workspace "w" with a key.
   TestKey Prepare() {
     MakeWorkspace(*store_, "w");
     return NewKey();
@@ -125,17 +125,18 @@ TEST_P(AuthStoreTest, AnUnknownKeyIsNotAnError) {
   EXPECT_FALSE(store_->VerifyKey(malformed)->found());
 }
 
-// A leaked database, backup or log gives no usable key and no way to test a guess without the
-// pepper.
 TEST_P(AuthStoreTest, ALookupTellsTheVersionAtWhichItRead) {
   EXPECT_EQ(Verify("sk-unknown")->version(), 0);
   const TestKey created = Prepare();
   NewKey();
-  EXPECT_EQ(Verify(created.secret())->version(), 3) << "of the database, not of the key";
+  EXPECT_EQ(Verify(created.secret())->version(), 3)
+      << "the version of the database, not of the key";
   EXPECT_EQ(Verify(created.secret())->key().version(), 2);
   EXPECT_EQ(Verify("sk-unknown")->version(), 3);
 }
 
+// A leaked database, backup or log reveals no usable key, and without the pepper a guess cannot be
+// tested.
 TEST_P(AuthStoreTest, NeitherKeyNorSecretNorPlainHashIsStored) {
   const auto made = Prepare();
   const std::string secret = made.secret().substr(made.secret().size() - 49, 43);
@@ -306,10 +307,11 @@ TEST_P(AuthStoreTest, StateSurvivesARestart) {
   EXPECT_TRUE(store_->VerifyAudit());
 }
 
-// Connections broken by a restart of the database must not fail the lookup of a valid key.
+// A restart of the database closes all connections; the lookup of a valid key must not fail.
 TEST_P(AuthStoreTest, ReconnectsAfterADatabaseRestart) {
   if (GetParam() == Kind::kSqlite) GTEST_SKIP() << "SQLite has no server";
-  // Not the shared server: recovery takes long with the databases of all other tests in it.
+  // A server of its own: recovery takes long on the shared one, which holds the databases of all
+  // tests.
   const auto server = TestPostgres::Start();
   ASSERT_TRUE(server);
   url_ = server->MakeDatabase("auth");
@@ -382,8 +384,8 @@ TEST_P(AuthStoreTest, TamperingWithTheAuditLogIsDetected) {
   EXPECT_THAT(store_->VerifyAudit().error(), HasSubstr("ends with event 5"));
 }
 
-// Limits by model and those of a plan reach gateways with the key, as changes of every key that
-// they concern, in one step and in the audit log.
+// Limits by model and limits of a plan reach gateways with the key: a change of them changes every
+// affected key in one step and is audited.
 TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
   MakeWorkspace(*store_, "acme");
   MakeWorkspace(*store_, "other");
@@ -414,9 +416,9 @@ TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
   std::set<std::string> ids;
   for (const v1::KeyChange& one : *changed) {
     ids.insert(one.key().key_id());
-    EXPECT_EQ(one.key().workspace_limits().requests_per_minute(), 60);  // its own
+    EXPECT_EQ(one.key().workspace_limits().requests_per_minute(), 60);  // the workspace's own limit
     EXPECT_FALSE(one.key().workspace_limits().shadow());
-    EXPECT_EQ(one.key().key_limits().requests_per_minute(), 10);  // of the plan
+    EXPECT_EQ(one.key().key_limits().requests_per_minute(), 10);  // the plan's limit
     EXPECT_TRUE(one.key().key_limits().shadow());
     EXPECT_EQ(one.key().key_model_limits().at("a/b").requests_per_minute(), 5);
     EXPECT_EQ(one.key().workspace_model_limits().at("a/b").tokens_per_minute(), 700);
@@ -424,7 +426,7 @@ TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
   }
   EXPECT_EQ(ids, (std::set<std::string>{first.key().key_id(), second.key().key_id()}));
 
-  // A change of the plan concerns the same keys; one of a key only itself.
+  // A change of the plan changes the same keys; a change of one key changes only that key.
   version = *store_->Version();
   ASSERT_TRUE(store_->UpdatePlan(change, "free", [](AuthStore::Plan& plan) -> Result<void> {
     plan.shadow = false;
@@ -446,7 +448,7 @@ TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
   EXPECT_EQ(changed->front().key().key_model_limits().at("a/b").concurrent_requests(), 2);
   EXPECT_EQ(changed->front().key().key_model_limits().at("a/b").requests_per_minute(), 0);
 
-  // What cannot be is refused and changes nothing.
+  // Invalid limits are refused and change nothing.
   version = *store_->Version();
   EXPECT_FALSE(
       store_->UpdateLimits(change, "acme", [](AuthStore::WorkspaceLimits& limits) -> Result<void> {
@@ -488,7 +490,7 @@ TEST_P(AuthStoreTest, ALimitChangeIsAppliedOnceForItsRequestId) {
   EXPECT_EQ(reused.error().reason, "REQUEST_ID_REUSED");
   EXPECT_EQ(edits, 1);
   EXPECT_EQ(store_->GetLimits("acme")->limits.requests_per_minute, 1);
-  EXPECT_TRUE(update("b", "another")) << "the id of another caller is another id";
+  EXPECT_TRUE(update("b", "another")) << "request ids of different callers do not collide";
   EXPECT_EQ(edits, 2);
 }
 

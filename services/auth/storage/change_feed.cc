@@ -11,7 +11,7 @@ namespace tollgate::auth {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(250);
-// Slightly below the promised second: a Step that runs late must not miss it.
+// Slightly less than the promised second, so that a late Step does not miss it.
 constexpr int64_t kPingUs = 900'000;
 // Keys per message: below the 4 MiB limit of a gRPC message (rpc::kMaxMessageBytes) even if each
 // has 200 allowed models of 200 bytes.
@@ -35,7 +35,7 @@ void ChangeFeed::Start() {
 uint64_t ChangeFeed::Subscribe(const v1::WatchKeysRequest& request, Sink sink) {
   uint64_t id = 0;
   {
-    // A filter with the tags of another pepper is of no use to what this replica sends.
+    // A filter with tags of another pepper does not match the tags that this replica sends.
     const bool same_tags =
         request.filter_key_id() == 0 || request.filter_key_id() == FilterKeyId(store_.tag_key());
     std::lock_guard lock(mutex_);
@@ -59,7 +59,7 @@ void ChangeFeed::Unsubscribe(uint64_t watcher) {
 
 void ChangeFeed::Step() {
   const auto polled = Poll();
-  // From memory, for a while: the keys in use go on working (decision 58).
+  // Serve from memory for a while, so that keys in use keep working (decision 58).
   const bool may_vouch =
       version_ >= 0 && (polled || clock_.MonotonicUs() - read_us_ <= options_.vouch_us);
   const bool vouches = !polled && may_vouch;
@@ -80,7 +80,7 @@ void ChangeFeed::TellHealth(const Result<void>& polled, bool vouches) {
   }
   if (!polled && was_healthy) {
     log::Warn(
-        "key database unreachable: keys in memory go on working, others get 503",
+        "key database unreachable: keys in memory keep working, others get 503",
         {{"error", polled.error().ToString()}, {"vouch_seconds", options_.vouch_us / kSecondUs}});
   }
   if (!polled && vouched && !vouches) {
@@ -109,7 +109,7 @@ Result<void> ChangeFeed::BroadcastUpTo(int64_t version) {
     live_keys_.Restart();
   }
   if (version < version_) {
-    // The database was restored from a backup: watchers may have changes that are not in it.
+    // The database was restored from a backup: watchers may have changes that it does not contain.
     version_ = version;
     live_keys_.Restart();
     store_.memory().Clear();
@@ -144,7 +144,7 @@ Result<void> ChangeFeed::CatchUpNewWatchers() {
     }
   }
   for (const auto& [id, after_version] : waiting) {
-    // Without the lock: this blocks on the database.
+    // Without the lock, because this blocks on the database.
     auto missed = MessagesAfter(after_version);
     if (!missed) return Fail{missed.error()};
     std::lock_guard lock(mutex_);
@@ -152,7 +152,7 @@ Result<void> ChangeFeed::CatchUpNewWatchers() {
       if (watcher.id != id) continue;
       watcher.caught_up = true;
       watcher.last_sent_us = clock_.MonotonicUs();
-      // Any filter will do that it has kept complete. A reset takes it away.
+      // The watcher keeps any complete filter that it has, unless it gets a reset.
       const bool keeps_filter = watcher.has_filter && !missed->front()->reset();
       watcher.filter_generation = keeps_filter ? std::max<int64_t>(1, live_keys_.generation()) : 0;
       watcher.filter_offset = SIZE_MAX;
@@ -187,7 +187,7 @@ Result<ChangeFeed::Messages> ChangeFeed::MessagesAfter(int64_t after_version) {
     }
     if (changes->empty()) break;
     after_version = changes->back().key().version();
-    // Not above version_: newer changes follow with the next broadcast.
+    // At most version_: newer changes follow with the next broadcast.
     add(ChangesOf(std::move(*changes), std::min(after_version, version_)));
   }
   add(ChangesOf({}, version_));
@@ -253,10 +253,11 @@ void ChangeFeed::Ping(bool vouched) {
     if (watcher.caught_up) {
       if (now_us - watcher.last_sent_us < kPingUs) continue;
     } else {
-      // A new watcher that has missed nothing needs no database. Those that have wait for it.
+      // A new watcher that has missed nothing needs no database. One that has missed changes waits
+      // for it.
       const bool missed_nothing = watcher.after_version == 0 || watcher.after_version >= version_;
       if (!vouched || !missed_nothing || now_us - watcher.last_sent_us < kPingUs) continue;
-      // It gets what follows this version, or a reset, when the database is back.
+      // When the database is back, it gets the changes after this version, or a reset.
       if (watcher.after_version == 0) watcher.after_version = version_;
     }
     watcher.last_sent_us = now_us;

@@ -1,10 +1,10 @@
-// The stream of key changes that gateways watch. Every replica reads the version in the database
-// every 250 ms, so each replica sees the changes made through the others. A ping each second tells
-// watchers that their cached keys are current. While the database is unreachable
-// the pings say that the replica vouches, then end (decision 58). New watchers that have missed
-// nothing get them too; the others wait for the database.
-// Watchers that take one get the filter of live keys in pieces, with changes in between, so that
-// a large filter does not delay a change. See decision 14, docs/design/keys.md 4, ADR 0013.
+// The stream of key changes that gateways watch. Every replica polls the version in the database
+// every 250 ms, so it also sees changes made through other replicas. A ping each second tells
+// watchers that their cached keys are current. While the database is unreachable, the pings say
+// that the replica vouches for its keys, until vouch_us is over (decision 58). New watchers that
+// have missed nothing get these pings, too; the others wait for the database. Watchers that accept
+// it get the filter of live keys in pieces, with changes in between, so that a large filter does
+// not delay a change. See decision 14, docs/design/keys.md 4, ADR 0013.
 #pragma once
 
 #include <atomic>
@@ -31,12 +31,12 @@ class ChangeFeed {
 
   struct Options {
     LiveKeys::Options live_keys;
-    // A piece of the filter is far below the 4 MiB limit of a gRPC message. A watcher gets at most
-    // 16 MiB a second: the feed's messages wait in memory for a slow one.
+    // A piece stays far below gRPC's limit of 4 MiB per message. A watcher gets at most 16 MiB a
+    // second, because messages for a slow one wait in memory.
     size_t piece_bytes = size_t{1} << 20;
     int pieces_per_step = 4;
-    // How long a replica vouches for what it has in memory while its database is unreachable
-    // (decision 58).
+    // How long a replica vouches for its cached keys while the database is unreachable (decision
+    // 58).
     int64_t vouch_us = 600'000'000;
   };
   ChangeFeed(AuthStore& store, const Clock& clock) : ChangeFeed(store, clock, Options()) {}
@@ -50,7 +50,7 @@ class ChangeFeed {
         unreachable_metric_(metrics::Gauge(
             "tollgate_auth_database_unreachable_seconds",
             "Seconds since auth last read its database, while that is unreachable; else 0. Until "
-            "auth.vouch_seconds keys in memory go on working.")) {}
+            "auth.vouch_seconds keys in memory keep working.")) {}
   ~ChangeFeed() { Stop(); }
 
   // Starts the thread that runs Step every 250 ms. Tests call Step without it.
@@ -59,8 +59,8 @@ class ChangeFeed {
   // Runs the next Step at once. Thread-safe.
   void Wake() { thread_.Wake(); }
 
-  // The first messages bring the watcher up to date: the changes after after_version if there are
-  // any, or a reset when there are too many. Thread-safe.
+  // The first messages bring the watcher up to date: the changes after after_version, or a reset if
+  // there are too many. Thread-safe.
   uint64_t Subscribe(const v1::WatchKeysRequest& request, Sink sink);
   // The sink is not called after this returns. Thread-safe.
   void Unsubscribe(uint64_t watcher);
@@ -78,9 +78,9 @@ class ChangeFeed {
     bool takes_filter = false;
     bool has_filter = false;
     Sink sink;
-    bool caught_up = false;  // has got its first messages
+    bool caught_up = false;  // has received its first messages
     int64_t last_sent_us = 0;
-    // The filter that it has, or gets from filter_offset on; 0: none.
+    // Generation of the filter that the watcher has, or receives from filter_offset on; 0: none.
     int64_t filter_generation = 0;
     size_t filter_offset = 0;
   };
@@ -94,7 +94,7 @@ class ChangeFeed {
   void SendFilters();
   std::shared_ptr<const v1::WatchKeysResponse> PieceAt(size_t offset) const;
   void Ping(bool vouched);
-  // Logs what has changed, and sets the metric.
+  // Logs a change of health and sets the metric.
   void TellHealth(const Result<void>& polled, bool vouches);
 
   AuthStore& store_;
@@ -105,10 +105,10 @@ class ChangeFeed {
   prometheus::Gauge& version_metric_;
   prometheus::Gauge& unreachable_metric_;
   bool vouched_ = false;  // at the end of the last Step
-  // The version that all caught-up watchers have got; -1 before the first read. Used by the thread
-  // of Step only.
+  // The version that all caught-up watchers have received; -1 before the first read. Used by the
+  // thread of Step only.
   int64_t version_ = -1;
-  // When the database was last read; monotonic.
+  // Time of the last read of the database; monotonic.
   int64_t read_us_ = 0;
 
   std::mutex mutex_;

@@ -1,4 +1,4 @@
-// Auth on a PostgreSQL that stands still, or whose primary is lost (decision 58).
+// Auth on a PostgreSQL that hangs, or that loses its primary (decision 58).
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -38,7 +38,7 @@ class ChangeFeedOutageTest : public ::testing::Test {
     Step();
     ASSERT_TRUE(feed_->healthy());
   }
-  // A second later, when a ping is due.
+  // Steps a second later, when a ping is due.
   void Step() {
     clock_.Advance(1'000'000);
     feed_->Step();
@@ -48,7 +48,8 @@ class ChangeFeedOutageTest : public ::testing::Test {
     request.set_key_digest(KeyDigest(secret));
     return store_->VerifyKey(request);
   }
-  // The seconds that a step of the feed takes. Ends the test where nothing else would.
+  // Duration of a step of the feed in seconds. Thaws the server after 60 s, so that the test cannot
+  // hang.
   double StepSeconds() {
     std::promise<void> ended;
     std::thread rescue([this, end = ended.get_future()] {
@@ -71,8 +72,8 @@ class ChangeFeedOutageTest : public ::testing::Test {
   std::vector<Message> received_;
 };
 
-// Its connections stay open and nothing is refused. Gateways serve what they have cached for 30 s
-// without a word of auth.
+// A hung database keeps its connections open and refuses nothing. Gateways serve cached keys for 30
+// s without a message from auth.
 TEST_F(ChangeFeedOutageTest, AReplicaVouchesWhenItsDatabaseStandsStill) {
   Open(server_->Url("postgres"));
   const std::string secret = MakeTestKey(*store_, "w").secret();

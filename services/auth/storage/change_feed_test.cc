@@ -35,7 +35,7 @@ class ChangeFeedTest : public ::testing::Test {
     return std::move(*store);
   }
   std::string CreateKeyIn(AuthStore& store) { return MakeTestKey(store, "w").key().key_id(); }
-  // The tag of a new key.
+  // Creates a key and returns its tag.
   uint64_t CreateTagIn(AuthStore& store) {
     CreateKeyIn(store);
     return store.ChangedAfter(*store.Version() - 1, 1)->front().filter_tag();
@@ -59,8 +59,8 @@ class ChangeFeedTest : public ::testing::Test {
     for (const Message& message : messages) pieces += message->has_filter_piece() ? 1 : 0;
     return pieces;
   }
-  // What a watcher makes of the messages: the pieces of the last filter and the changes since its
-  // first piece. Null when it is incomplete.
+  // Assembles the messages as a watcher does: the pieces of the last filter, and the changes since
+  // its first piece. Null if it is incomplete.
   static std::shared_ptr<KeyFilter> Assemble(const std::vector<Message>& messages) {
     std::shared_ptr<KeyFilter> filter;
     bool complete = false;
@@ -178,7 +178,7 @@ TEST_F(ChangeFeedTest, AReplicaVouchesForAWhileWhenItsDatabaseIsUnreachable) {
   feed.Subscribe(After(0), AppendTo(received));
   feed.Step();
   ASSERT_TRUE(verify(KeyDigest(secret))->found());
-  // The last change before the outage is in what it vouches for.
+  // The replica also vouches for the last change before the outage.
   Disable(*store_a_, verify(KeyDigest(secret))->key().key_id());
   feed.Step();
   auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
@@ -213,7 +213,7 @@ TEST_F(ChangeFeedTest, AReplicaVouchesForAWhileWhenItsDatabaseIsUnreachable) {
   EXPECT_FALSE(verify(KeyDigest(secret))->vouched());
 }
 
-// Decision 58: a gateway that connects during the outage can use what the replica vouches for.
+// Decision 58: a gateway that connects during the outage can use keys that the replica vouches for.
 TEST_F(ChangeFeedTest, NewWatchersThatMissedNothingGetVouchedPings) {
   const std::string key = CreateKeyIn(*store_a_);
   ChangeFeed feed(*store_a_, clock_, {.vouch_us = 10'000'000});
@@ -237,7 +237,7 @@ TEST_F(ChangeFeedTest, NewWatchersThatMissedNothingGetVouchedPings) {
   }
   feed.Step();
   EXPECT_EQ(current.size(), 1u) << "one ping a second";
-  // What changes until the database is back reaches all of them.
+  // Changes made before the database is back reach all watchers.
   ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE hidden RENAME TO auth_head"));
   Disable(*store_b_, key);
   feed.Step();
@@ -298,7 +298,7 @@ TEST_F(ChangeFeedTest, AnUnsubscribedWatcherGetsNoMoreMessages) {
   EXPECT_EQ(feed.watchers(), 1);
 }
 
-// ADR 0013.
+// Filters: ADR 0013.
 TEST_F(ChangeFeedTest, AWatcherThatTakesItGetsTheFilterWithItsFirstMessages) {
   const uint64_t tag = CreateTagIn(*store_a_);
   ChangeFeed feed(*store_a_, clock_);
@@ -364,7 +364,7 @@ TEST_F(ChangeFeedTest, AWatcherGetsTheFilterAnewAfterAResetOrWhenItHasGrown) {
 
 // Decision 14: a change reaches every gateway within a second.
 TEST_F(ChangeFeedTest, TheThreadFindsAnotherReplicasChangeWithinASecond) {
-  // A busy machine delays some: one of ten must be in time.
+  // A busy machine delays some changes: one of ten must be in time.
   bool in_time = false;
   for (int tries = 0; tries < 10 && !in_time; ++tries) {
     const std::string key = CreateKeyIn(*store_a_);
@@ -391,7 +391,7 @@ TEST_F(ChangeFeedTest, TheThreadFindsAnotherReplicasChangeWithinASecond) {
   EXPECT_TRUE(in_time);
 }
 
-// The limit of a gRPC message; a larger one would end the stream of every gateway again and again.
+// A message above gRPC's limit would end the stream of every gateway, repeatedly.
 TEST_F(ChangeFeedTest, TheLargestKeysFitIntoMessages) {
   constexpr size_t kMessageBytes = 4 << 20;
   constexpr int kKeys = 110;

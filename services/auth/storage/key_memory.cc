@@ -8,7 +8,7 @@ void KeyMemory::Remember(const std::string& lookup, const v1::Key& key, int64_t 
   const std::lock_guard lock(mutex_);
   if (read_version < version_) return;
   if (keys_.size() >= most_ && !keys_.contains(lookup)) {
-    // Any: keys in use come back with their next look-up.
+    // Evicts any key: a key in use comes back with its next lookup.
     lookup_of_.erase(keys_.begin()->second.key_id());
     keys_.erase(keys_.begin());
   }

@@ -1,5 +1,5 @@
-// The keys that this replica has answered for, kept current by the change feed. While the database
-// is unreachable it vouches for them (decision 58). Thread-safe.
+// Keys that this replica has answered for, kept current by the change feed. While the database is
+// unreachable, the replica vouches for them (decision 58). Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ class KeyMemory {
  public:
   explicit KeyMemory(size_t most = 100'000) : most_(most) {}
 
-  // A key that was read at this version of the database. Not kept when the feed is ahead of it: a
-  // change may be missing in it.
+  // Adds a key that was read at this version. Ignored if the feed is ahead of it, because a later
+  // change may be missing in the key.
   void Remember(const std::string& lookup, const v1::Key& key, int64_t read_version);
   void Forget(const std::string& lookup);
-  // A change that the feed has read. Every change goes through here, in order.
+  // Applies a change that the feed has read. Every change must pass through here, in order.
   void Apply(const v1::Key& key);
-  // The feed has read all changes up to here.
+  // The feed has read all changes up to this version.
   void AdvanceTo(int64_t version);
-  // The database was restored: what is here may be newer.
+  // Empties the memory after the database was restored: it may hold newer keys.
   void Clear();
 
   struct Vouched {
     v1::Key key;
-    // Every change up to here is in it.
+    // The key includes every change up to this version.
     int64_t version = 0;
   };
   std::optional<Vouched> Find(const std::string& lookup) const;

@@ -1,4 +1,4 @@
-// A key with everything that is stored of it, for the admin calls.
+// A key with all of its columns, for the admin calls.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace tollgate::auth {
 struct KeyRecord {
   v1::Key key;
   std::map<std::string, std::string> labels;
-  // The person as "user:ID", or the actor.
+  // The person as "user:ID", or another actor.
   std::string created_by;
   std::string rotated_from;  // key id
   std::string state_reason;
@@ -23,13 +23,13 @@ struct KeyRecord {
 extern const std::string kSelectKeyRecords;
 KeyRecord ReadKeyRecord(const sql::Row& row);
 
-// Writes a new key. Changed and created at are those of the key.
+// Inserts a new key. Its times of creation and change are those in `record.key`.
 sql::SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
                                const AuthStore::Stored& stored);
-// Gives the key `to` the limits by model of `from`: they are no part of a KeyRecord.
+// Copies the limits by model from one key to another; a KeyRecord does not contain them.
 sql::SqlResult<void> CopyModelLimits(sql::Connection& connection, const std::string& from,
                                      const std::string& to);
-// Writes what may change of a key, with its version.
+// Writes the changeable fields of a key, with its version.
 sql::SqlResult<void> UpdateKey(sql::Connection& connection, const KeyRecord& record);
 
 }  // namespace tollgate::auth

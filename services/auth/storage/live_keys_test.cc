@@ -31,7 +31,7 @@ class LiveKeysTest : public ::testing::Test {
   void SetState(const TestKey& key, v1::KeyState state) {
     tollgate::auth::SetState(*store_, key, state);
   }
-  // As a key has it that was created before there were tags.
+  // Gives the key the form of one that was created before tags existed.
   void RemoveTag(const TestKey& key) {
     auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
     ASSERT_TRUE((*(*database)->Borrow())
@@ -80,7 +80,7 @@ TEST_F(LiveKeysTest, ReadsALargeDatabaseInPartsAndKeepsWhatIsAddedMeanwhile) {
     ASSERT_TRUE(keys.ReadOn());
     EXPECT_EQ(keys.filter(), nullptr) << "incomplete";
     all.push_back(CreateKey());
-    // May be before the page that is read next, or after it, or after all pages.
+    // The new id may sort before the next page, after it, or after all pages.
     keys.Add(LastChange());
   }
   for (int i = 0; i < 10 && !keys.filter(); ++i) ASSERT_TRUE(keys.ReadOn());
@@ -134,7 +134,7 @@ TEST_F(LiveKeysTest, AChangeOfAKeyWithoutATagAddsItsId) {
   LiveKeys keys(*store_, {});
   keys.Restart();
   ASSERT_TRUE(keys.ReadOn());
-  const auto key = CreateKey();  // by a replica that does not know tags
+  const auto key = CreateKey();  // created by a version that does not know tags
   RemoveTag(key);
   keys.Add(LastChange());
   EXPECT_TRUE(HasId(keys, key));

@@ -118,7 +118,7 @@ AdminResult<bool> MailOutbox::Expand(PeopleTx& tx, OutboxMail& mail) const {
   if (!linked) return Fail{linked.error()};
   MailContent content;
   if (person.password_hash.empty() && links > 0) {
-    // What the provider asks of its people must not be left out by way of their mailbox.
+    // A reset by mail must not bypass the provider's checks.
     content = NoPasswordMail(address);
   } else {
     auto token = AddPasswordReset(tx, person.user_id);

@@ -41,8 +41,8 @@ constexpr std::string_view kInvitationColumns =
     "SELECT invitation_id, workspace_id, email, role, actor, created_at_us, expires_at_us FROM "
     "invitation";
 
-// Withdraws the open invitations of a member that their role now would not let them make: else
-// a member who is removed could come back through one.
+// Withdraws the open invitations that a member could not make in the role `now`. Otherwise a
+// removed member could come back through one.
 AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
                                       const std::string& workspace, const std::string& user_id,
                                       Role now) {
@@ -56,17 +56,17 @@ AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
     auto gone = tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {one.id});
     if (!gone) return Fail{gone.error()};
     auto audited = tx.Audit(RecordOf(actor, "invitation.delete", workspace, "invitation:" + one.id,
-                                     "the role of its maker changed"));
+                                     "the role of the inviter changed"));
     if (!audited) return audited;
   }
   return {};
 }
 
-// Whether the link goes by mail.
+// Returns whether the link goes by mail.
 AdminResult<bool> MailInvitation(PeopleTx& tx, const MailOutbox& outbox,
                                  const Invitation& invitation, const std::string& token) {
   if (!outbox.on()) return false;
-  // Who may invite could otherwise fill anybody's mailbox.
+  // Otherwise an inviter could flood a mailbox.
   if (auto taken = TakeTries(tx, {RecipientSubject(invitation.email)}); !taken) {
     return Fail{taken.error()};
   }
@@ -246,7 +246,7 @@ AdminResult<PeopleStore::MadeInvitation> PeopleStore::CreateInvitation(
     auto mailed = MailInvitation(tx, outbox_, made.invitation, made.token);
     if (!mailed) return Fail{mailed.error()};
     made.mailed = *mailed;
-    // Whoever has the link has the mailbox: then the inviter does not get it, too.
+    // The link proves access to the mailbox, so the inviter must not have it.
     if (made.mailed) made.token.clear();
     return tx.Audit(RecordOf(actor, "invitation.create", invitation.workspace,
                              "invitation:" + made.invitation.id,

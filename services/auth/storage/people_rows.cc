@@ -5,7 +5,7 @@
 namespace tollgate::auth {
 namespace {
 
-// Far longer than a client retries.
+// Much longer than a client retries.
 constexpr int64_t kKeepRequestsUs = int64_t{7} * 24 * 3600 * 1'000'000;
 
 constexpr std::string_view kPersonColumns =
@@ -107,7 +107,7 @@ AdminResult<std::optional<Session>> FindSession(PeopleTx& tx, std::string_view c
 
 AdminResult<void> InsertSession(PeopleTx& tx, const Session& session, std::string_view cookie) {
   const std::string hash = HashSecret(cookie);
-  // Of one person's sessions the newest remain.
+  // Keeps the newest sessions of the person.
   auto ended = tx.Execute(
       "DELETE FROM session WHERE user_id = $1 AND session_id NOT IN (SELECT session_id FROM "
       "session "

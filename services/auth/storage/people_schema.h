@@ -91,7 +91,7 @@ CREATE TABLE oidc_link (
 ) {strict};
 )"};
 
-// Mails that wait, sealed since links are in them, and links that set a new password.
+// Mails that wait (sealed, because they contain links), and links that set a new password.
 inline constexpr char kMail[] = R"(
 CREATE TABLE mail_outbox (
   mail_id {text} NOT NULL PRIMARY KEY,

@@ -71,7 +71,7 @@ AdminResult<std::vector<PeopleStore::PersonView>> PeopleStore::ListPersons(
   auto done = database_.Read([&](PeopleTx& tx) -> AdminResult<void> {
     views.clear();
     std::vector<std::string> ids;
-    // Ids sort by the time they were made.
+    // Ids sort by time of creation.
     auto read =
         tx.Query("SELECT user_id FROM person WHERE user_id < $1 ORDER BY user_id DESC LIMIT $2",
                  {after.empty() ? std::string("g") : after, limit},

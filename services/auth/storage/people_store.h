@@ -1,6 +1,6 @@
-// People, their memberships, invitations, sessions and access tokens in the auth database.
-// Thread-safe; every call blocks on the database, so only storage threads may make one. What a
-// person does is audited in the transaction that does it.
+// People, memberships, invitations, sessions and access tokens in the auth database. Thread-safe.
+// Every call blocks on the database, so only storage threads may call. Each change is audited in
+// its own transaction.
 #pragma once
 
 #include <map>
@@ -19,15 +19,15 @@ enum class PersonState : uint8_t { kActive = 1, kDisabled = 2 };
 struct Person {
   std::string user_id;
   std::string email;
-  // Whether a sign-in provider has vouched for the address, not only whoever made the account.
+  // Verified by a sign-in provider, and not only claimed by whoever created the account.
   bool email_verified = false;
   std::string display_name;
   PersonState state = PersonState::kActive;
   bool platform_operator = false;
   std::string password_hash;  // empty: none
   std::string totp_sealed;    // empty: no second step
-  std::string totp_pending;   // begun, and not confirmed
-  int64_t totp_step = 0;      // of the last code that was used
+  std::string totp_pending;   // begun, but not confirmed
+  int64_t totp_step = 0;      // step of the last code used
   int64_t created_us = 0;
   bool active() const { return state == PersonState::kActive; }
 };
@@ -45,7 +45,7 @@ struct Invitation {
   std::string workspace;
   std::string email;
   Role role = Role::ROLE_UNSPECIFIED;
-  std::string actor;  // who vouches for it; empty in a new one: who makes it
+  std::string actor;  // who vouches for it; empty in a new one: its maker
   int64_t created_us = 0;
   int64_t expires_us = 0;
 };
@@ -70,14 +70,14 @@ struct AccessToken {
   int64_t expires_us = 0;
 };
 
-// Who does it, for the audit log.
+// Who makes a change, for the audit log.
 struct Actor {
   std::string name;  // "user:ID", "cert:NAME", …
   std::string address;
-  std::string request_id = {};  // of the call; may be empty
+  std::string request_id = {};  // request id of the call; may be empty
 };
 
-// What the actor did, for the audit log; the workspace is "" for what concerns none.
+// An audit event of this actor. workspace: "" if the event belongs to none.
 AuditRecord RecordOf(const Actor& actor, std::string action, std::string workspace,
                      std::string subject, std::string detail = "");
 
@@ -89,16 +89,16 @@ AdminResult<void> InsertPerson(PeopleTx& tx, const Person& person);
 AdminResult<void> UpdatePerson(PeopleTx& tx, const Person& person);
 AdminResult<void> PutMembership(PeopleTx& tx, std::string_view workspace, std::string_view user_id,
                                 Role role);
-// The session of a cookie, if it lives.
+// Finds the session of a cookie if it has not expired.
 AdminResult<std::optional<Session>> FindSession(PeopleTx& tx, std::string_view cookie,
                                                 const SessionTimes& times);
-// Of a person; a further one ends the oldest.
+// Most sessions of a person; one more ends the oldest.
 inline constexpr int kMaxSessions = 100;
 AdminResult<void> InsertSession(PeopleTx& tx, const Session& session, std::string_view cookie);
 AdminResult<int64_t> DeleteSessions(PeopleTx& tx, std::string_view user_id,
                                     std::string_view except_session_id = "");
 AdminResult<std::optional<AccessToken>> FindToken(PeopleTx& tx, std::string_view secret);
-// The column format of a list: one entry a line.
+// Lists are stored in a column with one entry per line.
 std::vector<std::string> SplitLines(std::string_view text);
 // The answer to an earlier request with this key and content; REQUEST_ID_REUSED with other content.
 AdminResult<std::optional<std::string>> AnswerOfRequest(PeopleTx& tx, const std::string& key,
@@ -108,7 +108,7 @@ AdminResult<void> RememberRequest(PeopleTx& tx, const std::string& key, std::str
 
 inline constexpr char kDemonstrationEmail[] = "owner@demo.invalid";
 
-// ---- What the admin API does. ----
+// ---- Calls of the admin API. ----
 class PeopleStore {
  public:
   PeopleStore(sql::Database& database, const Clock& clock, SessionTimes times,
@@ -124,15 +124,15 @@ class PeopleStore {
     std::vector<Membership> memberships;
   };
   AdminResult<PersonView> GetPerson(const std::string& user_id);
-  // Newest first, after the position ("" at the start).
+  // Newest first, after this position ("" for the start).
   AdminResult<std::vector<PersonView>> ListPersons(int limit, const std::string& after);
   struct PersonChange {
     std::optional<std::string> display_name;
     std::optional<PersonState> state;
     std::optional<bool> platform_operator;
   };
-  // A change of state or of platform_operator ends the person's sessions. LAST_OWNER: the person to
-  // disable is the only owner of a workspace who can sign in.
+  // A change of state or of platform_operator ends the person's sessions. LAST_OWNER if the person
+  // to disable is the only owner of a workspace who can sign in.
   AdminResult<PersonView> ChangePerson(const Actor& actor, const std::string& user_id,
                                        const PersonChange& change);
   struct NewPerson {
@@ -175,17 +175,16 @@ class PeopleStore {
   AdminResult<std::vector<Member>> ListMembers(const std::string& workspace,
                                                const std::string& query, int limit,
                                                const std::string& after);
-  // A lower role, or none, also withdraws the open invitations of the member that it could not
-  // make.
+  // Lowering or removing a role also withdraws open invitations that the new role could not make.
   AdminResult<Member> SetRole(const Actor& actor, const std::string& workspace,
                               const std::string& user_id, Role role);
-  // manager: the caller's role; unset: an operator of the installation, or the member themselves.
+  // manager: the caller's role; unset: an operator of the installation, or the member.
   AdminResult<void> RemoveMember(const Actor& actor, const std::string& workspace,
                                  const std::string& user_id, std::optional<Role> manager);
 
   struct MadeInvitation {
     Invitation invitation;
-    std::string token;  // empty in a repeated answer, and when it was mailed
+    std::string token;  // empty in a repeated answer, and if it was mailed
     bool mailed = false;
   };
   AdminResult<MadeInvitation> CreateInvitation(const Actor& actor, Invitation invitation,
@@ -197,8 +196,8 @@ class PeopleStore {
   AdminResult<Member> AcceptInvitation(const Actor& actor, const std::string& user_id,
                                        const std::string& token, std::string* workspace);
 
-  // Makes the demonstration's owner of this workspace, and a link that signs in as them; no token
-  // when there is one already.
+  // Creates the demonstration's owner of this workspace and a sign-in link. The token is empty if
+  // the owner exists.
   AdminResult<Link> DemonstrationLink(const std::string& workspace);
 
  private:
@@ -207,19 +206,19 @@ class PeopleStore {
   const MailOutbox outbox_;
 };
 
-// Ends what was given out for the account as it was: mailed links that set a password, one-time
-// links, sign-ins that wait for a code. Belongs to every change of what a sign-in wants.
+// Invalidates mailed password links, one-time links and sign-ins that wait for a code. Call it with
+// every change of a sign-in credential.
 AdminResult<void> EndPending(PeopleTx& tx, std::string_view user_id);
-// Switches the second step off, with EndPending.
+// Switches the second step off and calls EndPending.
 AdminResult<void> RemoveTotp(PeopleTx& tx, Person& person);
-// Who the session or the token belongs to, as services get to know it.
+// The identity of the holder of a session or token, as services receive it.
 common::v1::Identity IdentityOf(const Person& person, const std::vector<Membership>& memberships);
-// LAST_OWNER unless the workspace has an owner besides this member who can sign in.
+// Fails with LAST_OWNER unless another owner of the workspace can sign in.
 AdminResult<void> KeepAnOwner(PeopleTx& tx, const std::string& workspace,
                               const std::string& without);
-// The invitation of a token; INVITATION_EXPIRED when it is not open.
+// The open invitation of a token; otherwise INVITATION_EXPIRED.
 AdminResult<Invitation> OpenInvitation(PeopleTx& tx, std::string_view token);
-// Makes the person a member and uses the invitation up.
+// Makes the person a member and deletes the invitation.
 AdminResult<void> UseInvitation(PeopleTx& tx, const Actor& actor, const Person& person,
                                 const Invitation& invitation);
 

@@ -67,7 +67,7 @@ TEST_P(PeopleStoreTest, AWorkspaceKeepsItsLastOwner) {
   EXPECT_TRUE(store_->SetRole(kOperator, "acme", anna.user_id, Role::ROLE_VIEWER).ok());
   EXPECT_EQ(ReasonOf(store_->RemoveMember(kOperator, "acme", bert.user_id, Role::ROLE_OWNER)),
             "LAST_OWNER");
-  // An owner who cannot sign in is none.
+  // An owner who cannot sign in does not count.
   ASSERT_TRUE(store_->SetRole(kOperator, "acme", anna.user_id, Role::ROLE_OWNER).ok());
   ASSERT_TRUE(
       store_->ChangePerson(kOperator, anna.user_id, {.state = PersonState::kDisabled}).ok());
@@ -101,7 +101,7 @@ TEST_P(PeopleStoreTest, MembersAreFoundByTheStartOfNameOrAddress) {
     for (const Member& member : *members) emails.push_back(member.person.email);
     return emails;
   };
-  // In the order of their ids, which is by chance for those made in one millisecond.
+  // Ordered by id, which is random for people created in the same millisecond.
   EXPECT_THAT(found(""), UnorderedElementsAre("bert_1@x.org", "anna@x.org"));
   EXPECT_THAT(found("BER"), UnorderedElementsAre("bert_1@x.org", "anna@x.org"));
   EXPECT_THAT(found("anna"), ElementsAre("anna@x.org"));
@@ -154,7 +154,7 @@ TEST_P(PeopleStoreTest, AnInvitationWorksOnceForItsAddressAndSevenDays) {
   EXPECT_EQ(ReasonOf(store_->CreateInvitation(owner, nowhere, "r5")), "NOT_FOUND");
 }
 
-// Else a member who is removed would come back as whom they invited.
+// Otherwise a removed member could come back through an invitation of their own.
 TEST_P(PeopleStoreTest, InvitationsGoWithTheRoleThatMadeThem) {
   const Person anna = Make("anna@x.org", "", Role::ROLE_OWNER);
   const Person bert = Make("bert@x.org", "", Role::ROLE_OWNER);
@@ -188,7 +188,7 @@ TEST_P(PeopleStoreTest, InvitationsGoWithTheRoleThatMadeThem) {
   invite(anna, "acme", "annas@x.org", Role::ROLE_OWNER);
   ASSERT_TRUE(store_->SetRole(kOperator, "acme", bert.user_id, Role::ROLE_ADMIN).ok());
   EXPECT_THAT(open("acme"), ElementsAre("annas@x.org", "viewer@x.org"))
-      << "what an admin may give, stays";
+      << "an invitation that an admin may make stays";
   ASSERT_TRUE(store_->RemoveMember(kOperator, "acme", bert.user_id, Role::ROLE_OWNER).ok());
   EXPECT_THAT(open("acme"), ElementsAre("annas@x.org"));
   EXPECT_THAT(open("other"), ElementsAre("elsewhere@x.org"));
@@ -261,7 +261,7 @@ TEST_P(PeopleStoreTest, TheDemonstrationHasOneOwnerAndOneLink) {
   EXPECT_EQ(ReasonOf(sign_in_->ByLink(link->token, "", {})), "LINK_INVALID") << "once";
 }
 
-// Changes that fail leave nothing, not even in the log.
+// A failed change leaves nothing behind, not even an audit event.
 TEST_P(PeopleStoreTest, ARefusedChangeIsNotAudited) {
   const Person anna = Make("anna@x.org", "", Role::ROLE_OWNER);
   const size_t before = Actions().size();

@@ -1,5 +1,5 @@
-// Transactions of the people tables: bodies answer with failures of the admin API, and what went
-// wrong in the database is kept, so that it can be tried again.
+// Transactions of the people tables. Bodies return failures of the admin API; the database error is
+// kept aside, so that the transaction can be retried.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace tollgate::auth {
 
 using admin::AdminResult;
 
-// One transaction, within its body.
+// One transaction, as its body sees it.
 class PeopleTx {
  public:
   PeopleTx(sql::Connection& connection, int64_t now_us)
@@ -25,9 +25,9 @@ class PeopleTx {
   int64_t now_us() const { return now_us_; }
   AdminResult<void> Query(std::string_view text, std::initializer_list<sql::Param> params,
                           const sql::RowFn& row);
-  // The number of changed rows.
+  // Returns the number of changed rows.
   AdminResult<int64_t> Execute(std::string_view text, std::initializer_list<sql::Param> params);
-  // An event of the audit log; the time is set here.
+  // Appends an event to the audit log; sets its time.
   AdminResult<void> Audit(AuditRecord record);
 
   const std::optional<sql::SqlError>& error() const { return error_; }
@@ -40,9 +40,9 @@ class PeopleTx {
   std::optional<sql::SqlError> error_;
 };
 
-// Runs the body and commits what it did, or rolls all of it back when it fails. The body may run
-// several times: it sets its outputs anew. Writes run one after the other, as all changes of auth
-// do (their order is that of the audit log).
+// Runs the body and commits, or rolls back if it fails. The body may run several times, so it must
+// reset its outputs. Writes are serialized, like all changes of auth: their order is that of the
+// audit log.
 class PeopleDatabase {
  public:
   PeopleDatabase(sql::Database& database, const Clock& clock)
@@ -51,7 +51,7 @@ class PeopleDatabase {
   using Body = std::function<AdminResult<void>(PeopleTx&)>;
   AdminResult<void> Write(const Body& body);
   AdminResult<void> Read(const Body& body);
-  // A write without the order, for what is not audited.
+  // A write outside this order, for changes that are not audited.
   AdminResult<void> Touch(const Body& body) { return Run(sql::TxMode::kWrite, body); }
   int64_t NowUs() const { return clock_.WallUs(); }
 

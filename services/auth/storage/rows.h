@@ -19,20 +19,20 @@ inline constexpr std::string_view kSelectKeys =
     "k.model_limits, w.model_limits, p.limits, p.shadow "
     "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id "
     "LEFT JOIN plan p ON p.plan_id = w.plan";
-inline constexpr int kLimitColumns = 20;  // where those of limits by model and of the plan start
+inline constexpr int kLimitColumns = 20;  // the first column of the limits by model and of the plan
 inline constexpr int kKeyColumns = 24;
-// With the limits that are its own and its workspace's own.
+// With the key's and its workspace's own limits.
 v1::Key ReadKey(const sql::Row& row);
-// For gateways: with the limits that apply, also those of the plan and those by model.
+// For gateways: with the limits that apply, including those of the plan and by model.
 v1::Key ReadKeyWithPlan(const sql::Row& row);
-// 0 when the key has none that was made with this pepper.
+// 0 if the key has no tag under this pepper.
 uint64_t ReadFilterTag(const sql::Row& row, std::string_view pepper_id);
 std::string_view ReadPepperId(const sql::Row& row);
 
-// The column state of a workspace that is closed for good (admin.v1.WorkspaceState).
+// Column `state` of a closed workspace (admin.v1.WorkspaceState).
 inline constexpr int64_t kWorkspaceClosed = 3;
 
-// The column format of a list: one entry per line. The entries have no line breaks
+// Lists are stored in a column with one entry per line. Entries have no line breaks
 // (domain/rules.h).
 std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines);
 

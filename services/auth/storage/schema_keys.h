@@ -1,5 +1,5 @@
-// Migrations 5, 9, 10 and 12: what happens to keys and workspaces over time, audit events with an
-// address, and how keys are found.
+// Migrations 5, 9, 10 and 12: life cycle of keys and workspaces, addresses of audit events, and
+// indexes for finding keys.
 #pragma once
 
 #include <string_view>
@@ -35,7 +35,7 @@ CREATE TABLE key_use (
 CREATE INDEX key_use_period ON key_use (kind, period);
 )";
 
-// Migration 9: entries that were copied out of the logs of other services, each once.
+// Migration 9: entries copied from the logs of other services, each once.
 inline constexpr std::string_view kAuditSources = R"(
 ALTER TABLE audit_event ADD COLUMN request_id {text} NOT NULL DEFAULT '';
 ALTER TABLE audit_event ADD COLUMN source {text} NOT NULL DEFAULT '';
@@ -57,8 +57,7 @@ CREATE TABLE key_refusal (
 CREATE INDEX key_refusal_quarter ON key_refusal (quarter);
 )";
 
-// Migration 12: keys are found by the beginnings of what people type, and by their state, in
-// workspaces with very many.
+// Migration 12: finds keys by prefix and by state in workspaces with very many keys.
 inline constexpr std::string_view kKeyIndexes = R"(
 CREATE INDEX virtual_key_named ON virtual_key (workspace_id, lower(name), created_at_us, key_id);
 CREATE INDEX virtual_key_ids ON virtual_key (workspace_id, key_id, created_at_us);

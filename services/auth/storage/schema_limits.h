@@ -1,5 +1,4 @@
-// The part of the auth schema for limits by model and plans. The columns hold lines of
-// domain/limit_set.h.
+// Schema for limits by model and plans. The columns hold lines of domain/limit_set.h.
 #pragma once
 
 namespace tollgate::auth {

@@ -53,7 +53,7 @@ AdminResult<void> CheckNew(const SupportSession& session, int64_t now_us) {
   return {};
 }
 
-// Whether whoever made it is an operator still.
+// Whether the creator of the session is still an operator.
 AdminResult<bool> StillOperator(PeopleTx& tx, const SupportSession& session) {
   if (session.user_id.empty()) return true;
   auto person = FindPerson(tx, session.user_id);
@@ -112,7 +112,7 @@ AdminResult<std::vector<SupportSession>> SupportStore::List(const std::string& w
   std::vector<SupportSession> sessions;
   auto done = database_.Read([&](PeopleTx& tx) {
     sessions.clear();
-    // Ids sort by the time they were made.
+    // Ids sort by time of creation.
     return tx.Query(std::string(kSupportColumns) +
                         " WHERE workspace_id = $1 AND session_id < $2 ORDER BY session_id DESC "
                         "LIMIT $3",

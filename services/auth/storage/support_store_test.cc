@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Databases, SupportStoreTest,
                            return info.param == Kind::kSqlite ? "sqlite" : "postgres";
                          });
 
-// It stands for an owner who may only read, and each use is in the workspace's log by its id.
+// A support session reads as an owner, and each use is in the workspace's log by its id.
 TEST_P(SupportStoreTest, ItReadsAsTheOwnerAndEachUseIsAudited) {
   auto made = Create("ticket 12: the balance looks wrong", "s1");
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -61,7 +61,7 @@ TEST_P(SupportStoreTest, ItReadsAsTheOwnerAndEachUseIsAudited) {
   EXPECT_EQ(identity.actor(), "support:" + made->session.id);
   EXPECT_TRUE(identity.support());
   EXPECT_FALSE(identity.platform_operator());
-  EXPECT_EQ(identity.user_id(), "") << "it is nobody's account";
+  EXPECT_EQ(identity.user_id(), "") << "it belongs to no account";
   EXPECT_EQ(identity.signed_in_us(), 0) << "never a fresh sign-in";
   ASSERT_EQ(identity.memberships_size(), 1);
   EXPECT_EQ(identity.memberships(0).workspace(), "acme");
@@ -131,7 +131,7 @@ TEST_P(SupportStoreTest, ARequestMakesOneSessionAndShowsItsSecretOnce) {
   EXPECT_EQ(ReasonOf(support_->Create(actor_, nowhere, "s3")), "NOT_FOUND");
 }
 
-// A program that reads in a loop does not fill the audit log.
+// A program that reads in a loop must not fill the audit log.
 TEST_P(SupportStoreTest, UsesAreLimited) {
   auto made = Create("reason", "s1");
   ASSERT_TRUE(made.ok());

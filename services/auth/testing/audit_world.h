@@ -1,4 +1,4 @@
-// An auth store, and beside it the database of another service with audit entries.
+// An auth store, and the database of another service with audit entries.
 #pragma once
 
 #include <cstdlib>
@@ -42,9 +42,9 @@ class AuditWorld : public AuthWorld {
             .address = "192.0.2.7",
             .request_id = "r-" + action};
   }
-  // An event of auth's own.
+  // Appends an event of auth.
   void Append(const std::string& action) { Write(store_->database(), kAuditTables, action); }
-  // An entry of billing's.
+  // Appends an entry of billing.
   void AppendToBilling(const std::string& action) { Write(*billing_, audit::kEntries, action); }
 
   AuditSource Billing() {
@@ -69,7 +69,7 @@ class AuditWorld : public AuthWorld {
   FullFinding Verify(const AuditCheckpoints& checkpoints = {}) {
     FullFinding finding;
     EXPECT_TRUE(store_->Read([&](sql::Connection& sql) -> sql::SqlResult<void> {
-      // A while later: what should have been copied has been.
+      // Two minutes later, so that all entries should have been copied.
       auto found = VerifyAudit(sql, checkpoints, {Billing()}, clock_.WallUs() + 120'000'000);
       if (!found) return Fail{found.error()};
       finding = *found;
@@ -80,7 +80,7 @@ class AuditWorld : public AuthWorld {
   void Sql(const std::string& statements) { Run(store_->database(), statements); }
   void BillingSql(const std::string& statements) { Run(*billing_, statements); }
 
-  // Writes the keys of checkpoints as files.
+  // Writes the key files of checkpoints.
   void MakeKeys() {
     ASSERT_EQ(std::system(("openssl genpkey -algorithm ed25519 -out " + folder_ +
                            "/key.pem 2>/dev/null && openssl pkey -in " + folder_ +
@@ -91,7 +91,7 @@ class AuditWorld : public AuthWorld {
   AuditCheckpoints Checkpoints() const {
     return {.file = folder_ + "/checkpoints", .key_file = folder_ + "/public.pem"};
   }
-  // Make the chain of what the table has now, as an attacker with the database would.
+  // Recompute the chain from the table, as an attacker with database access would.
   void RewriteChain() { Rewrite(store_->database(), kAuditTables); }
   void RewriteBillingChain() { Rewrite(*billing_, audit::kEntries); }
 

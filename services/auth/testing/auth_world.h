@@ -1,4 +1,4 @@
-// A store on a database of its own, SQLite or PostgreSQL, with a clock that tests move.
+// A store on its own database, SQLite or PostgreSQL, with a clock that tests move.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ class AuthWorld : public ::testing::TestWithParam<DatabaseKind> {
     caller.installation = true;
     return caller;
   }
-  // A developer: may change only what they made.
+  // A developer, who may change only their own keys.
   static Caller Developer(const std::string& id) {
     Caller caller;
     caller.actor = "user:" + id;

@@ -1,4 +1,4 @@
-// Changes of workspaces and keys, for tests of what follows from them: made as operators make them.
+// Creates and changes workspaces and keys as operators do, for tests of the consequences.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline void MakeWorkspace(AuthStore& store, const std::string& id) {
   EXPECT_TRUE(made) << made.error().message;
 }
 
-// A key as gateways get it, with its secret.
+// A key as gateways receive it, with its secret.
 class TestKey {
  public:
   TestKey() = default;
@@ -42,7 +42,7 @@ class TestKey {
   std::string secret_;
 };
 
-// With a request id of its own when it is empty.
+// An empty request_id is replaced by a new one.
 inline admin::AdminResult<TestKey> TryMakeKey(AuthStore& store, const std::string& workspace,
                                               const admin::v1::Key& settings = {},
                                               const std::string& request_id = "") {
@@ -52,7 +52,7 @@ inline admin::AdminResult<TestKey> TryMakeKey(AuthStore& store, const std::strin
   *request.mutable_key() = settings;
   auto made = KeyAdmin(store).Create(TestOperator(), request);
   if (!made) return Fail{made.error()};
-  // Its etag is its version.
+  // The key's etag is its version.
   auto changed = store.ChangedAfter(std::stoll(made->key().etag()) - 1, 1);
   if (!changed) return Fail{admin::FromError(changed.error())};
   return TestKey(changed->front().key(), made->secret());
@@ -87,7 +87,7 @@ inline void SetState(AuthStore& store, const TestKey& key, v1::KeyState state) {
   EXPECT_TRUE(set) << set.error().message;
 }
 
-// The events of the audit log, the newest first.
+// Events of the audit log, newest first.
 inline std::vector<AuditRecord> AuditEvents(AuthStore& store, const std::string& workspace = "") {
   std::vector<AuditRecord> events;
   AuditQuery query;

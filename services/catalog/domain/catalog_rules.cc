@@ -17,12 +17,12 @@
 namespace tollgate::catalog {
 namespace {
 
-// Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr char kNameRule[] = "must be 1 to 96 letters, digits, dots, hyphens or underscores";
+// Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
-// Of an engine: what makes a larger difference is no relation of machines.
+// Largest weight of an engine; a larger ratio between machines is not plausible.
 constexpr int32_t kMaxWeight = 1'000;
-// The most models that one request may try; also the ledger's limit.
+// Most models that one request may try; also the ledger's limit.
 constexpr size_t kMaxCandidates = 8;
 
 const std::map<std::string, v1::Capability> kCapabilities = {
@@ -191,8 +191,8 @@ class Builder {
     for (std::string& id : found) snapshot_.mutable_models(index)->add_fallbacks(std::move(id));
   }
 
-  // Adds the fall-backs of a model in the order of the tries. path: the models that lead to it.
-  // Stops at the first problem.
+  // Collects the fall-backs of a model in the order in which they are tried. path: the models that
+  // lead to it. Stops at the first problem.
   bool CollectFallbacks(const config::v1::CatalogModel& from, std::vector<std::string>& path,
                         std::vector<std::string>& found, const ReportFn& report) const {
     for (const std::string& id : from.fallbacks()) {
@@ -211,7 +211,7 @@ class Builder {
         return false;
       }
       if (std::ranges::find(found, id) != found.end()) continue;
-      // More than that is refused anyway.
+      // AddFallbacks refuses more than this.
       if (found.size() >= kMaxCandidates) return true;
       found.push_back(id);
       path.push_back(id);
@@ -221,7 +221,7 @@ class Builder {
     return true;
   }
 
-  // Vectors of two models cannot be compared, so that embeddings have no fall-backs.
+  // Embedding vectors of different models are not comparable, so embeddings have no fall-backs.
   static bool IsSubstitute(const config::v1::CatalogModel& from,
                            const config::v1::CatalogModel& other) {
     return std::ranges::any_of(from.capabilities(), [&](const std::string& capability) {
@@ -246,8 +246,8 @@ class Builder {
         if (engine.kind() == v1::ENGINE_KIND_VLLM || engine.kind() == v1::ENGINE_KIND_LLAMACPP) {
           continue;
         }
-        report("reasoning_budget",
-               "needs engines of the kinds vllm and llamacpp, and \"" + engine.id() + "\" is none");
+        report("reasoning_budget", "needs engines of the kinds vllm or llamacpp, and \"" +
+                                       engine.id() + "\" is neither");
       }
     }
   }
@@ -279,7 +279,7 @@ class Builder {
     model.set_priority(found->second);
   }
 
-  // The terms for ids that the file does not list, as a model without an id.
+  // Adds the terms for ids that the file does not list, as a model without an id.
   void AddUnlisted() {
     config::v1::CatalogModel from;
     from.set_pool(file_.unlisted().pool());

@@ -1,5 +1,5 @@
-// Validates the operator's catalog.yaml and builds the snapshot that gateways, routers and
-// dashboards get: model ids, prices, limits, capabilities, pools and engines. Pure. See
+// Validates the operator's catalog.yaml and builds the snapshot for gateways, routers and
+// dashboards: model ids, prices, limits, capabilities, pools and engines. Pure. See
 // docs/contract.md "Model catalog entry".
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tollgate::catalog {
 
-// An item and a field of the file, to find the line of a problem.
+// An item and a field of the file, for finding the line of a problem.
 struct Location {
   std::string list;  // "models", "pools" or "unlisted" (a single item)
   int index = 0;     // in the list
@@ -27,8 +27,8 @@ using LineOf = std::function<int(const Location&)>;
 using Problems = std::vector<std::string>;
 
 // Validates the content of a file and builds its snapshot, with version 0 and a digest over
-// everything else. name: the file, for problems. brand: model ids <brand>/… are refused, they are
-// the legacy form.
+// everything else. name: the file, for problems. brand: model ids <brand>/… are the legacy form and
+// are refused.
 BasicResult<v1::Snapshot, Problems> BuildSnapshot(const config::v1::CatalogFile& file,
                                                   const std::string& brand, const std::string& name,
                                                   const LineOf& line_of);

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Without line numbers: those are of storage/catalog_reader.h.
+// Builds without line numbers, which storage/catalog_reader.h adds.
 BasicResult<v1::Snapshot, Problems> Build(const std::string& text) {
   config::v1::CatalogFile file;
   if (auto loaded = config::LoadText(text, "catalog.yaml", ".", file); !loaded) {
@@ -46,7 +46,7 @@ TEST(CatalogRules, AValidFileBecomesASnapshot) {
                                                          v1::CAPABILITY_REASONING));
   const v1::Model& small = result->models(1);
   EXPECT_EQ(small.display_name(), "acme/small");
-  EXPECT_EQ(small.max_output_tokens(), 8192);  // the window when not given
+  EXPECT_EQ(small.max_output_tokens(), 8192);  // default: the context window
   EXPECT_EQ(small.price().output_pico_usd(), 1);
   EXPECT_EQ(small.workspace_id(), "team-a");
   EXPECT_EQ(small.engine_model(), "small-q4");
@@ -86,7 +86,7 @@ TEST(CatalogRules, AnEngineHasAWeightOfOneUnlessTheFileSaysAnother) {
   EXPECT_EQ(weight(kGoodCatalog, 0), 1);
   EXPECT_EQ(weight(with("4"), 0), 4);
   EXPECT_EQ(weight(with("4"), 1), 1);
-  EXPECT_EQ(weight(with("0"), 0), 0) << "said, and not the default";
+  EXPECT_EQ(weight(with("0"), 0), 0) << "set, and not the default";
   EXPECT_EQ(weight(with("1000"), 0), 1000);
   for (const char* bad : {"-1", "1001"}) {
     EXPECT_THAT(Problem(with(bad)),
@@ -111,7 +111,7 @@ TEST(CatalogRules, APriorityIsOneOfThree) {
   EXPECT_THAT(Problem(with("hihg")), HasSubstr("(did you mean \"high\"?)"));
 }
 
-// docs/design/wire.md 2.6: every engine of the pool must take it, and TGI takes nothing.
+// docs/design/wire.md 2.6: every engine of the pool must support it, and TGI does not.
 TEST(CatalogRules, ReasoningIsControlledWhereTheKindsOfEnginesCan) {
   const auto controls = [](const std::string& capabilities, const std::string& kind) {
     std::string text = CatalogWith("capabilities: [chat, tools, reasoning]", capabilities);
@@ -141,7 +141,7 @@ TEST(CatalogRules, ABudgetOfTheReasoningNeedsEnginesThatTakeIt) {
   EXPECT_TRUE(result->models(0).keep_system_messages());
   EXPECT_FALSE(result->models(1).reasoning_budget());
   EXPECT_FALSE(result->models(1).keep_system_messages());
-  EXPECT_THAT(Problem(with(reasons, "sglang")), HasSubstr("\"engine-2\" is none"));
+  EXPECT_THAT(Problem(with(reasons, "sglang")), HasSubstr("\"engine-2\" is neither"));
   EXPECT_THAT(Problem(with("capabilities: [chat]", "vllm")),
               HasSubstr("needs the capability reasoning"));
 }
@@ -208,7 +208,7 @@ TEST(CatalogRules, Capabilities) {
   EXPECT_THAT(Problem(CatalogWith("[chat, tools", "[tools")), HasSubstr("at least one of chat"));
 }
 
-// A catalog whose models are these, in order: id, capability, fall-backs.
+// A catalog of models, each given as id, capability and fall-backs.
 std::string WithFallbacks(const std::vector<std::array<std::string, 3>>& models) {
   std::string text = "models:\n";
   for (const auto& [id, capability, fallbacks] : models) {
@@ -238,7 +238,7 @@ TEST(CatalogRules, FallBacksMustExistAndLeadNowhereBack) {
   EXPECT_THAT(Problem(WithFallbacks({{"m/a", "chat", "m/x"}})),
               HasSubstr("model \"m/a\": fallbacks: \"m/x\" is not the id of a model"));
   EXPECT_THAT(Problem(WithFallbacks({{"m/a", "chat", "m/a"}})), HasSubstr("leads back to itself"));
-  // Each model of a loop is reported.
+  // Every model of a cycle is reported.
   const auto loop = Build(
       WithFallbacks({{"m/a", "chat", "m/b"}, {"m/b", "chat", "m/c"}, {"m/c", "chat", "m/b"}}));
   ASSERT_FALSE(loop);

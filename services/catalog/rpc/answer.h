@@ -9,7 +9,7 @@
 
 namespace tollgate::catalog {
 
-// Answers at once: the snapshot is in memory.
+// Answers immediately, because the snapshot is in memory.
 template <typename Request, typename Response, typename Call>
 grpc::ServerUnaryReactor* Answer(const CatalogPublisher& publisher,
                                  grpc::CallbackServerContext* context, const Request& request,

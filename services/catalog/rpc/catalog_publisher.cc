@@ -6,7 +6,7 @@
 namespace tollgate::catalog {
 
 // No pings: watchers keep the last snapshot anyway, and gRPC detects broken connections. A watcher
-// with a full queue is disconnected and starts with the latest snapshot.
+// with a full queue is disconnected and starts again with the latest snapshot.
 CatalogPublisher::CatalogPublisher(Loop& loop)
     : full_(loop, {.ping_ms = 0, .max_queued = 16}),
       public_(loop, {.ping_ms = 0, .max_queued = 16}) {}
@@ -27,7 +27,7 @@ void CatalogPublisher::Edition::Publish(v1::WatchCatalogResponse message) {
     std::lock_guard lock(mutex);
     latest = std::make_shared<const v1::WatchCatalogResponse>(message);
   }
-  // A watcher that connects here gets the same version twice, which is harmless.
+  // A watcher that connects now may get the same version twice, which is harmless.
   hub.Publish(std::move(message));
 }
 

@@ -18,7 +18,7 @@ class CatalogPublisher {
   void Publish(const v1::Snapshot& snapshot);
   // The latest snapshot without the API keys of engines; null before the first Publish.
   std::shared_ptr<const v1::WatchCatalogResponse> current() const { return public_.Latest(); }
-  // The stream of a new watcher: starts with the latest snapshot.
+  // The stream of a new watcher. It starts with the latest snapshot.
   grpc::ServerWriteReactor<v1::WatchCatalogResponse>* Watch(bool with_engine_keys);
   // Ends all streams. Watchers reconnect, to another replica if there is one.
   void Close() {

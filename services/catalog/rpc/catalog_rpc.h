@@ -1,5 +1,5 @@
-// CatalogService: serves what the publisher has. The API keys of engines go to inference routers
-// only: by their certificate; a caller that has none must ask for them.
+// CatalogService: serves the publisher's snapshots. Only inference routers get the API keys of
+// engines. Routers are identified by their certificate; a caller without one must ask for the keys.
 #pragma once
 
 #include "services/catalog/rpc/catalog_publisher.h"

@@ -34,7 +34,7 @@ class ModelRpcTest : public ::testing::Test {
     snapshot.mutable_models(2)->set_workspace_id("acme");
     publisher_.Publish(snapshot);
   }
-  // As a person with these workspaces; "" is the operator.
+  // Lists as a person with this workspace; "" is the operator.
   std::string List(const std::string& member, int page_size = 0) {
     pb::ListModelsRequest request;
     request.set_page_size(page_size);

@@ -1,5 +1,5 @@
-// CatalogStatusService of tollgate.admin.v1: the catalog as this replica has it, with what is wrong
-// with a file that it has refused, and the capacity of models.
+// CatalogStatusService of tollgate.admin.v1: the catalog as this replica has it, the problems of a
+// refused file, and the capacity of models.
 #pragma once
 
 #include <mutex>
@@ -14,12 +14,12 @@ namespace tollgate::catalog {
 
 class StatusRpc : public admin::v1::CatalogStatusService::CallbackService {
  public:
-  // Both outlive it.
+  // publisher and clock must outlive the service.
   StatusRpc(CatalogPublisher& publisher, const Clock& clock)
       : publisher_(publisher), clock_(clock) {}
 
-  // The file was read and is what is published; again after it was refused, too. Thread-safe, as
-  // Refused.
+  // Call after a file was loaded and published, also when it replaces a refused one. Thread-safe,
+  // like Refused.
   void Loaded(bool anew);
   void Refused(const std::vector<std::string>& problems);
 

@@ -69,7 +69,7 @@ TEST_F(StatusRpcTest, SaysWhatIsServedAndWhatWasRefused) {
   ASSERT_EQ(status.problems_size(), 2);
   EXPECT_EQ(status.problems(0), "models.yaml:3: no such pool");
   EXPECT_EQ(status.refuse_time().seconds(), 1'700'000'005);
-  EXPECT_EQ(status.load_time().seconds(), 1'700'000'000) << "what is served is the one before";
+  EXPECT_EQ(status.load_time().seconds(), 1'700'000'000) << "the previous catalog is still served";
   rpc_.Loaded(false);
   EXPECT_EQ(Status().problems_size(), 0);
   EXPECT_FALSE(Status().has_refuse_time());

@@ -14,7 +14,8 @@ class LineFinder {
     try {
       root_ = YAML::Load(text);
     } catch (const YAML::Exception&) {
-      // The strict reader has accepted this text: without a tree there are only no line numbers.
+      // The strict reader has accepted this text. Without a tree, problems just have no line
+      // numbers.
       root_ = YAML::Node();
     }
   }

@@ -8,7 +8,8 @@
 
 namespace tollgate::catalog {
 
-// text: the content of the file. name: for problems. base_dir: what ${file:…} is relative to.
+// text: the content of the file. name: shown in problems. base_dir: folder to which ${file:…} is
+// relative.
 BasicResult<v1::Snapshot, Problems> ReadCatalog(const std::string& text, const std::string& name,
                                                 const std::string& base_dir,
                                                 const std::string& brand);

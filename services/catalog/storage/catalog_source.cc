@@ -38,7 +38,7 @@ CatalogSource::Signature CatalogSource::ReadSignature() const {
 }
 
 BasicResult<CatalogSource::SnapshotPtr, Problems> CatalogSource::Load() {
-  // Before the content: a change during the read is found by the next call.
+  // Read before the content, so that the next call notices a change during the read.
   loaded_ = seen_ = ReadSignature();
   auto text = ReadText(path_);
   if (!text) return Fail{Problems{text.error()}};
@@ -51,8 +51,8 @@ BasicResult<CatalogSource::SnapshotPtr, Problems> CatalogSource::Load() {
                          " bytes of models and engines"}};
   }
   if (current_ && current_->digest() == built->digest()) return current_;
-  // The modification time of the file, so that replicas and restarts agree on the version. Always
-  // above the version before.
+  // Uses the file's modification time, so that replicas and restarts agree on the version. Always
+  // higher than the previous version.
   const int64_t version =
       std::max(loaded_.modified_ns / 1000, current_ ? current_->version() + 1 : 1);
   auto snapshot = std::make_shared<v1::Snapshot>(std::move(*built));

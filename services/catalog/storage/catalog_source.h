@@ -1,6 +1,6 @@
-// Watches the catalog file and keeps the last valid snapshot of it. An invalid file is reported and
-// ignored. Not thread-safe, but the snapshots may be shared between threads.
-// See docs/design/limits.md 8.
+// Watches the catalog file and keeps its last valid snapshot. An invalid file is reported and
+// ignored. Not thread-safe, but snapshots may be shared between threads. See docs/design/limits.md
+// 8.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tollgate::catalog {
 
-// The largest catalog, in bytes as protobuf: watchers get it in one message of at most 4 MiB
+// Largest catalog, in bytes as protobuf: watchers get it in one message of at most 4 MiB
 // (rpc::kMaxMessageBytes).
 inline constexpr size_t kMaxSnapshotBytes = (4 << 20) - (64 << 10);
 
@@ -23,16 +23,16 @@ class CatalogSource {
   CatalogSource(std::string path, std::string brand)
       : path_(std::move(path)), brand_(std::move(brand)) {}
 
-  // Reads the file now. On failure current() stays.
+  // Reads the file now. On failure current() does not change.
   BasicResult<SnapshotPtr, Problems> Load();
 
   enum class Change { kNone, kNew, kInvalid };
-  // Call a few times a second. A changed file is read when it was the same for two calls in a row:
-  // it may still be written until then. Every 40th call reads it in any case, since the secrets
-  // that it refers to may have changed. kInvalid is returned once per change, with its problems.
+  // Call a few times a second. Reads a changed file once it is the same in two consecutive calls,
+  // because it may still be written before that. Every 40th call reads it anyway: the secrets that
+  // it refers to may have changed. Returns kInvalid once per change, with its problems.
   Change Poll(Problems& problems);
 
-  // What is wrong with the file as it was read last; empty: nothing.
+  // Problems of the file at the last read; empty: none.
   const Problems& refused() const { return reported_; }
 
   // The last valid snapshot; null before the first.

@@ -25,7 +25,7 @@ class CatalogSourceTest : public testing::Test {
   void Write(const std::string& text, const std::string& name = "catalog.yaml") const {
     std::ofstream(folder_ + "/" + name, std::ios::binary | std::ios::trunc) << text;
   }
-  // Polls twice: a change counts when the file was the same for two calls.
+  // Polls twice: a change counts once the file is the same in two calls.
   Change PollTwice(CatalogSource& source) {
     problems_.clear();
     const Change first = source.Poll(problems_);
@@ -45,7 +45,7 @@ TEST_F(CatalogSourceTest, LoadFailsOnAMissingOrInvalidFile) {
   EXPECT_EQ(source.current(), nullptr);
 }
 
-// Watchers get the catalog in one message: a larger one would never reach them.
+// Watchers get the catalog in one message; a larger one would never reach them.
 TEST_F(CatalogSourceTest, ACatalogAboveTheLargestMessageIsRefused) {
   Write(CatalogWith("name: Acme Large",
                     "name: Acme Large\n    description: " + std::string(kMaxSnapshotBytes, 'x')));
@@ -71,7 +71,7 @@ TEST_F(CatalogSourceTest, AChangedFileGivesANewerSnapshot) {
   EXPECT_EQ(source.current()->models(0).price().output_pico_usd(), 3'250'000);
   EXPECT_EQ(source.current()->models(0).price().version(), source.current()->version());
   EXPECT_EQ(before->models(0).price().output_pico_usd(),
-            2'200'000);  // shared snapshots do not change
+            2'200'000);  // a published snapshot does not change
 }
 
 TEST_F(CatalogSourceTest, AnInvalidFileKeepsTheLastValidSnapshotAndIsReportedOnce) {
@@ -88,7 +88,7 @@ TEST_F(CatalogSourceTest, AnInvalidFileKeepsTheLastValidSnapshotAndIsReportedOnc
   EXPECT_EQ(PollTwice(source), Change::kInvalid);
   EXPECT_EQ(source.current(), good);
   Write(kGoodCatalog);
-  EXPECT_EQ(PollTwice(source), Change::kNone);  // the same content as before
+  EXPECT_EQ(PollTwice(source), Change::kNone);  // content is unchanged
   EXPECT_EQ(source.current(), good);
 }
 

@@ -1,4 +1,4 @@
-// A small valid catalog, and variants of it.
+// A small valid catalog and variants of it.
 #pragma once
 
 #include <string>

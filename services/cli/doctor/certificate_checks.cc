@@ -19,23 +19,23 @@ namespace tollgate::cli {
 namespace {
 
 constexpr int64_t kDay = 86'400;
-// The alert CertificateExpires.
+// Threshold of the alert CertificateExpires.
 constexpr int64_t kSoonDays = 14;
 
 using CertificatePtr = std::unique_ptr<X509, void (*)(X509*)>;
 
-// The files of one end, and what its certificate must be.
+// The certificate files of one endpoint, and what the certificate must contain.
 struct Wanted {
   std::string subject;
   std::string certificate_file;
   std::string private_key_file;
-  // Of calls between processes; empty for an address for clients outside.
+  // Set for calls between processes; empty for an address that outside clients use.
   std::string authority_file;
-  // The names of calls between processes that it must have; empty: any of an operator.
+  // Names (URIs) of which the certificate must have one; empty: any operator's.
   std::vector<std::string> uris;
   bool of_operator = false;
   std::string trust_domain;
-  // The host that clients outside use; empty: unknown.
+  // Host name that outside clients use; empty: unknown.
   std::string host;
 };
 
@@ -59,7 +59,8 @@ int64_t Seconds(const ASN1_TIME* time) {
 
 std::string Date(int64_t seconds) { return UtcText(seconds * 1'000'000, UtcPrecision::kSeconds); }
 
-// "" or why the first certificate is not signed by the authority, itself by way of the others.
+// Why the first certificate is not signed by the authority, directly or through the other
+// certificates; "" if it is.
 std::string ChainError(const std::vector<CertificatePtr>& chain, const std::string& authority) {
   const std::vector<CertificatePtr> authorities = ReadCertificates(authority);
   if (authorities.empty()) return "there is no certificate in PEM form in " + authority;
@@ -71,7 +72,7 @@ std::string ChainError(const std::vector<CertificatePtr>& chain, const std::stri
   const std::unique_ptr<X509_STORE_CTX, void (*)(X509_STORE_CTX*)> context(X509_STORE_CTX_new(),
                                                                            X509_STORE_CTX_free);
   X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), between.get());
-  // Its dates are a finding of their own.
+  // The validity period is checked separately.
   X509_VERIFY_PARAM_set_flags(X509_STORE_CTX_get0_param(context.get()), X509_V_FLAG_NO_CHECK_TIME);
   const bool good = X509_verify_cert(context.get()) == 1;
   const std::string error =
@@ -96,8 +97,8 @@ class Look {
     Names();
     if (!wanted_.authority_file.empty()) {
       if (const std::string error = ChainError(chain_, wanted_.authority_file); !error.empty()) {
-        Bad("is not of the authority in " + wanted_.authority_file + ": " + error,
-            "use the authority that all processes have, or issue the certificate anew with it");
+        Bad("is not signed by the authority in " + wanted_.authority_file + ": " + error,
+            "use the authority that all processes have, or issue the certificate again with it");
       }
     }
     Mode();
@@ -123,10 +124,10 @@ class Look {
     days_ = (expiry_ - now) / kDay;
     const std::string renew = wanted_.authority_file.empty()
                                   ? "renew it; the process takes new files without a restart"
-                                  : "./dev secrets renews it (make it a job of every week); the "
+                                  : "./dev secrets renews it (run it weekly); the "
                                     "process takes new files without a restart";
     if (expiry_ <= now) {
-      Bad("has expired on " + Date(expiry_), renew);
+      Bad("expired on " + Date(expiry_), renew);
     } else if (begin > now) {
       Bad("is not valid before " + Date(begin), "set the clock of this machine, or wait");
     } else if (days_ < kSoonDays) {
@@ -185,7 +186,7 @@ class Look {
   bool wrong_ = false;
 };
 
-// "https://api.example.com:8443/x" → "api.example.com".
+// Host of a URL: "https://api.example.com:8443/x" gives "api.example.com".
 std::string HostOf(const std::string& url) {
   constexpr std::string_view kScheme = "https://";
   if (!url.starts_with(kScheme)) return "";
@@ -208,7 +209,7 @@ void AddEdge(const ServiceConfig& service, const config::v1::EdgeTls& tls, const
              const std::string& url, Checks& checks) {
   if (tls.certificate_file().empty()) return;
   const std::string subject = service.path + " " + field;
-  // With several certificates, any of them may be the one for the host.
+  // With several certificates any of them may be for the host.
   AddWanted({.subject = subject,
              .certificate_file = tls.certificate_file(),
              .private_key_file = tls.private_key_file(),

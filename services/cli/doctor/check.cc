@@ -21,7 +21,7 @@ struct Slots {
   std::vector<std::optional<Findings>> found;
 };
 
-// Answers of servers may hold escape sequences, which must not reach the terminal.
+// Answers of servers may contain escape sequences, which must not reach the terminal.
 std::string WithoutControls(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -29,7 +29,7 @@ std::string WithoutControls(std::string text) {
   return text;
 }
 
-// The text in lines of at most 100 columns, those after the first behind the indentation.
+// Wraps the text at 100 columns, with all lines after the first indented.
 std::string Wrapped(const std::string& text, size_t indent) {
   constexpr size_t kColumns = 100;
   std::string out, line;

@@ -1,4 +1,4 @@
-// The doctor's list of checks: each looks at one thing and says what it found and what to do.
+// The doctor's list of checks. Each checks one thing and says what it found and what to do.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@ namespace tollgate::cli {
 
 enum class Verdict : uint8_t {
   kOk,
-  kSkipped,  // it could not be looked at from here, or was not asked for; the finding says why
-  kWarning,  // it works, but not as docs/operations.md asks
+  kSkipped,  // could not be checked from here, or was not requested; the finding says why
+  kWarning,  // works, but not as docs/operations.md requires
   kFailure,
 };
-// ok, skipped, warning or failure.
+// "ok", "skipped", "warning" or "failure".
 const char* VerdictName(Verdict verdict);
 
-// One line of the report. Never holds a secret: texts name files and fields, not their content.
+// One line of the report. Never contains a secret: texts name files and fields, not their content.
 struct Finding {
   Verdict verdict = Verdict::kOk;
-  // What was looked at: a file, a field, an address, an engine.
+  // What was checked: a file, a field, an address, an engine.
   std::string subject;
   std::string finding;
-  std::string advice;  // what to do; empty where nothing is to be done
+  std::string advice;  // what to do; empty if nothing needs to be done
 };
 using Findings = std::vector<Finding>;
 
@@ -32,9 +32,9 @@ Finding Skipped(std::string subject, std::string reason, std::string advice = ""
 Finding Warning(std::string subject, std::string finding, std::string advice);
 Finding Failure(std::string subject, std::string finding, std::string advice);
 
-// A check may block; it ends within the time-out by its own means where it can.
+// A check. It may block, but should end within the timeout by itself where it can.
 struct Check {
-  std::string name;  // of its kind, for example "certificate"; several checks share one
+  std::string name;  // kind of check, for example "certificate"; several checks share one
   std::string subject;
   std::function<Findings()> run;
 };
@@ -44,9 +44,9 @@ struct Line {
   Finding finding;
 };
 
-// Runs all at the same time, each on a thread of its own, and returns their findings in the order
-// of the checks. A check that is not done within the time-out is a failure; its thread is left
-// behind, and the process must end without waiting for it (all_done false).
+// Result of RunChecks, which runs all checks at the same time, each on its own thread, and returns
+// the findings in the order of the checks. A check that misses the timeout is a failure. Its thread
+// keeps running, so the process must exit without waiting for it (all_done is false).
 struct Report {
   std::vector<Line> lines;
   bool all_done = true;
@@ -54,13 +54,13 @@ struct Report {
 Report RunChecks(std::vector<Check> checks, int timeout_ms);
 
 int64_t CountOf(const Report& report, Verdict verdict);
-// 0: nothing to do; 1: warnings; 2: failures.
+// 0: nothing to do, 1: warnings, 2: failures.
 int ExitCodeOf(const Report& report);
 // {"ok":1,"warnings":0,"failures":0,"skipped":0,"checks":[{"check":…,"subject":…,"result":…,
 // "finding":…,"advice":…},…]}
 std::string ReportAsJson(const Report& report);
-// A line for each finding, the advice below, and the counts. colors: escape sequences for a
-// terminal. quiet: without what is ok or skipped.
+// One line per finding, the advice below it, and the counts. colors: uses escape sequences. quiet:
+// leaves out findings that are ok or skipped.
 std::string ReportAsText(const Report& report, bool colors, bool quiet);
 
 }  // namespace tollgate::cli

@@ -69,7 +69,7 @@ class FilesOf {
                          const std::string& value) { LookAt(path, field, value); });
     LookAtSubstitutions();
     if (wrong_ == 0 && files_ > 0) {
-      findings_.push_back(Ok(service_.path, "files and folders that it names are there (" +
+      findings_.push_back(Ok(service_.path, "files and folders that it names exist (" +
                                                 std::to_string(files_) +
                                                 "), secrets are closed to other users"));
     }
@@ -84,7 +84,7 @@ class FilesOf {
 
   void LookAt(const std::string& path, const FieldDescriptor& field, const std::string& value) {
     const std::string& name = field.name();
-    if (path.find("tls.") != std::string::npos) return;  // the certificate checks
+    if (path.find("tls.") != std::string::npos) return;  // covered by the certificate checks
     if (name == "data_dir" || name == "archive_folder" || name == "web_folder") {
       if (value.empty()) return;
       ++files_;
@@ -121,7 +121,7 @@ class FilesOf {
          Verdict::kWarning);
   }
 
-  // ${file:…} in the text: the reader has found the files.
+  // Checks the files of ${file:…} in the text. They exist: the reader has read them.
   void LookAtSubstitutions() {
     const auto text = config::ReadWholeFile(service_.path);
     if (!text) return;
@@ -147,9 +147,9 @@ void LookAtAddresses(const ServiceConfig& service, Findings& findings) {
   const auto& host = config.host();
   const auto note = [&](const Result<void>& checked) {
     if (checked.ok()) return;
-    findings.push_back(Failure(service.path, checked.error().internal,
-                               "the process does not start like that: see certificates in "
-                               "docs/operations.md"));
+    findings.push_back(Failure(
+        service.path, checked.error().internal,
+        "the process does not start with this setting: see certificates in docs/operations.md"));
   };
   note(host::CheckPlainText(host, config.targets()));
   const bool plain = host.insecure_plaintext();
@@ -193,19 +193,19 @@ void LookAtSecrets(const ServiceConfig& service, Findings& findings) {
   }
 }
 
-// Names of the catalog that must fit together. All rules are the catalog service's: its view of the
-// file is among the engine checks.
+// Checks that names in the catalog refer to each other. The catalog service has the full rules; its
+// view of the file is among the engine checks.
 Findings LookAtCatalog(const CatalogConfig& catalog) {
   Findings findings;
   std::set<std::string> pools, engines, models;
   for (const auto& pool : catalog.file.pools()) {
     if (!pools.insert(pool.name()).second) {
-      findings.push_back(Failure(catalog.path, "the pool " + pool.name() + " is there twice",
+      findings.push_back(Failure(catalog.path, "the pool " + pool.name() + " is listed twice",
                                  "give each pool a name of its own"));
     }
     for (const auto& engine : pool.engines()) {
       if (!engines.insert(engine.id()).second) {
-        findings.push_back(Failure(catalog.path, "the engine " + engine.id() + " is there twice",
+        findings.push_back(Failure(catalog.path, "the engine " + engine.id() + " is listed twice",
                                    "give each engine an id of its own"));
       }
     }
@@ -216,7 +216,7 @@ Findings LookAtCatalog(const CatalogConfig& catalog) {
       findings.push_back(Failure(catalog.path,
                                  "the model " + model.id() + " names the pool \"" + model.pool() +
                                      "\", which is not in the file",
-                                 "add the pool, or name one that is there"));
+                                 "add the pool, or use an existing one"));
     }
   }
   for (const auto& model : catalog.file.models()) {

@@ -12,18 +12,18 @@
 namespace tollgate::cli {
 namespace {
 
-// What the programs open without sql.connections, billing's archive included.
+// Connections of a program without sql.connections, billing's archive included.
 constexpr int kDefaultPoolSize = 4;
 constexpr int kBesidePool = 2;
-// What is tested; PostgreSQL 14 lacks nothing that is known, but nobody has run it.
+// Oldest tested version. PostgreSQL 14 has no known problem, but is untested.
 constexpr int64_t kTestedPostgres = 150'000;
 
 struct Base {
-  std::string subject;  // file and field
+  std::string subject;  // configuration file and field
   std::string url;
   std::string service;
   int connections = kDefaultPoolSize;
-  // Replicas that targets name.
+  // Number of replicas in the targets.
   int replicas = 1;
 };
 
@@ -88,11 +88,11 @@ class Postgres {
 
   void Version() {
     if (Number("server_version_num") >= kTestedPostgres) return;
-    Warn("PostgreSQL " + settings_["server_version"] + ": tested is 15 and later",
+    Warn("PostgreSQL " + settings_["server_version"] + ": tested with 15 and later",
          "upgrade the server");
   }
 
-  // Statements lock the rows that they read: a stricter level only adds errors to try again.
+  // Statements lock the rows that they read, so a stricter level only causes more retries.
   void Isolation() {
     const std::string& level = settings_["default_transaction_isolation"];
     if (level == "read committed") return;
@@ -101,7 +101,7 @@ class Postgres {
          "set default_transaction_isolation = 'read committed' for the user or the database");
   }
 
-  // The programs set synchronous_commit = on for each session, whatever the server says.
+  // The programs set synchronous_commit = on for each session, whatever the server's default is.
   void Commit() {
     said_ += settings_["synchronous_standby_names"].empty() ? ", commits are on this server's disk"
                                                             : ", commits wait for a standby";
@@ -185,7 +185,7 @@ class Postgres {
   bool wrong_ = false;
 };
 
-// "" or why a file system is no place for a SQLite ledger.
+// Why a file system is unsuitable for a SQLite ledger, or "".
 std::string FileSystemFault(const std::string& path, bool* lost_at_reboot) {
   struct statfs system{};
   if (::statfs(path.c_str(), &system) != 0) return "";
@@ -194,9 +194,9 @@ std::string FileSystemFault(const std::string& path, bool* lost_at_reboot) {
     case 0xFF534D42:  // CIFS
     case 0xFE534D42:  // SMB2
     case 0x564c:      // NCP
-      return "it is on a network file system, where SQLite's log and locks do not hold";
+      return "it is on a network file system, where SQLite's log and locks do not work";
     case 0x65735546:
-      return "it is on a FUSE file system, whose locks and flushes are its own";
+      return "it is on a FUSE file system, which has its own locks and flushes";
     case 0x01021994:  // tmpfs
     case 0x858458F6:  // ramfs
       *lost_at_reboot = true;

@@ -61,9 +61,9 @@ Finding Judge(const pb::Engine& engine) {
   }
 }
 
-// Subject and error of a call that failed.
+// Finding for a call that failed.
 Findings Refused(const std::string& subject, const grpc::Status& status) {
-  return {Skipped(subject, "does not tell: " + status.error_message(),
+  return {Skipped(subject, "cannot be asked: " + status.error_message(),
                   "see the findings about its address")};
 }
 
@@ -112,7 +112,7 @@ Findings AskCatalog(const std::string& address, const std::string& service,
   return findings;
 }
 
-// The first admin address of a service: of the command line, of a target, of its own configuration.
+// First admin address of a service, from the command line, a target or its own configuration.
 std::string AdminAddress(const Inventory& inventory, const DoctorOptions& options,
                          const std::string& service) {
   for (const auto& target : options.targets) {
@@ -152,7 +152,8 @@ void AddEngineChecks(const Inventory& inventory, const DoctorOptions& options, C
       }
     }
   }
-  // The dashboard has them of the routers, for operators, too; the all-in-one is all of these.
+  // The dashboard collects the routers' view of engines; the all-in-one contains all three
+  // services.
   for (const char* service : {"dashboard", "catalog", "allinone"}) {
     const std::string address = AdminAddress(inventory, options, service);
     if (address.empty()) continue;

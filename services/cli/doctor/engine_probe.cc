@@ -13,13 +13,13 @@ using http::HttpAnswer;
 using Outcome = http::HttpAnswer::Outcome;
 
 struct Dialect {
-  // Where it tells its version, and the member that has it; empty: nowhere.
+  // Path of its version, and the member that holds it; empty: none.
   const char* version_path = "";
   const char* version_member = "";
-  // Where it counts tokens of a text, and the member of the text; empty: nowhere.
+  // Path that counts the tokens of a text, and the member for the text; empty: none.
   const char* tokenizer_path = "";
   const char* tokenizer_member = "";
-  // Usage on every chunk (continuous_usage_stats), not only on the last one.
+  // Reports usage on every chunk (continuous_usage_stats), not only on the last one.
   bool usage_on_chunks = false;
 };
 
@@ -70,7 +70,7 @@ class Probe {
 
   void Add(Finding finding) { findings_.push_back(std::move(finding)); }
 
-  // False: nothing else is worth asking.
+  // Returns false if further requests are pointless.
   bool Models() {
     const HttpAnswer answer = Ask("/v1/models");
     if (answer.outcome != Outcome::kAnswered) {
@@ -120,11 +120,11 @@ class Probe {
   std::string Version() {
     if (dialect_.version_path[0] == '\0') return "";
     const HttpAnswer answer = Ask(dialect_.version_path);
-    if (answer.status != 200) return ", version not told";
+    if (answer.status != 200) return ", version unknown";
     const auto document = json::Document::ParseView(answer.body);
-    if (!document.ok()) return ", version not told";
+    if (!document.ok()) return ", version unknown";
     const std::string version = document->root().Find(dialect_.version_member).string();
-    return version.empty() ? ", version not told" : ", version " + version;
+    return version.empty() ? ", version unknown" : ", version " + version;
   }
 
   void Tokenizer() {
@@ -169,7 +169,7 @@ class Probe {
     if (answer.status != 200) {
       return Add(Failure(subject,
                          "refuses a request of one token: " + std::to_string(answer.status),
-                         "see its log; the engine may want other settings for this model"));
+                         "see its log; the engine may need other settings for this model"));
     }
     JudgeStream(subject, answer);
   }

@@ -1,4 +1,4 @@
-// One engine, asked as an inference router asks it.
+// Sends requests to one engine as an inference router does.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace tollgate::cli {
 
 struct EngineToAsk {
   config::v1::CatalogEngine engine;
-  // Names of the models at the engine that it must serve, and which of them are for chats.
+  // A model that the engine must serve, by its name there, and its capabilities.
   struct Model {
     std::string name;
     bool chat = false;

@@ -21,7 +21,7 @@ constexpr char kMend[] =
     "correct the line; tollgate-SERVICE --config FILE --check-config says the same, and "
     "proto/tollgate/config/v1/config.proto lists the fields";
 
-// Keys at the top of a YAML file, for telling which program it is for.
+// Top-level keys of a YAML file, which identify its program.
 std::set<std::string> TopKeys(const std::string& text) {
   std::set<std::string> keys;
   for (size_t at = 0; at < text.size();) {
@@ -36,7 +36,7 @@ std::set<std::string> TopKeys(const std::string& text) {
   return keys;
 }
 
-// The program of a configuration with these sections; empty: none says which.
+// The program that a configuration with these sections is for; empty: unknown.
 std::string ServiceOf(const std::set<std::string>& keys) {
   constexpr std::pair<const char*, const char*> kSections[] = {
       {"gateway", "gateway"},    {"auth", "auth"},       {"ratelimit", "ratelimit"},
@@ -57,7 +57,7 @@ Read ReadStrictly(const std::string& path) {
   return config::LoadFile(path, config);
 }
 
-// With the message of its own program, which refuses sections of others.
+// Reads the file as its program does, which refuses sections of other programs.
 Read ReadStrictly(const std::string& service, const std::string& path) {
   namespace pb = config::v1;
   if (service == "gateway") return ReadStrictly<pb::GatewayConfig>(path);
@@ -79,7 +79,7 @@ class Reader {
     if (!read_.insert(fs::weakly_canonical(path, ignored).string()).second) return;
     const auto text = config::ReadWholeFile(path);
     if (!text) {
-      Note(Failure(path, text.error(), "name a file that exists and that you may read"));
+      Note(Failure(path, text.error(), "give a file that exists and that you may read"));
       return;
     }
     const std::set<std::string> keys = TopKeys(*text);
@@ -107,7 +107,7 @@ class Reader {
 
  private:
   void Note(Finding finding) { into_.reading.push_back(std::move(finding)); }
-  // error: "FILE:LINE:COLUMN: what is wrong", or without a place.
+  // error: "FILE:LINE:COLUMN: what is wrong", or without a position.
   void NoteWrong(const std::string& path, const std::string& error) {
     const size_t text = error.find(": ", path.size());
     const bool placed = error.starts_with(path + ":") && text != std::string::npos;
@@ -130,7 +130,7 @@ class Reader {
 
   void ReadService(const std::string& path, const std::string& service) {
     ServiceConfig found{.path = path, .service = service, .config = {}};
-    // All sections are fields of the all-in-one.
+    // All sections are fields of the all-in-one's configuration.
     if (const Read read = config::LoadFile(path, found.config); !read) {
       NoteWrong(path, read.error());
       return;
@@ -138,7 +138,7 @@ class Reader {
     if (service.empty()) {
       Note(Warning(path,
                    "has none of the sections gateway, auth, ratelimit, catalog, billing, "
-                   "router, dashboard: what program it is for is unknown",
+                   "router, dashboard: its program is unknown",
                    "leave it out, or write the section of its service, even if it is empty"));
       return;
     }

@@ -1,5 +1,4 @@
-// What the doctor is told of the installation: the configuration files, read as the programs read
-// them.
+// The installation as the doctor knows it: the configuration files, read as the programs read them.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ struct ServiceConfig {
   std::string path;
   // auth, billing, catalog, dashboard, gateway, inference-router, ratelimit or allinone.
   std::string service;
-  // Of a single service only its own section is set.
+  // For a single service, only its own section is set.
   config::v1::AllInOneConfig config;
 };
 
@@ -30,15 +29,15 @@ struct Inventory {
   Findings reading;
 };
 
-// paths: files, or folders whose *.yaml files are read. The catalog files that they name are read,
-// too.
+// paths: files, or folders whose *.yaml files are read. Catalog files that they name are read, too.
 Inventory ReadInventory(const std::vector<std::string>& paths);
 
-// An address to listen on as it is called from this machine: 0.0.0.0:80 is 127.0.0.1:80.
+// The address at which this machine reaches a listen address: 0.0.0.0:80 becomes 127.0.0.1:80.
 std::string CalledFromHere(const std::string& listen);
-// "a:1, b:2" in its parts.
+// Splits "a:1, b:2".
 std::vector<std::string> SplitAddresses(const std::string& addresses);
-// What CheckPlainText and the programs ask of host.tls: whether calls between processes use TLS.
+// Whether calls between processes use TLS, according to host.tls; the same rule as
+// CheckPlainText's.
 bool UsesTls(const ServiceConfig& service);
 
 }  // namespace tollgate::cli

@@ -16,12 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kDefaultEdgeConnections = 20'000;
-// The queue that the gateway asks the kernel for (listen).
+// Backlog that the gateway requests from the kernel (listen).
 constexpr int64_t kBacklog = 4096;
-// Alerts DiskFills and DiskFull.
+// Thresholds of the alerts DiskFull and DiskFills.
 constexpr int64_t kFullPercent = 5, kFillingPercent = 15;
 
-// The value of a metric without labels; -1: it is not there.
+// Value of a metric without labels; -1 if it does not exist.
 int64_t MetricOf(const std::string& text, const std::string& name) {
   size_t at = text.starts_with(name + " ") ? 0 : text.find("\n" + name + " ");
   if (at == std::string::npos) return -1;
@@ -31,7 +31,8 @@ int64_t MetricOf(const std::string& text, const std::string& name) {
   return static_cast<int64_t>(value);
 }
 
-// Of the process that runs with this configuration on this machine; -1: it does not answer.
+// File descriptor limit of the process with this configuration on this machine; -1 if it does not
+// answer.
 int64_t LimitOfProcess(const ServiceConfig& service, int timeout_ms) {
   const auto& host = service.config.host();
   const std::string ops = host.ops_listen().empty() ? host.admin_listen() : host.ops_listen();
@@ -44,7 +45,7 @@ int64_t LimitOfProcess(const ServiceConfig& service, int timeout_ms) {
   return answer.status == 200 ? MetricOf(answer.body, "process_max_fds") : -1;
 }
 
-// What docs/operations.md, Connections and file descriptors, asks for.
+// Number that docs/operations.md, Connections and file descriptors, requires.
 int64_t DescriptorsFor(const ServiceConfig& service) {
   const auto& gateway = service.config.gateway();
   const int64_t connections =
@@ -66,7 +67,7 @@ Findings LookAtDescriptors(const ServiceConfig& service, int timeout_ms) {
     whose = "the process does not answer here; this session may open ";
   }
   const std::string text = whose + std::to_string(limit) + ", " + std::to_string(needed) +
-                           " are wanted for its max_connections";
+                           " are needed for its max_connections";
   if (limit >= needed) return {Ok(subject, text)};
   return {Warning(subject, text,
                   "LimitNOFILE=" + std::to_string(needed) +
@@ -103,21 +104,21 @@ Findings LookAtKernel() {
 }
 
 Findings LookAtDisk(const std::string& subject, const std::string& path) {
-  // Of the nearest folder that is there.
+  // Uses the nearest existing parent folder.
   fs::path folder = fs::absolute(path);
   while (!folder.empty() && !fs::is_directory(folder) && folder.has_relative_path()) {
     folder = folder.parent_path();
   }
   struct statvfs system{};
   if (::statvfs(folder.c_str(), &system) != 0 || system.f_blocks == 0) {
-    return {Skipped(subject, "the file system of " + path + " cannot be looked at here")};
+    return {Skipped(subject, "the file system of " + path + " cannot be checked here")};
   }
   const auto block = static_cast<int64_t>(system.f_frsize);
   const int64_t free = static_cast<int64_t>(system.f_bavail) * block;
   const int64_t size = static_cast<int64_t>(system.f_blocks) * block;
   const std::string text = Bytes(free) + " of " + Bytes(size) + " are free";
   if (system.f_files > 0 && system.f_favail * 100 < system.f_files * kFullPercent) {
-    return {Failure(subject, "the file system has almost no files (inodes) left",
+    return {Failure(subject, "the file system has almost no inodes left",
                     "remove files that are not Tollgate's, or move the folder")};
   }
   const char* advice =

@@ -23,7 +23,8 @@
 namespace tollgate::cli {
 namespace {
 
-// Beyond it the ledger and the gateways' reports say so, too (tollgate_billing_clock_step_seconds).
+// Above this difference the ledger and the gateways report it, too
+// (tollgate_billing_clock_step_seconds).
 constexpr int64_t kMaxSkewUs = 1'000'000;
 constexpr int64_t kFineSkewUs = 250'000;
 
@@ -83,7 +84,7 @@ BasicResult<std::shared_ptr<grpc::Channel>, std::string> OpenChannel(const Docto
   if (rpc::TlsIsOn(options.tls) && !address.starts_with("unix:")) {
     const auto files = rpc::TlsFiles::Open(options.tls);
     if (!files.ok()) return Fail{files.error()};
-    // An all-in-one has the names of auth and billing.
+    // The all-in-one's certificate has the names of auth and billing.
     credentials = files->ForClientOf(service == "allinone" ? "auth" : service);
   }
   grpc::ChannelArguments arguments;
@@ -95,7 +96,7 @@ BasicResult<std::shared_ptr<grpc::Channel>, std::string> OpenChannel(const Docto
 }
 
 void PrepareCall(const DoctorOptions& options, grpc::ClientContext& context) {
-  // Below the check's own time-out, so that its finding is the call's.
+  // Shorter than the check's timeout, so that the finding is that of the call.
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::milliseconds(options.timeout_ms * 3 / 4);
   context.set_deadline(deadline);

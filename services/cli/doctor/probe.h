@@ -1,4 +1,4 @@
-// How the doctor calls others: blocking, within a time-out.
+// Calls that the doctor makes: blocking, with a timeout.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -13,18 +13,19 @@
 
 namespace tollgate::cli {
 
-// "" or why no TCP connection to host:port can be made. Nothing is sent.
+// Why no TCP connection to host:port can be made, or "". Sends nothing.
 std::string TryToConnect(const std::string& address, int timeout_ms);
 
-// A channel to a service of the installation, with the operator's certificate over TCP. The error
-// says what is wrong with the certificate's files.
+// A channel to a service of the installation, over TCP with the operator's certificate. The error
+// names the problem with the certificate's files.
 BasicResult<std::shared_ptr<grpc::Channel>, std::string> OpenChannel(const DoctorOptions& options,
                                                                      const std::string& address,
                                                                      const std::string& service);
 void PrepareCall(const DoctorOptions& options, grpc::ClientContext& context);
 
-// How far another clock is ahead of this machine's, in microseconds: what it said, and when it was
-// asked and had answered by ours. uncertain_us: half of what the way took.
+// How far another clock is ahead of this machine's, in microseconds. theirs_us: the time that it
+// reported. asked_us, answered_us: when the call began and ended by our clock. uncertain_us: half
+// of the call's duration.
 struct ClockReading {
   int64_t ahead_us = 0;
   int64_t uncertain_us = 0;
@@ -32,8 +33,8 @@ struct ClockReading {
 ClockReading ReadClock(int64_t theirs_us, int64_t asked_us, int64_t answered_us);
 Finding ClockFinding(const std::string& subject, const ClockReading& reading);
 
-// Whether users beside the owner and the group may read or write the file, and get to it through
-// all of its folders.
+// Whether users other than the owner and the group can read or write the file, all folders above it
+// included.
 bool OthersReach(const std::string& path);
 
 // "12 ms", "1.5 s".

@@ -16,14 +16,14 @@ TEST(DoctorProbe, AClockIsJudgedByWhatTheWayCannotExplain) {
   EXPECT_EQ(judge(-400'000, 1000), Verdict::kWarning);
   EXPECT_EQ(judge(1'100'000, 1000), Verdict::kFailure);
   EXPECT_EQ(judge(-1'100'000, 1000), Verdict::kFailure);
-  EXPECT_EQ(judge(1'100'000, 4'000'000), Verdict::kOk) << "the way took longer than that";
+  EXPECT_EQ(judge(1'100'000, 4'000'000), Verdict::kOk) << "the call took longer than that";
 }
 
 TEST(DoctorProbe, AnAddressThatCannotBeReachedSaysWhy) {
   EXPECT_EQ(TryToConnect("nowhere", 100), "the address has no port");
   EXPECT_NE(TryToConnect("does-not-exist.invalid:80", 100).find("does not resolve"),
             std::string::npos);
-  // No process listens on port 1 of this machine.
+  // Nothing listens on port 1 of this machine.
   EXPECT_EQ(TryToConnect("127.0.0.1:1", 1000), "Connection refused");
   EXPECT_EQ(TryToConnect("[::1]:1", 1000).find("does not resolve"), std::string::npos);
 }

@@ -37,11 +37,11 @@ namespace {
 
 using common::v1::GetProcessInfoResponse;
 
-// Where to call, and what should answer.
+// An address to call, and the expected service.
 struct Address {
   std::string address;
   std::string service;
-  // The file and field that name it.
+  // File and field that contain the address.
   std::string named_by;
   bool tls = false;
 
@@ -61,7 +61,8 @@ Finding Unreached(const Address& at, const DoctorOptions& options, const grpc::S
                      "use the certificate of an operator of this trust domain (--tls-cert, "
                      "--trust-domain), which host.tls.allowed_callers must not exclude");
     case grpc::StatusCode::UNIMPLEMENTED:
-      return Failure(subject, "does not know the call: it is no process of Tollgate, or an old one",
+      return Failure(subject,
+                     "does not know the call: it is not a process of Tollgate, or an old one",
                      "correct " + at.named_by + ", or finish the upgrade");
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return Failure(subject, "takes the connection, but does not answer",
@@ -74,18 +75,18 @@ Finding Unreached(const Address& at, const DoctorOptions& options, const grpc::S
   const bool tls = rpc::TlsIsOn(options.tls) && !at.address.starts_with("unix:");
   return Failure(subject, "takes the connection, but the call fails: " + status.error_message(),
                  tls ? kTlsAdvice
-                     : "the other end wants TLS, or is no process of Tollgate: give your "
+                     : "the other end requires TLS, or is not a process of Tollgate: give your "
                        "certificate with --tls-ca, --tls-cert and --tls-key, or correct " +
                            at.named_by);
 }
 
 Findings Ask(const Address& at, const DoctorOptions& options, Versions& versions) {
   const std::string subject = at.subject();
-  // Of all that follows, so that it says what is wrong before its own time is over.
+  // Shared deadline of the calls below: leaves time to report before the check itself times out.
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::milliseconds(options.timeout_ms * 3 / 4);
   if (at.tls && !rpc::TlsIsOn(options.tls) && !at.address.starts_with("unix:")) {
-    return {Skipped(subject, "it wants a certificate, and there is none of yours",
+    return {Skipped(subject, "it requires a certificate, and you gave none",
                     "give one with --tls-ca, --tls-cert and --tls-key")};
   }
   constexpr std::string_view kUnix = "unix:";
@@ -106,7 +107,7 @@ Findings Ask(const Address& at, const DoctorOptions& options, Versions& versions
   }
   const auto channel = OpenChannel(options, at.address, at.service);
   if (!channel.ok()) {
-    return {Failure(subject, "your certificate is of no use: " + channel.error(),
+    return {Failure(subject, "your certificate cannot be used: " + channel.error(),
                     "correct --tls-ca, --tls-cert and --tls-key")};
   }
   const auto stub = common::v1::ProcessInfoService::NewStub(*channel);
@@ -115,7 +116,7 @@ Findings Ask(const Address& at, const DoctorOptions& options, Versions& versions
   context.set_deadline(deadline);
   context.set_wait_for_ready(false);
   GetProcessInfoResponse info;
-  // A first call makes the connection; the clock is read by a second one.
+  // The first call also makes the connection, so the clock is read by a second one.
   grpc::Status status = stub->GetProcessInfo(&context, {}, &info);
   if (!status.ok()) return {Unreached(at, options, status)};
   grpc::ClientContext again;
@@ -144,7 +145,7 @@ Findings Ask(const Address& at, const DoctorOptions& options, Versions& versions
   }
   if (info.now_us() == 0) {
     findings.push_back(
-        Skipped(subject, "it does not tell its time: it is older than this program"));
+        Skipped(subject, "it does not report its time: it is older than this program"));
   } else {
     findings.push_back(ClockFinding(subject, ReadClock(info.now_us(), asked_us, answered_us)));
   }
@@ -191,8 +192,8 @@ void AddTargets(const ServiceConfig& service, Book& book) {
   }
 }
 
-// The addresses that a process listens on are of this machine. Those of services that targets name
-// are asked there.
+// Adds the addresses that a process listens on, which are on this machine. Services that are named
+// by targets are asked at those addresses.
 void AddOwn(const ServiceConfig& service, Book& book) {
   const auto& host = service.config.host();
   const bool tls = UsesTls(service);
@@ -217,9 +218,9 @@ Findings AskPublic(const std::string& subject, const std::string& base_url, int 
                     "front of it")};
   }
   if (answer.status != 200) {
-    return {
-        Failure(subject, "/healthz says " + std::to_string(answer.status),
-                "503: the gateway drains or its process hangs; others: what is in front of it")};
+    return {Failure(
+        subject, "/healthz says " + std::to_string(answer.status),
+        "503: the gateway is draining or hangs; other codes: check what is in front of it")};
   }
   return {Ok(subject, "answers")};
 }
@@ -271,8 +272,8 @@ Line VersionLine(const Versions& versions) {
   }
   if (by_version.size() > 1) {
     return {"version",
-            Warning("versions", "processes of several versions run beside each other: " + text,
-                    "finish the upgrade, or take it back (docs/runbooks/VersionsDiffer.md); "
+            Warning("versions", "processes of several versions are running: " + text,
+                    "finish the upgrade, or roll it back (docs/runbooks/VersionsDiffer.md); "
                     "docs/operations.md, Starting, stopping, upgrading, has the order")};
   }
   const std::string version = by_version.begin()->first;

@@ -44,7 +44,7 @@ class Server {
   Server(std::string subject, RedisConnection& connection, Findings& findings)
       : subject_(std::move(subject)), connection_(connection), findings_(findings) {}
 
-  // is_replica_fine: of a cluster, whose nodes may be replicas.
+  // is_replica_fine: the node belongs to a cluster and may be a replica.
   void Look(bool is_replica_fine) {
     const auto answer = connection_.Call({"INFO"});
     if (!answer.ok()) {
@@ -54,7 +54,7 @@ class Server {
     }
     info_ = ParseInfo(TextOf(**answer));
     if (Number(info_["redis_version"]) < kTestedVersion) {
-      Warn("Redis " + info_["redis_version"] + ": tested is 7 and later", "upgrade it");
+      Warn("Redis " + info_["redis_version"] + ": tested with 7 and later", "upgrade it");
     }
     if (info_["role"] != "master" && !is_replica_fine) {
       Bad("it is a replica, which takes no writes",
@@ -80,8 +80,8 @@ class Server {
     findings_.push_back(Warning(subject_, finding, advice));
   }
 
-  // Every key has a time to live, and those of running requests are renewed: only volatile-ttl
-  // takes what is about to go anyway.
+  // Every key has a time to live, and keys of running requests are renewed. Only volatile-ttl
+  // evicts the keys that are about to expire anyway.
   void Eviction() {
     const std::string& policy = info_["maxmemory_policy"];
     const int64_t most = Number(info_["maxmemory"]);
@@ -90,11 +90,11 @@ class Server {
         "maxmemory-policy volatile-ttl, and a maxmemory of about 1 kB for each "
         "key, workspace and model in use";
     if (policy.empty()) {
-      findings_.push_back(Skipped(subject_, "INFO does not tell its maxmemory-policy", advice));
+      findings_.push_back(Skipped(subject_, "INFO does not report its maxmemory-policy", advice));
     } else if (policy.starts_with("allkeys")) {
       Bad("maxmemory-policy is " + policy +
-              ": it forgets limits and running requests that are in use, "
-              "and more than the limits is let in",
+              ": it forgets limits and running requests that are in use, and admits requests above "
+              "the limits",
           advice);
     } else if (policy != "volatile-ttl" && policy != "noeviction") {
       Warn("maxmemory-policy is " + policy + ": it forgets limits that are in use", advice);
@@ -104,16 +104,16 @@ class Server {
     }
   }
 
-  // Nothing in it is older than two minutes.
+  // No data in it is older than two minutes, so it does not need persistence.
   void Persistence() {
     const char* advice =
-        "save \"\" and appendonly no: its state is of the last two minutes, and "
-        "writing it only slows decisions";
+        "save \"\" and appendonly no: it only holds the state of the last two minutes, and writing "
+        "it slows decisions";
     if (info_["aof_enabled"] == "1") Warn("appendonly is on", advice);
-    // May be refused to ratelimit's user, which does not need it.
+    // ratelimit's user may lack permission for CONFIG, which it does not need.
     const auto save = connection_.Call({"CONFIG", "GET", "save"});
     if (!save.ok() || (*save)->elements < 2) {
-      said_ += " (snapshots: not told to this user)";
+      said_ += " (snapshots: this user may not read the setting)";
     } else if (const std::string rule = TextOf(*(*save)->element[1]); !rule.empty()) {
       Warn("it writes snapshots (save " + rule + ")", advice);
     }
@@ -187,8 +187,9 @@ void LookAtSentinels(const Asked& asked, Findings& findings) {
     if (masters.insert(master.ToString()).second) LookAtServer(asked, master, findings);
   }
   if (masters.size() > 1) {
-    findings.push_back(Failure(asked.subject, "the sentinels name different masters",
-                               "they are cut off from each other: mend the network between them"));
+    findings.push_back(
+        Failure(asked.subject, "the sentinels name different masters",
+                "they are cut off from each other: repair the network between them"));
   }
 }
 
@@ -210,14 +211,15 @@ void AddRedisChecks(const Inventory& inventory, const DoctorOptions& options, Ch
     if (settings.redis_url().empty()) {
       if (service.service != "ratelimit") continue;
       const bool alone = settings.replicas() <= 1;
-      checks.push_back({"redis", service.path, [path = service.path, alone] {
-                          return Findings{
-                              alone ? Skipped(path,
-                                              "no ratelimit.redis_url: exactly one ratelimit "
-                                              "process may run")
-                                    : Failure(path, "several replicas, but no ratelimit.redis_url",
-                                              "set it: else each admits the whole of every limit")};
-                        }});
+      checks.push_back(
+          {"redis", service.path, [path = service.path, alone] {
+             return Findings{
+                 alone ? Skipped(path,
+                                 "no ratelimit.redis_url: exactly one ratelimit "
+                                 "process may run")
+                       : Failure(path, "several replicas, but no ratelimit.redis_url",
+                                 "set it: otherwise each process admits every limit in full")};
+           }});
       continue;
     }
     const std::string subject = service.path + " ratelimit.redis_url";

@@ -21,7 +21,7 @@ std::string LastTlsError() {
 
 std::string RedisConnection::Connect(const redis::Endpoint& endpoint, const RedisLogin& login,
                                      int timeout_ms) {
-  // With a time-out, and with a clear error; BIO_do_connect has neither.
+  // Checks the address first: BIO_do_connect has no timeout and no clear error.
   const std::string unreached = TryToConnect(endpoint.ToString(), timeout_ms);
   if (!unreached.empty()) return "cannot be reached: " + unreached;
   BIO* plain = BIO_new_connect(endpoint.ToString().c_str());
@@ -75,7 +75,7 @@ BasicResult<RedisConnection::Reply, std::string> RedisConnection::Call(
     text += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
   }
   if (BIO_write(bio_.get(), text.data(), static_cast<int>(text.size())) <= 0) {
-    return Fail{std::string("does not take a command: ") + LastTlsError()};
+    return Fail{std::string("cannot send a command: ") + LastTlsError()};
   }
   while (true) {
     void* found = nullptr;

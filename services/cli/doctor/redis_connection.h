@@ -1,4 +1,4 @@
-// One blocking connection to Redis, plain or over TLS, for a few commands.
+// A blocking connection to Redis, plain or over TLS, for a few commands.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -17,7 +17,7 @@ namespace tollgate::cli {
 struct RedisLogin {
   std::string user;
   std::string password;        // empty: no authentication
-  std::string authority_file;  // of TLS; empty: those of the system
+  std::string authority_file;  // for TLS; empty: the system's
   bool tls = false;
 };
 
@@ -28,11 +28,12 @@ class RedisConnection {
   };
   using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-  // Connects and logs in. The error says which of both failed, without the password.
+  // Connects and logs in. The error says which of the two failed, and does not contain the
+  // password.
   static BasicResult<std::unique_ptr<RedisConnection>, std::string> Open(
       const redis::Endpoint& endpoint, const RedisLogin& login, int timeout_ms);
 
-  // An answer that is an error of Redis is an error, too.
+  // Sends a command. An error reply of Redis is returned as an error.
   BasicResult<Reply, std::string> Call(const std::vector<std::string>& words);
 
  private:

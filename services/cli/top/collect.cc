@@ -11,7 +11,7 @@
 namespace tollgate::cli {
 namespace {
 
-// The metric of the requests that wait in an engine of this kind; empty: it has none.
+// Metric of the number of requests that wait in an engine of this kind; empty: it has none.
 std::string QueueMetric(const std::string& kind) {
   if (kind == "vllm") return "vllm:num_requests_waiting";
   if (kind == "sglang") return "sglang:num_queue_reqs";

@@ -9,13 +9,13 @@
 
 namespace tollgate::cli {
 
-// The processes of the configuration (host.ops_listen), and the engines of its catalogs that tell
-// how many requests wait in them.
+// Processes of the configuration (host.ops_listen), and engines of its catalogs that report their
+// queue.
 std::vector<Source> SourcesOf(const Inventory& inventory);
-// The process that `./dev run` has started, from its address file; empty when there is none.
+// The process that `./dev run` has started, from its address file; empty if there is none.
 std::vector<Source> SourcesOfHome(const std::string& home);
 
-// Those that do not answer within the time-out are left out (Process.answers false).
+// Sources that miss the timeout are left out (Process.answers is false).
 Reading ReadAll(const std::vector<Source>& sources, int timeout_ms);
 
 }  // namespace tollgate::cli

@@ -6,14 +6,15 @@
 namespace tollgate::cli {
 namespace {
 
-// {a="x",b="y\"z"} from its brace on; at ends behind the closing one. False: it has none.
+// Parses {a="x",b="y\"z"} from its brace on and moves `at` behind the closing brace. Returns false
+// if the text is malformed.
 bool ReadLabels(std::string_view line, size_t& at, Labels& labels) {
   ++at;
   while (at < line.size() && line[at] != '}') {
     const size_t equals = line.find('=', at);
     if (equals == std::string_view::npos || equals + 1 >= line.size()) return false;
     const std::string name(line.substr(at, equals - at));
-    at = equals + 2;  // behind the quote
+    at = equals + 2;  // past the quote
     std::string value;
     while (at < line.size() && line[at] != '"') {
       if (line[at] == '\\' && at + 1 < line.size()) {

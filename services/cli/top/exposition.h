@@ -1,4 +1,4 @@
-// Metrics in Prometheus's text form, as /metrics of a process has them.
+// Metrics in Prometheus's text format, as a process's /metrics returns them.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ class Exposition {
     double value = 0;
   };
 
-  // Lines that are no sample are passed over.
+  // Skips lines that are not samples.
   static Exposition Parse(std::string_view text);
 
-  // Of this name; empty when there are none.
+  // Series with this name; empty if there are none.
   const std::vector<Series>& Find(std::string_view name) const;
-  // Of all its series that the function takes.
+  // Sum over the series that `takes` accepts.
   double Sum(std::string_view name,
              const std::function<bool(const Labels&)>& takes = nullptr) const;
   bool Has(std::string_view name) const { return !Find(name).empty(); }

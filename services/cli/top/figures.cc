@@ -27,12 +27,12 @@ Outcome OutcomeOf(const Labels& labels) {
   return Outcome::kOk;
 }
 
-// The readings of one process.
+// Two readings of one process.
 struct Pair {
-  const Exposition* before = nullptr;  // null: it did not answer then
+  const Exposition* before = nullptr;  // null: the process did not answer then
   const Exposition* now = nullptr;
 
-  // Of a counter, or of one bucket of a histogram.
+  // Increase of a counter, or of one bucket of a histogram.
   double Growth(std::string_view name, const Takes& takes = nullptr) const {
     if (before == nullptr) return 0;
     const double was = before->Sum(name, takes), is = now->Sum(name, takes);
@@ -78,7 +78,7 @@ class Comparison {
     for (const Pair& pair : pairs_) sum += pair.now->Sum(name, takes);
     return sum;
   }
-  // Of what every replica of billing tells of the one database.
+  // All billing replicas report the same database: take the maximum.
   double Most(std::string_view name) const {
     double most = 0;
     for (const Pair& pair : pairs_) most = std::max(most, pair.now->Sum(name));
@@ -153,7 +153,7 @@ class Comparison {
     for (const Pair& pair : pairs_) {
       for (const auto& series : pair.now->Find("tollgate_router_engine_available")) {
         EngineFigures& engine = engines[LabelOf(series.labels, "engine")];
-        // Negative: an engine that the catalog has dropped.
+        // A negative value marks an engine that the catalog has dropped.
         if (series.value < 0) continue;
         ++engine.routers;
         engine.up += series.value > 0 ? 1 : 0;
@@ -182,7 +182,7 @@ class Comparison {
   }
 
   const Reading& now_;
-  std::vector<Pair> pairs_;  // of those that answer
+  std::vector<Pair> pairs_;  // one per process that answers
   Figures figures_;
 };
 
@@ -247,7 +247,7 @@ double Quantile(double share, const std::map<double, double>& counts) {
   double below = 0, below_bound = 0;
   for (const auto& [bound, count] : counts) {
     if (count >= wanted && count > below) {
-      // Above the last bound nothing is known but that.
+      // The value is in the last bucket, which has no upper bound: return its lower bound.
       if (std::isinf(bound)) return below_bound;
       return below_bound + (bound - below_bound) * (wanted - below) / (count - below);
     }

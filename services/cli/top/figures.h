@@ -1,4 +1,4 @@
-// What the live view shows: rates and states, from two readings of the processes' metrics.
+// Figures of the live view: rates and states, computed from two readings of the processes' metrics.
 #pragma once
 
 #include <array>
@@ -11,11 +11,10 @@
 
 namespace tollgate::cli {
 
-// Where to read: a process, or an engine of the catalog for its queue.
+// A source of metrics: a process, or an engine of the catalog for its queue.
 struct Source {
   std::string address;  // host:port of ops_listen
-  // Of an engine: its id, where its metrics are, its API key and the metric of its queue; empty for
-  // a process.
+  // Set for an engine: its id, the URL of its metrics, its API key and the metric of its queue.
   std::string engine;
   std::string url;
   std::string bearer;
@@ -30,7 +29,7 @@ struct Reading {
     Exposition metrics;
   };
   std::map<std::string, Process> processes;  // by address
-  std::map<std::string, double> queues;      // by engine; those that told
+  std::map<std::string, double> queues;      // by engine; only those that reported one
 };
 
 enum class Outcome : uint8_t { kOk, kClientError, kRateLimited, kCredit, kServerError };
@@ -40,15 +39,15 @@ const char* OutcomeName(Outcome outcome);
 
 struct EngineFigures {
   std::string id;
-  // Routers that send it requests, of those that know it.
+  // Number of routers that send it requests, and of those that know it.
   int up = 0;
   int routers = 0;
   double running = 0;
   double most = 0;    // 0: no limit
-  double queue = -1;  // requests that wait in the engine; -1: it does not tell
+  double queue = -1;  // requests that wait in the engine; -1: unknown
   double requests_per_second = 0;
   double failures_per_second = 0;
-  double tokens_per_second = 0;  // of answers that ended
+  double tokens_per_second = 0;  // from finished answers
 };
 
 struct ProcessFigures {
@@ -63,7 +62,7 @@ struct ProcessFigures {
 };
 
 struct Figures {
-  // Of rates: the time between the two readings; 0: there is one reading only, and rates are 0.
+  // Time between the two readings; 0: there is only one, and all rates are 0.
   double seconds = 0;
   std::array<double, kOutcomes> requests_per_second{};
   std::array<double, kOutcomes> requests_total{};
@@ -72,8 +71,8 @@ struct Figures {
   double input_tokens_total = 0;
   double output_tokens_total = 0;
   double running = 0;           // requests at the routers
-  double connections = 0;       // of clients
-  double first_token_p50 = -1;  // seconds; -1: none in this time
+  double connections = 0;       // from clients
+  double first_token_p50 = -1;  // seconds; -1: none in this interval
   double first_token_p99 = -1;
   int64_t charged_nano_usd_per_second = 0;
   int64_t charged_nano_usd_total = 0;
@@ -88,11 +87,11 @@ struct Figures {
   double requests() const;
 };
 
-// A counter that fell has begun anew: the process was restarted.
+// A counter that decreased has restarted from 0, with its process.
 Figures Compare(const Reading& before, const Reading& now);
 
-// The value below which this share of a histogram's observations lies, as Prometheus's
-// histogram_quantile has it; -1 without observations. counts: cumulative, by upper bound.
+// Quantile of a histogram, computed as Prometheus's histogram_quantile does; -1 without
+// observations. counts: cumulative, by upper bound.
 double Quantile(double share, const std::map<double, double>& counts);
 
 enum class EngineOrder : uint8_t { kName, kLoad, kTokens, kFailures };

@@ -9,13 +9,14 @@
 namespace tollgate::cli {
 namespace {
 
-// Characters, not bytes.
+// Counts characters, not bytes.
 size_t Columns(const std::string& text) {
   return static_cast<size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-// The first columns of a text, with what others have named made harmless.
+// The first columns of a text. Control characters are replaced, because the text comes from other
+// programs.
 std::string Cut(const std::string& text, size_t columns) {
   std::string out;
   size_t count = 0;
@@ -77,7 +78,7 @@ class Sheet {
     if (!cut.empty()) lines_.back().push_back({cut, style});
     return *this;
   }
-  // A small word and its value, in a field of this many columns.
+  // A label and its value, in a field of this many columns.
   Sheet& Field(const std::string& word, const std::string& value, size_t columns, Style style) {
     const size_t least = Columns(word) + 1 + Columns(value);
     Add(word + " ", Style::kDim).Add(value, style);
@@ -102,8 +103,8 @@ double RateOf(const Figures& figures, Outcome outcome) {
   return figures.requests_per_second[static_cast<size_t>(outcome)];
 }
 
-constexpr size_t kName = 10;   // the word at the left
-constexpr size_t kField = 17;  // a word and its number
+constexpr size_t kName = 10;   // width of the label at the left
+constexpr size_t kField = 17;  // width of a label and its number
 
 void DrawHead(const Figures& figures, const View& view, Sheet& sheet) {
   size_t silent = 0;
@@ -206,7 +207,7 @@ void DrawEngines(const Figures& figures, const View& view, size_t rows, Sheet& s
                        Right("tok/s", 8),
                    Style::kHeading);
   if (engines.empty()) {
-    sheet.Line().Add("no inference router among the sources tells of engines", Style::kDim);
+    sheet.Line().Add("no inference router among the sources reports engines", Style::kDim);
     return;
   }
   const size_t shown = std::min(rows, engines.size());
@@ -264,7 +265,7 @@ std::vector<ScreenLine> Draw(const Figures& figures, const View& view) {
   DrawHead(figures, view, sheet);
   DrawTraffic(figures, sheet);
   sheet.Line();
-  // What is left, without headings, the line between and the keys, is shared by both tables.
+  // Both tables share the lines that their headings, the blank line and the key help leave.
   const int left = view.height - static_cast<int>(sheet.lines()) - 5;
   const auto rows = static_cast<size_t>(std::max(left, 2));
   const size_t processes = figures.processes.size();
@@ -286,7 +287,7 @@ std::vector<ScreenLine> Draw(const Figures& figures, const View& view) {
   };
   key("q", "quit");
   key("s", std::string("engines by ") + OrderName(view.order));
-  key("p", view.paused ? "go on" : "pause");
+  key("p", view.paused ? "resume" : "pause");
   key("↑↓", "engines");
   lines.push_back(keys.Done().front());
   return lines;

@@ -22,16 +22,16 @@ struct View {
   int height = 24;
   EngineOrder order = EngineOrder::kName;
   bool paused = false;
-  // The first engine that is shown, when there are more than fit.
+  // First engine to show, if not all fit.
   int first_engine = 0;
-  // Whether the keys stand on the last line of the screen; else on the one below the tables.
+  // Puts the key help on the last line of the screen; otherwise below the tables.
   bool fill = true;
-  std::string time;  // of the newest reading, "12:34:56"
+  std::string time;  // time of the newest reading, "12:34:56"
 };
 
 // At most view.height lines, each of at most view.width columns.
 std::vector<ScreenLine> Draw(const Figures& figures, const View& view);
-// The same without styles.
+// The lines without styles.
 std::string AsText(const std::vector<ScreenLine>& lines);
 
 // "1,234", "12.3k", "4.56M": at most six characters.

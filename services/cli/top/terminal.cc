@@ -36,7 +36,7 @@ attr_t AttributesOf(Style style) {
 
 bool Terminal::Open() {
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) return false;
-  // Characters of UTF-8 whatever the environment says: C.UTF-8 is on every Debian.
+  // Uses UTF-8 in any environment: every Debian has C.UTF-8.
   if (std::setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) {
     std::setlocale(LC_CTYPE, "C.UTF-8");
   }
@@ -86,7 +86,7 @@ Terminal::Key Terminal::Read(int timeout_ms) {
   switch (::getch()) {
     case 'q':
     case 'Q':
-    case 3:  // Ctrl-C, where the terminal does not make a signal of it
+    case 3:  // Ctrl-C, if the terminal does not turn it into a signal
       return Key::kQuit;
     case 's':
       return Key::kSort;

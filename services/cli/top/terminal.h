@@ -9,9 +9,10 @@ namespace tollgate::cli {
 
 class Terminal {
  public:
-  // Takes the terminal over. False: standard input or output is none, or its kind is unknown.
+  // Takes over the terminal. Returns false if standard input or output is not a terminal, or its
+  // type is unknown.
   bool Open();
-  // Gives it back.
+  // Restores the terminal.
   ~Terminal();
 
   int width() const;
@@ -19,7 +20,7 @@ class Terminal {
   void Show(const std::vector<ScreenLine>& lines);
 
   enum class Key { kNone, kQuit, kSort, kPause, kUp, kDown, kResized };
-  // Waits at most so long.
+  // Waits at most this long.
   Key Read(int timeout_ms);
 
  private:

@@ -1,4 +1,4 @@
-// The same unary call to every replica of a service, all at once.
+// Sends the same unary call to every replica of a service, concurrently.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace tollgate::dashboard {
 
-// One replica asked, and what it answered.
+// A replica and its answer.
 template <typename Response>
 struct Answered {
   std::shared_ptr<rpc::Replica> replica;
@@ -40,7 +40,8 @@ Task<void> AskOne(Loop& loop, std::shared_ptr<AnswersOfAll<Response>> all, size_
   if (--all->waiting == 0) all->all_there.Set();
 }
 
-// On the loop of the replicas. In their order; a replica that fails has an error.
+// Call it on the loop of the replicas. Returns the answers in the order of the replicas; one that
+// failed has an error.
 template <typename Service, typename Async, typename Request, typename Response>
 Task<std::vector<Answered<Response>>> AskAll(
     Loop& loop, std::vector<std::shared_ptr<rpc::Replica>> replicas,

@@ -21,12 +21,12 @@ using inference::v1::EngineAdminService;
 
 constexpr size_t kMaxReason = 500;
 
-// A change of an engine, checked.
+// A validated drain or resume.
 struct Drain {
   std::string engine;
   bool drained = false;
   std::string reason;
-  std::string request_id;  // "": none
+  std::string request_id;  // may be empty
 };
 
 template <typename Request>
@@ -60,8 +60,7 @@ Fail<admin::Failure> RouterSilent(const std::string& address) {
   return Fail{std::move(failure)};
 }
 
-// Routers have no audit log of their own: the entry is written first, and without it nothing is
-// changed.
+// Writes the audit entry first, because routers have no audit log. Without it, nothing is changed.
 Task<AdminResult<void>> Note(const Peers& peers, const Caller& caller, const Drain& drain) {
   auth::v1::NoteChangeRequest note;
   note.set_actor(caller.actor);
@@ -87,7 +86,7 @@ Task<AdminResult<void>> SetAtRouters(const Peers& peers, const Drain& drain) {
       peers.loop, peers.routers->All(),
       &EngineAdminService::StubInterface::async_interface::SetDrain, set, kPeerTimeoutMs);
   for (const auto& one : answers) {
-    // A router whose catalog does not have the engine yet would use it later.
+    // A router whose catalog lacks the engine so far would send it requests later.
     if (!one.answer || (drain.drained && !one.answer->known())) {
       co_return RouterSilent(AddressOf(*one.replica));
     }
@@ -95,7 +94,7 @@ Task<AdminResult<void>> SetAtRouters(const Peers& peers, const Drain& drain) {
   co_return AdminResult<void>();
 }
 
-// A repeated call sets the same again: what a router missed the first time, it gets then.
+// Idempotent: repeating the call also updates a router that missed the first one.
 Task<AdminResult<pb::Engine>> Apply(const Peers& peers, const Caller& caller, const Drain& drain) {
   auto engine = co_await Find(peers, drain.engine);
   if (!engine) co_return engine;

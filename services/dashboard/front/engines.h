@@ -1,4 +1,4 @@
-// What all inference routers say of the engines, merged.
+// Engines as all inference routers report them, merged.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@ namespace tollgate::dashboard {
 
 using RouterAnswer = Answered<inference::v1::ReadEnginesResponse>;
 
-// By id.
+// Keyed by engine id.
 std::map<std::string, admin::v1::Engine> MergeEngines(const std::vector<RouterAnswer>& answers);
 
-// Asks every router. FAILED_PRECONDITION ROUTERS_UNKNOWN without routers among the targets;
-// UNAVAILABLE when none answers.
+// Asks every router. FAILED_PRECONDITION ROUTERS_UNKNOWN if the targets contain no routers;
+// UNAVAILABLE if none answers.
 Task<admin::AdminResult<std::map<std::string, admin::v1::Engine>>> ReadEngines(const Peers& peers);
 
-// The replica's address for people; "" for this process.
+// The replica's address as people know it; "" for this process.
 std::string AddressOf(const rpc::Replica& replica);
 
 }  // namespace tollgate::dashboard

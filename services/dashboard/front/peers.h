@@ -1,5 +1,5 @@
-// The processes that the dashboard's own services ask, and how those services run a call: on one
-// loop of the dashboard.
+// The processes that the dashboard's own services ask. Those services run each call on one loop of
+// the dashboard.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -23,17 +23,17 @@ using ReplicasPtr = std::shared_ptr<rpc::Replicas>;
 struct Peers {
   Loop& loop;
   ReplicasPtr auth, billing, catalog, self;
-  // Null: not among the targets.
+  // Null if not among the targets.
   ReplicasPtr routers, ratelimits, gateways;
 };
 
-// Set while the module runs. Calls that run keep the peers.
+// Set while the module runs. Running calls keep the peers alive.
 struct PeersSlot {
   std::atomic<Loop*> loop{nullptr};
   std::shared_ptr<const Peers> peers;  // used on the loop only
 };
 
-// How long a process may take to answer, in milliseconds.
+// Timeout of a call to a process, in milliseconds.
 inline constexpr int64_t kPeerTimeoutMs = 2'000;
 
 inline grpc::Status FinishStatus(const admin::AdminResult<void>& result) {
@@ -53,8 +53,8 @@ Task<void> RunFront(PeersSlot& slot, grpc::ServerUnaryReactor* reactor, Make mak
   reactor->Finish(FinishStatus(result));
 }
 
-// Ends the call with what the coroutine make(peers, caller) returns, if the caller may call the
-// method. The request and the response live until then.
+// Admits the caller, then ends the call with the result of the coroutine make(peers, caller). The
+// request and the response live until then.
 template <typename Request, typename Make>
 grpc::ServerUnaryReactor* ServeFront(PeersSlot& slot, grpc::CallbackServerContext* context,
                                      const Request& request, Make make) {

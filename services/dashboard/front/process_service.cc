@@ -19,13 +19,14 @@ using admin::AdminResult;
 using common::v1::GetProcessInfoResponse;
 using common::v1::ProcessInfoService;
 
-// What is asked: a process and the service that its target is for.
+// A process to ask, and the service of its target.
 struct Asked {
   std::string service;
   std::shared_ptr<rpc::Replica> replica;
 };
 
-// More than an installation has: a name may have any number of addresses.
+// More than any installation has. A bound is needed, because a host name may have any number of
+// addresses.
 constexpr size_t kMaxAsked = 1000;
 
 std::vector<Asked> Fleet(const Peers& peers) {
@@ -33,7 +34,7 @@ std::vector<Asked> Fleet(const Peers& peers) {
   const auto add = [&](const char* service, const ReplicasPtr& replicas) {
     if (replicas == nullptr) return;
     for (auto& replica : replicas->All()) {
-      // Parts of this process are asked once.
+      // This process is asked once, not once for each service in it.
       const bool own = replica->address() == rpc::kInprocAdmin;
       if (fleet.size() >= kMaxAsked) return;
       if (!own || replicas == peers.self) fleet.push_back({service, std::move(replica)});

@@ -1,5 +1,5 @@
-// The services of tollgate.admin.v1 that the dashboard has itself, since several processes know the
-// answer. The slot must outlive them.
+// Services of tollgate.admin.v1 that the dashboard implements itself, because they combine answers
+// of several processes. The slot must outlive them.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>

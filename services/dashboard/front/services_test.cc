@@ -1,4 +1,4 @@
-// The services of the dashboard itself, over gRPC, against scripted routers and a scripted auth.
+// The dashboard's own services, over gRPC, with scripted routers and a scripted auth.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 namespace pb = admin::v1;
 namespace inf = inference::v1;
 
-// What happened, in its order, at all of them.
+// Records the events of all of them in order.
 struct Journal {
   void Add(std::string line) {
     const std::lock_guard lock(mutex);
@@ -299,7 +299,7 @@ TEST_F(FrontTest, ProcessesSayWhatTheyAreAndSilentOnesAreListed) {
   ASSERT_EQ(fleet.processes_size(), 3);
   const pb::Process& auth = fleet.processes(0);
   EXPECT_EQ(auth.service(), "auth");
-  EXPECT_FALSE(auth.answers()) << "the scripted auth says nothing of itself";
+  EXPECT_FALSE(auth.answers()) << "the scripted auth does not report itself";
   EXPECT_EQ(auth.name(), "");
   const pb::Process& router = fleet.processes(1);
   EXPECT_EQ(router.service(), "inference-router");
@@ -311,7 +311,7 @@ TEST_F(FrontTest, ProcessesSayWhatTheyAreAndSilentOnesAreListed) {
   EXPECT_NE(router.name(), fleet.processes(2).name());
 }
 
-// A target may have any number of addresses; a list without pages has an end.
+// A target may have any number of addresses, and the list has no pages, so it needs a bound.
 TEST_F(FrontTest, AtMostAThousandProcessesAreAskedAndListed) {
   std::string many;
   for (int i = 0; i < 1100; ++i) {

@@ -48,7 +48,7 @@ void FillUsage(const billing::v1::ReadSummaryResponse& ledger, pb::Summary& into
   if (ledger.has_first_token_p95_us()) recent.set_first_token_p95_us(ledger.first_token_p95_us());
 }
 
-// Percent of the cap that is spent or held; 100 for a cap of nothing.
+// Percentage of the cap that is spent or held; 100 for a cap of 0.
 int PercentOfCap(const billing::v1::Balance& balance) {
   const int64_t used = balance.month_spent_nano_usd() + balance.month_held_nano_usd();
   const int64_t cap = balance.cap_nano_usd();
@@ -109,7 +109,7 @@ bool TakesRequests(const pb::Engine& engine) {
   return engine.state() == pb::ENGINE_STATE_UP || engine.state() == pb::ENGINE_STATE_PARTLY_UP;
 }
 
-// Names no engine: they are for operators.
+// Does not name engines: names are for operators.
 void FillEngines(const billing::v1::ReadSummaryResponse& ledger,
                  const std::map<std::string, pb::Engine>& engines, pb::Summary& into) {
   for (const std::string& model : ledger.week_models()) {

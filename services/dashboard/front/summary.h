@@ -1,4 +1,4 @@
-// The summary of a workspace out of what the services say. Pure.
+// Builds the summary of a workspace from the answers of the services. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace tollgate::dashboard {
 
-// When the day of this moment began in an IANA zone; UTC for one that is not known.
+// Start of the current day in an IANA time zone; UTC if the zone is unknown.
 int64_t DayStartUs(int64_t now_us, const std::string& time_zone);
 
-// Full days that the credit lasts at the pace of seven days; nothing when nothing was spent.
+// Full days that the credit lasts at the average spend of seven days; nullopt if nothing was spent.
 std::optional<int32_t> DaysLeft(int64_t available_nano_usd, int64_t week_nano_usd);
 
-// Null: the service did not answer.
+// A null part means that the service did not answer.
 struct SummaryParts {
   const auth::v1::ReadWorkspaceFactsResponse* facts = nullptr;
   const billing::v1::ReadSummaryResponse* ledger = nullptr;

@@ -16,7 +16,7 @@ struct Home {
   AdminTarget target;
 };
 
-// Where each service lives: with its data.
+// The process of each service: the one that has its data.
 constexpr Home kHomes[] = {
     {"AdjustmentService", AdminTarget::kBilling},
     {"AlertService", AdminTarget::kBilling},
@@ -81,8 +81,9 @@ std::optional<grpc::Status> AdminApi::Judge(const http::HttpRequest& request,
         .reason = "SIGN_IN_REQUIRED",
         .message = "Sign in, or send an access token as Authorization: Bearer TOKEN."});
   }
-  // A browser sends the cookie with requests of any site's pages. They change nothing without a
-  // header that only our pages can know. Before routing, since a method override changes the route.
+  // A browser sends the cookie with requests from any site. Writes therefore also need a header
+  // that only our pages can set. Checked before routing, because a method override changes the
+  // route.
   if (credential->csrf_token.empty() || IsRead(request)) return std::nullopt;
   if (!IsSameOrigin(request, public_url_)) {
     return admin::ToStatus(

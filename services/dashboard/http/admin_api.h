@@ -1,5 +1,5 @@
-// /admin/v1/: finds out who calls, refuses what another site's page sends, and leaves the rest to
-// the transcoder and to the services, which judge rights (common/admin/access.h).
+// /admin/v1/: identifies the caller and refuses requests of other sites' pages. The transcoder does
+// the rest, and the services check permissions (common/admin/access.h).
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ namespace tollgate::dashboard {
 
 inline constexpr std::string_view kAdminApiPath = "/admin/v1/";
 
-// The process that serves a service of tollgate.admin.v1; nothing: none does.
+// The process that serves a service of tollgate.admin.v1; nullopt: none.
 std::optional<AdminTarget> TargetOf(std::string_view service);
 
 class AdminApi {
  public:
   struct Options {
-    std::string public_url;  // of the dashboard; see IsSameOrigin
+    std::string public_url;  // the dashboard's address; see IsSameOrigin
     transcode::Transcoder::ChannelTo channel_to;
   };
-  // Fails with what is wrong with the protos' options.
+  // Fails with the error in the protos' options.
   static Result<std::unique_ptr<AdminApi>> Make(CredentialSource& credentials, Options options);
 
   Task<void> Serve(http::Exchange& exchange);
@@ -33,7 +33,7 @@ class AdminApi {
 
  private:
   AdminApi(CredentialSource& credentials, Options options, transcode::RouteTable routes);
-  // Why the request must not be served for this credential.
+  // Returns why the request must not be served with this credential.
   std::optional<grpc::Status> Judge(const http::HttpRequest& request,
                                     const std::optional<Credential>& credential) const;
 

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr char kPath[] = "/admin/v1/workspaces/acme/alertSettings";
 
-// Keeps what it gets.
+// Records the calls that it receives.
 class Alerts : public admin::v1::AlertService::WithCallbackMethod_ListWebhooks<
                    admin::v1::AlertService::Service> {
  public:
@@ -41,7 +41,7 @@ class Alerts : public admin::v1::AlertService::WithCallbackMethod_ListWebhooks<
     *response = request->alert_settings();
     return grpc::Status::OK;
   }
-  // Ends when the caller leaves.
+  // Ends when the client cancels.
   grpc::ServerUnaryReactor* ListWebhooks(grpc::CallbackServerContext*,
                                          const admin::v1::ListWebhooksRequest*,
                                          admin::v1::ListWebhooksResponse*) override {
@@ -74,7 +74,7 @@ class Alerts : public admin::v1::AlertService::WithCallbackMethod_ListWebhooks<
   std::promise<void> cancelled;
 };
 
-// A session's cookie "session=good", or the login token.
+// Accepts a session's cookie "session=good", or the login token.
 class Sessions : public CredentialSource {
  public:
   Task<Result<std::optional<Credential>>> Resolve(const http::HttpRequest& request,
@@ -193,7 +193,7 @@ TEST_F(AdminApiTest, ClientsCannotSetWhoTheyAre) {
   EXPECT_EQ(alerts_.metadata.count("fine"), 1U);
 }
 
-// A cookie alone changes nothing: another site's page sends it, too.
+// A cookie alone must not change anything, because requests of other sites carry it, too.
 TEST_F(AdminApiTest, WritesWithACookieNeedTheSameOriginAndTheToken) {
   const std::pair<std::string, std::string> same = {"sec-fetch-site", "same-origin"};
   const std::pair<std::string, std::string> token = {"x-csrf-token", "the-csrf-token"};
@@ -211,7 +211,8 @@ TEST_F(AdminApiTest, WritesWithACookieNeedTheSameOriginAndTheToken) {
   EXPECT_EQ(alerts_.updates, 0);
   EXPECT_EQ(update({same, token}).status, 200);
   EXPECT_EQ(alerts_.updates, 1);
-  // A posted form can become another method, or a GET: it counts as a write before routing.
+  // A posted form may be turned into another method, even GET, so it counts as a write before
+  // routing.
   const auto form = Send("POST", kPath,
                          {kCookie,
                           {"content-type", "application/x-www-form-urlencoded"},
@@ -266,7 +267,7 @@ TEST_F(AdminApiTest, GuessesAreThrottled) {
   EXPECT_THAT(refused.body, HasSubstr("RetryInfo"));
 }
 
-// Deny by default: a service without a row is not served.
+// Denied by default: a service without a row is not served.
 TEST(AdminApiHomesTest, EveryServiceHasAHome) {
   const auto services = transcode::ServicesOf("tollgate.admin.v1");
   EXPECT_GT(services.size(), 5U);

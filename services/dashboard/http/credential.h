@@ -1,4 +1,4 @@
-// Who makes a request of the admin API.
+// Identifies the caller of an admin API request.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,18 @@ namespace tollgate::dashboard {
 
 struct Credential {
   common::v1::Identity identity;
-  // Of a session's cookie, which a browser sends by itself: what the header x-csrf-token must hold.
-  // Empty: a bearer token.
+  // Set for a session's cookie, which browsers send by themselves: the required value of the header
+  // x-csrf-token. Empty for a bearer token.
   std::string csrf_token;
 };
 
 class CredentialSource {
  public:
   virtual ~CredentialSource() = default;
-  // The credential of the request's cookie or bearer token. Nothing: it has none that is valid.
-  // An error: who it is cannot be found out now, or the address guesses tokens (kRateLimited).
-  // Thread-safe; runs on the given loop, that of the request, which outlives the task.
+  // Returns the credential of the request's cookie or bearer token; nullopt if it has no valid one.
+  // Fails if the caller cannot be identified now, or if the address is guessing tokens
+  // (kRateLimited). Thread-safe. Runs on the given loop, which is the request's and outlives the
+  // task.
   virtual Task<Result<std::optional<Credential>>> Resolve(const http::HttpRequest& request,
                                                           Loop& loop) = 0;
 };

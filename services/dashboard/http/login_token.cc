@@ -20,7 +20,7 @@ void Count(const std::string& result) { Logins(result).Increment(); }
 
 LoginToken::LoginToken(const std::string& token, const Clock& clock)
     : configured_(!token.empty()), digest_(Sha256(token)), clock_(clock) {
-  // All exist from the start, so that alerts see them grow from zero.
+  // Registers all results at 0, so that alerts see the first increase.
   for (const char* result : {"accepted", "refused", "throttled"}) Logins(result);
 }
 
@@ -45,7 +45,7 @@ LoginToken::Answer LoginToken::Check(const http::HttpRequest& request) {
     return {Verdict::kAccepted};
   }
   Count("refused");
-  // A request without a token is no guess.
+  // A request without a token does not count as a guess.
   if (!request.header("authorization").empty()) guesses_.Take(request.peer_address, now_us);
   return {Verdict::kRefused};
 }

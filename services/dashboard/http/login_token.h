@@ -12,19 +12,19 @@ namespace tollgate::dashboard {
 
 class LoginToken {
  public:
-  // Empty: every login is refused.
+  // An empty token refuses every login.
   explicit LoginToken(const std::string& token, const Clock& clock = SystemClock::Get());
 
   enum class Verdict { kAccepted, kRefused, kThrottled };
   struct Answer {
     Verdict verdict = Verdict::kRefused;
-    int64_t wait_ms = 0;  // of kThrottled: when the next try makes sense
+    int64_t wait_ms = 0;  // for kThrottled: time until the next attempt
   };
-  // Counts wrong tokens by address. Above the limit every request of the address is refused, even
-  // one with the right token: otherwise guessing could go on.
+  // Counts wrong tokens by address. Above the limit, even a right token is refused; otherwise
+  // guessing could continue.
   Answer Check(const http::HttpRequest& request);
 
-  // Whether the request has the token. The comparison takes constant time.
+  // Compares the token in constant time.
   bool Matches(const http::HttpRequest& request) const;
 
  private:

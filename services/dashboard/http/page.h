@@ -1,5 +1,4 @@
-// The page that is shown without a built web application, and the security headers of every
-// response.
+// The page shown if the web application is not built, and the security headers of every response.
 #pragma once
 
 #include <string>
@@ -9,11 +8,11 @@
 
 namespace tollgate::dashboard {
 
-// base_url: of the public API; empty shows a placeholder.
+// base_url: address of the public API; empty shows a placeholder.
 std::string PageHtml(std::string_view base_url);
 std::string_view PageCss();
 
-// Content policy, no sniffing, no framing, no caching.
+// Adds headers against foreign content, sniffing, framing and caching.
 void AddSecurityHeaders(http::Headers& headers);
 
 // Escapes text for HTML content and attributes.

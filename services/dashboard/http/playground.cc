@@ -17,17 +17,17 @@ namespace {
 constexpr std::string_view kPrefix = "/playground";
 constexpr std::string_view kServed = "/playground/v1/";
 
-// Of one connection, or made anew for each.
+// Headers of one connection, or set again for each request.
 constexpr std::array<std::string_view, 10> kOfConnection = {
     "connection",          "content-length",   "keep-alive", "proxy-authenticate",
     "proxy-authorization", "proxy-connection", "te",         "trailer",
     "transfer-encoding",   "upgrade"};
-// What is for the dashboard, or says which page the browser is at: the gateway would take the page
-// for another site's (CORS).
+// Headers for the dashboard, and those that name the browser's page, which the gateway would treat
+// as another site's (CORS).
 constexpr std::array<std::string_view, 9> kForDashboard = {
     "cookie",  "expect", "forwarded",    "host",        "origin",
     "referer", "via",    "x-csrf-token", "x-request-id"};
-// The dashboard sets its own, and a page of it gets no cookie of the gateway.
+// The dashboard sets its own values, and its pages must not get cookies from the gateway.
 constexpr std::array<std::string_view, 10> kOwnAnswers = {
     "cache-control", "content-security-policy", "cross-origin-opener-policy",
     "date",          "referrer-policy",         "request-id",
@@ -95,7 +95,7 @@ http::HttpResponse CrossSite() {
   return response;
 }
 
-// Counts a running request.
+// Counts a running request while it exists.
 class Place {
  public:
   Place(std::atomic<int>& running, int most)
@@ -118,8 +118,8 @@ Result<std::unique_ptr<Playground>> Playground::Make(LoopPool& loops, Options op
   if (url.empty()) return made;
   made->gateway_ = http::ParseBaseUrl(url);
   if (!made->gateway_) {
-    return Internal("dashboard.gateway_url (or base_url) is no URL such as http://gateway:8080: " +
-                    url);
+    return Internal(
+        "dashboard.gateway_url (or base_url) is not a URL such as http://gateway:8080: " + url);
   }
   http::ClientOptions client;
   if (made->gateway_->origin.tls) {
@@ -152,9 +152,9 @@ http::ClientRequest Playground::RequestTo(const http::BaseUrl& gateway,
   for (const auto& [name, value] : request.headers) {
     if (GoesToGateway(request, name)) to.headers.emplace_back(name, value);
   }
-  // The id that the page sees is the one that finds the receipt.
+  // The receipt is found by the id that the page sees.
   to.headers.emplace_back("x-request-id", request.x_request_id);
-  // Counts where gateway.trusted_proxies has the dashboard.
+  // Used if gateway.trusted_proxies contains the dashboard.
   to.headers.emplace_back("x-forwarded-for", request.peer_address);
   to.body = std::move(request.body);
   return to;
@@ -167,7 +167,7 @@ Task<void> Playground::Serve(http::Exchange& exchange) {
     co_return;
   }
   if (request.method != "GET" && request.method != "POST") {
-    co_await exchange.Send(Refusal(ErrorId::kNotFound, "The playground takes GET and POST."));
+    co_await exchange.Send(Refusal(ErrorId::kNotFound, "The playground accepts GET and POST."));
     co_return;
   }
   if (!IsSameOrigin(request, options_.public_url)) {
@@ -177,7 +177,8 @@ Task<void> Playground::Serve(http::Exchange& exchange) {
   const Place place(running_, options_.max_requests);
   if (!place.taken()) {
     co_await exchange.Send(Refusal(ErrorId::kServiceUnavailable,
-                                   "Too many requests of the playground run. Try again.", 1'000));
+                                   "Too many requests of the playground are running. Try again.",
+                                   1'000));
     co_return;
   }
   co_await Pass(exchange);
@@ -209,7 +210,7 @@ Task<void> Playground::Pass(http::Exchange& exchange) {
     auto bytes = co_await call.ReadSome();
     if (exchange.disconnected()) co_return;
     if (!bytes.ok()) {
-      // The page sees a broken answer, not one that seems whole.
+      // Abort, so that the page does not take the answer for complete.
       exchange.Abort();
       co_return;
     }

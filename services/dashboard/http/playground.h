@@ -1,5 +1,5 @@
-// /playground/v1/*: requests of the dashboard's page to the inference API, which are passed to the
-// gateway's public address as they are, with the key that the page sends (decision 63).
+// /playground/v1/*: passes inference requests of the dashboard's page to the gateway's public
+// address unchanged, with the key that the page sends (decision 63).
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,18 @@ inline constexpr std::string_view kPlaygroundPath = "/playground/";
 class Playground {
  public:
   struct Options {
-    // Where the gateway is; empty: every request is a 404.
+    // URL of the gateway; empty: every request gets 404.
     std::string gateway_url;
-    std::string public_url;  // of the dashboard; see IsSameOrigin
-    // Requests at a time; more get 503.
+    std::string public_url;  // the dashboard's address; see IsSameOrigin
+    // Concurrent requests; more get 503.
     int max_requests = 64;
   };
-  // Fails for a URL that is none. Stop must be called before the loops stop.
+  // Fails for an invalid URL. Stop must be called before the loops stop.
   static Result<std::unique_ptr<Playground>> Make(LoopPool& loops, Options options);
 
-  // The body is passed on while it comes. When the browser leaves, the gateway's request is ended.
+  // Streams the gateway's answer. If the browser disconnects, the gateway's request is cancelled.
   Task<void> Serve(http::Exchange& exchange);
-  // After the last request, not on a loop.
+  // Call it after the last request, on a thread that is not a loop's.
   void Stop();
 
  private:

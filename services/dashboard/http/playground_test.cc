@@ -1,4 +1,4 @@
-// Against an HTTP server in the place of the gateway. With a real one: tests/integration.
+// Uses an HTTP server in place of the gateway. tests/integration has tests with a real one.
 #include "services/dashboard/http/playground.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class PlaygroundTest : public ::testing::Test {
         [this](http::Exchange& exchange) { return playground_->Serve(exchange); });
     ASSERT_TRUE(server_->Listen("127.0.0.1:0").ok());
   }
-  // "/base/v1/held" streams a piece and waits until the client leaves.
+  // "/base/v1/held" streams a piece and waits until the client disconnects.
   Task<void> Upstream(http::Exchange& exchange) {
     seen_ = exchange.request();
     const std::string& path = exchange.request().path;

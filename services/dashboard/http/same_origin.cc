@@ -11,12 +11,12 @@ std::string Lower(std::string_view text) {
   return out;
 }
 
-// "https://host:port" of a URL.
+// Origin of a URL: "https://host:port".
 std::string OriginOf(std::string_view url) {
   const size_t host = url.find("://");
   const size_t end = host == std::string_view::npos ? host : url.find('/', host + 3);
   std::string origin = Lower(url.substr(0, end));
-  // Browsers leave the default port out.
+  // Browsers omit the default port.
   if (origin.starts_with("https://") && origin.ends_with(":443")) origin.resize(origin.size() - 4);
   if (origin.starts_with("http://") && origin.ends_with(":80")) origin.resize(origin.size() - 3);
   return origin;

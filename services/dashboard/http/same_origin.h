@@ -1,5 +1,5 @@
-// Whether a browser sent a request from a page of the dashboard itself, and not from another site
-// that uses the visitor's cookie.
+// Whether a browser sent a request from a page of the dashboard, and not from another site that
+// uses the visitor's cookie.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tollgate::dashboard {
 
-// public_url: the dashboard's address as browsers see it; empty: what the request names as Host.
-// Sec-Fetch-Site and Origin must not contradict, and one of them must be there.
+// public_url: the dashboard's address as browsers see it; empty: the request's Host. At least one
+// of Sec-Fetch-Site and Origin is required, and neither may contradict.
 bool IsSameOrigin(const http::HttpRequest& request, std::string_view public_url);
 
 }  // namespace tollgate::dashboard

@@ -41,7 +41,7 @@ http::HttpResponse Site::RenderError(const Error& error) { return ErrorResponse(
 http::HttpResponse Site::Handle(const http::HttpRequest& request) const {
   const bool get = request.method == "GET";
   if (request.path == kCspReportPath && request.method == "POST") return CountCspReport();
-  // Also for the forms of links, which need no script.
+  // Also for the pages with forms, which have no script.
   if (get && request.path == "/style.css") {
     return Make(200, "text/css; charset=utf-8", std::string(PageCss()));
   }

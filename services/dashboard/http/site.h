@@ -1,4 +1,4 @@
-// What is shown in a browser: the web application, or without it one static page.
+// What a browser shows: the web application, or one static page if it is not built.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tollgate::dashboard {
 
 class Site {
  public:
-  // base_url: of the public API. web: null shows the static page.
+  // base_url: address of the public API. web: null shows the static page.
   explicit Site(const std::string& base_url, std::unique_ptr<const WebFiles> web = nullptr);
 
   http::HttpResponse Handle(const http::HttpRequest& request) const;

@@ -18,14 +18,15 @@ namespace fs = std::filesystem;
 constexpr uintmax_t kMaxBytes = 64 << 20;
 constexpr std::string_view kIndex = "/index.html";
 constexpr std::string_view kAssets = "/assets/";
-// Vite's list of chunks is for tests, not for browsers.
+// Vite's list of chunks is for tests and not served.
 constexpr std::string_view kManifest = "/manifest.json";
-// Of interfaces: never a page.
+// Prefixes of interfaces, which never get a page.
 constexpr std::string_view kNotPages[] = {"/admin", "/session", "/playground", "/csp-report"};
-// Below these, names with a dot are pages, too: ids of models have dots.
+// Under these prefixes, names with a dot are also pages: ids of models have dots.
 constexpr std::string_view kPages[] = {"/w/", "/operator/"};
 
-// Scripts and styles from here only, nothing inline, no markup from text (Trusted Types).
+// Allows scripts and styles from this origin only, nothing inline, and no markup from text (Trusted
+// Types).
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
@@ -60,7 +61,7 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// Calls with each element of a comma-separated list; stops when the function returns true.
+// Calls `function` with each element of a comma-separated list; stops when it returns true.
 template <typename Function>
 bool AnyOf(std::string_view list, Function function) {
   while (!list.empty()) {
@@ -71,7 +72,7 @@ bool AnyOf(std::string_view list, Function function) {
   return false;
 }
 
-// Whether the browser named the coding, and not with a weight of zero.
+// Whether the browser accepts the coding by name, with a weight above zero.
 bool Accepts(const http::HttpRequest& request, std::string_view coding) {
   return AnyOf(request.header("accept-encoding"), [&](std::string_view element) {
     const size_t semicolon = std::min(element.find(';'), element.size());
@@ -184,9 +185,9 @@ http::HttpResponse WebFiles::Handle(const http::HttpRequest& request) const {
 namespace {
 
 prometheus::Counter& CspReports() {
-  static prometheus::Counter& reports = metrics::Counter(
-      "tollgate_dashboard_csp_reports_total",
-      "Reports of browsers that the content policy of the pages refused something.");
+  static prometheus::Counter& reports =
+      metrics::Counter("tollgate_dashboard_csp_reports_total",
+                       "Reports of browsers about violations of the pages' content policy.");
   return reports;
 }
 

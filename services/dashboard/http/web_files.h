@@ -1,6 +1,5 @@
-// The built web application: all of its files are in memory. Files with a hash in their name are
-// kept by browsers for ever, the first page is asked for again each time, so that an update is seen
-// at once.
+// The built web application, with all files in memory. Browsers cache files with a hash in their
+// name for ever, and revalidate the first page each time, so that an update is visible at once.
 #pragma once
 
 #include <map>
@@ -13,22 +12,23 @@
 
 namespace tollgate::dashboard {
 
-// Where browsers report what the content policy refused.
+// Path to which browsers report violations of the content policy.
 inline constexpr std::string_view kCspReportPath = "/csp-report";
 
 class WebFiles {
  public:
-  // Reads the folder that `./dev web` wrote. strict_transport: the page is seen over https, so
-  // browsers shall never use http for it again. Fails without index.html, or beyond 64 MiB.
+  // Reads the folder that `./dev web` wrote. strict_transport: tells browsers to use only https
+  // from now on. Fails without index.html, or above 64 MiB.
   static Result<std::unique_ptr<const WebFiles>> Load(const std::string& folder,
                                                       bool strict_transport);
 
-  // GET and HEAD. Paths of pages, which the application knows, get index.html; unknown files 404.
+  // Serves GET and HEAD. Paths of pages, which the application routes, get index.html; unknown
+  // files get 404.
   http::HttpResponse Handle(const http::HttpRequest& request) const;
 
  private:
   struct Body {
-    std::string bytes;  // empty: there is none of this coding
+    std::string bytes;  // empty: not available in this coding
     std::string etag;
   };
   struct File {
@@ -44,9 +44,9 @@ class WebFiles {
   std::map<std::string, File, std::less<>> files_;  // by path, "/index.html"
 };
 
-// Makes the counter of reports, so that alerts see it grow from zero.
+// Registers the counter of reports at 0, so that alerts see the first increase.
 void MakeCspReportCounter();
-// The answer to a report of a browser; it is counted.
+// Counts a browser's report and returns the response.
 http::HttpResponse CountCspReport();
 
 }  // namespace tollgate::dashboard

@@ -94,8 +94,8 @@ TEST_F(WebFilesTest, PagesGetTheApplicationAndUnknownFilesDoNot) {
                            "/operator/workspaces", "/administer"}) {
     EXPECT_EQ(Send(path).body, "<html>") << path;
   }
-  // After an update, a script that is gone must not be answered with a page; and an interface
-  // never with one.
+  // A missing script, as after an update, must get 404 and not a page. An interface must never get
+  // a page.
   for (const char* path :
        {"/assets/main-old.js", "/assets/main", "/favicon.ico", "/admin", "/admin/v1/x",
         "/session/v1/x", "/playground/v1/x", "/manifest.json", "/csp-report", "/../index.html"}) {

@@ -15,14 +15,14 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// "auditEntries" as "auditEntry".
+// Converts "auditEntries" to "auditEntry".
 std::string Singular(std::string plural) {
   if (plural.ends_with("ies")) return plural.substr(0, plural.size() - 3) + "y";
   if (plural.ends_with("s") && !plural.ends_with("ss")) plural.pop_back();
   return plural;
 }
 
-// "CreateCreditGrant" as "Create credit grant".
+// Converts "CreateCreditGrant" to "Create credit grant".
 std::string Words(const std::string& name) {
   std::string words;
   for (const char c : name) {
@@ -38,14 +38,14 @@ std::string Words(const std::string& name) {
 struct Path {
   std::string text;                     // "/admin/v1/workspaces/{workspace}:close"
   std::vector<std::string> parameters;  // in order
-  std::set<std::string> variables;      // top-level fields of the request that it sets
-  bool deep = false;                    // the last parameter may have slashes
+  std::set<std::string> variables;      // top-level request fields that it sets
+  bool deep = false;                    // the last parameter may contain slashes
 };
 
-// Each wildcard is a parameter, named after the collection before it.
+// Each wildcard becomes a parameter that is named after the collection before it.
 Path MakePath(const std::string& text) {
   Path path;
-  std::string literal;  // the segment before
+  std::string literal;  // the segment before the parameter
   size_t i = 0;
   const auto flush_segment = [&](const std::string& segment) {
     if (segment == "*" || segment == "**") {
@@ -168,7 +168,7 @@ class Document {
   }
 
  private:
-  // Resources that a PATCH takes in part: none of their fields is required.
+  // Finds the resources that a PATCH accepts in part: none of their fields is required.
   void FindPatched() {
     for (const pb::FileDescriptor* file : files_) {
       for (int i = 0; i < file->service_count(); ++i) {

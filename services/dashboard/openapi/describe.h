@@ -1,4 +1,4 @@
-// The OpenAPI document of services whose methods have google.api.http options.
+// Writes the OpenAPI document of services with google.api.http options.
 #pragma once
 
 #include <google/protobuf/descriptor.h>

@@ -1,5 +1,5 @@
-// A tree that is written as YAML: strings in JSON's quotes, so that no value is taken for another
-// type.
+// A tree that is written as YAML. Strings are written in JSON's quotes, so that no value is read as
+// another type.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,16 @@ class Node {
   static Node Map() { return Node(Kind::kMap); }
   static Node List() { return Node(Kind::kList); }
 
-  // Of a map; keys stay in the order of their first use.
+  // Sets a key of a map. Keys stay in the order of their first use.
   Node& Set(std::string_view key, Node value);
   Node& Set(std::string_view key, std::string_view text) { return Set(key, Text(text)); }
   Node& Set(std::string_view key, const char* text) { return Set(key, Text(text)); }
-  // The value of the key, a map that is made when it is not there.
+  // Returns the value of the key; creates a map if there is none.
   Node& At(std::string_view key);
   Node& Add(Node value);
   bool empty() const { return members_.empty(); }
 
-  // Without a line end at the end.
+  // YAML without a final line break.
   std::string Yaml(int indent = 0) const;
 
  private:
@@ -36,7 +36,7 @@ class Node {
 
   Kind kind_;
   std::string scalar_;
-  std::vector<std::pair<std::string, Node>> members_;  // of a list: without keys
+  std::vector<std::pair<std::string, Node>> members_;  // for a list: without keys
 };
 
 }  // namespace tollgate::openapi

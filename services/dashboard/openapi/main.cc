@@ -1,6 +1,7 @@
-// tollgate-admin-openapi: reads the descriptors of the admin API with their comments (protoc
+// tollgate-admin-openapi: reads the descriptors of the admin API with comments (protoc
 // --include_imports --include_source_info -o /dev/stdout) and writes docs/admin-openapi.yaml, the
-// API as OpenAPI 3.1. `./dev openapi` runs both. The descriptors in programs have no comments.
+// API as OpenAPI 3.1. `./dev openapi` runs both. The descriptors that are linked into programs have
+// no comments.
 #include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
@@ -14,14 +15,14 @@
 int main() {
   google::protobuf::FileDescriptorSet set;
   if (!set.ParseFromIstream(&std::cin)) {
-    std::fprintf(stderr, "standard input is no FileDescriptorSet\n");
+    std::fprintf(stderr, "standard input is not a FileDescriptorSet\n");
     return 1;
   }
   google::protobuf::DescriptorPool pool;
   std::vector<const google::protobuf::FileDescriptor*> files;
   for (const auto& file : set.file()) {
     const auto* built = pool.BuildFile(file);
-    if (built == nullptr) return 1;  // the pool has logged why
+    if (built == nullptr) return 1;  // the pool has logged the reason
     if (built->package() == "tollgate.admin.v1") files.push_back(built);
   }
   if (files.empty()) {

@@ -80,7 +80,7 @@ Node Schemas::Of(const pb::Descriptor* type) {
       break;
   }
   if (named_.count(type->name()) == 0) {
-    named_.emplace(type->name(), Node::Map());  // it may refer to itself
+    named_.emplace(type->name(), Node::Map());  // reserved first: the type may refer to itself
     Node object = Object(type, {});
     named_.at(type->name()) = std::move(object);
   }
@@ -124,7 +124,7 @@ Node Schemas::Single(const pb::FieldDescriptor* field) {
       break;
   }
   Node text = Typed("string");
-  // Decimal USD; empty where it is not set.
+  // Decimal USD; empty if unset.
   if (field->name().ends_with("_usd"))
     text.Set("pattern", R"(^(-?(0|[1-9][0-9]*)(\.[0-9]{1,12})?)?$)");
   return text;
@@ -141,7 +141,7 @@ Node Schemas::OfField(const pb::FieldDescriptor* field, bool nullable) {
 }
 
 Node Schemas::OfQuery(const pb::FieldDescriptor* field) {
-  // Go's form, as in the query of a grpc-gateway: "1h30m".
+  // Go's format, as in queries of a grpc-gateway: "1h30m".
   const auto* type = field->message_type();
   if (type != nullptr && transcode::WellKnownOf(type) == WellKnown::kDuration)
     return Typed("string");

@@ -12,23 +12,23 @@
 
 namespace tollgate::openapi {
 
-// The comment before a declaration, as one paragraph.
+// The comment above a declaration, as one paragraph.
 template <typename Descriptor>
 std::string CommentOf(const Descriptor* descriptor);
 
-// Collects the messages that are referred to.
+// Collects the schemas of referenced messages.
 class Schemas {
  public:
-  // A reference, or the schema itself where JSON has a form of its own for the type.
+  // A reference; or the schema itself if JSON has a special form for the type.
   Node Of(const google::protobuf::Descriptor* type);
-  // nullable: also an unset message.
+  // nullable: allows null for an unset message.
   Node OfField(const google::protobuf::FieldDescriptor* field, bool nullable);
   Node OfQuery(const google::protobuf::FieldDescriptor* field);
-  // The message without the fields that the path has.
+  // The message without the fields that are in the path.
   Node OfRest(const google::protobuf::Descriptor* type, const std::set<std::string>& without);
-  // None of its fields is required.
+  // Makes all fields of the type optional.
   void SetPartial(const google::protobuf::Descriptor* type) { partial_.insert(type->full_name()); }
-  // components.schemas, with Status.
+  // Returns components.schemas, including Status.
   Node Take();
 
   static bool IsQueryValue(const google::protobuf::FieldDescriptor* field);

@@ -6,7 +6,7 @@ namespace tollgate::dashboard {
 
 namespace {
 
-// Of "127.0.0.1:8081", "[::1]:8081", "localhost" and the like.
+// Matches "127.0.0.1:8081", "[::1]:8081", "localhost" and the like.
 bool IsThisMachine(std::string_view address) {
   return address.starts_with("127.") || address.starts_with("[::1]") || address == "localhost" ||
          address.starts_with("localhost:") || address.starts_with("localhost/");
@@ -20,10 +20,9 @@ std::string CookieRisk(std::string_view listen, std::string_view public_url) {
   const bool far_url =
       public_url.starts_with(kHttp) && !IsThisMachine(public_url.substr(kHttp.size()));
   if (IsThisMachine(listen) && !far_url) return "";
-  return "the dashboard is reached from other machines and dashboard.public_url is not https: "
-         "session cookies go without Secure, and who listens on the network can take sessions "
-         "over; "
-         "put TLS before it and set dashboard.public_url to its https address";
+  return "the dashboard is reachable from other machines and dashboard.public_url is not https: "
+         "session cookies are sent without Secure, and anyone who listens on the network can take "
+         "over sessions; put TLS in front of it and set dashboard.public_url to its https address";
 }
 
 std::string Cookies::Name(std::string_view base) const {
@@ -40,8 +39,8 @@ std::string Cookies::Find(const http::HttpRequest& request, std::string_view bas
       std::string_view pair = rest.substr(0, end);
       rest.remove_prefix(std::min(end + 1, rest.size()));
       while (pair.starts_with(' ')) pair.remove_prefix(1);
-      // The first one: a cookie for a longer path, which another host may have set, comes first,
-      // but ours has the path / and "__Host-" keeps others out.
+      // Takes the first one. Browsers send a cookie with a longer path first, which another host
+      // might have set; the prefix "__Host-" prevents that.
       if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=') {
         return std::string(pair.substr(name.size() + 1));
       }
@@ -61,7 +60,8 @@ std::string Cookies::SetSession(std::string_view value, int64_t max_age_seconds)
 
 std::string Cookies::Set(std::string_view base, std::string_view value,
                          int64_t max_age_seconds) const {
-  // Lax: the provider's redirect comes from its site. Changes want the CSRF token besides.
+  // SameSite=Lax, because the provider's redirect comes from another site. Writes also need the
+  // CSRF token.
   return Name(base) + "=" + std::string(value) +
          "; Path=/; HttpOnly; SameSite=Lax; Max-Age=" + std::to_string(max_age_seconds) +
          (https_ ? "; Secure" : "");

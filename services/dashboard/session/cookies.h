@@ -1,4 +1,4 @@
-// The cookies of the dashboard: the session's, and the one of a sign-in at a provider under way.
+// Cookies of the dashboard: the session's, and that of a pending sign-in at a provider.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@ namespace tollgate::dashboard {
 
 class Cookies {
  public:
-  // With https, browsers send them over TLS only and to this host only ("__Host-"). Without, that
-  // is not possible: for this machine and for tests.
+  // With https, cookies are Secure and have the prefix "__Host-". Without https that is impossible,
+  // which is acceptable on this machine and in tests.
   explicit Cookies(bool https) : https_(https) {}
 
-  // The value of the request's cookie; empty: it has none.
+  // Value of the request's cookie; empty if it has none.
   std::string Session(const http::HttpRequest& request) const;
   std::string Flow(const http::HttpRequest& request) const;
 
-  // Values of set-cookie. They hold base64url.
+  // Values of set-cookie headers. Cookie values are base64url.
   std::string SetSession(std::string_view value, int64_t max_age_seconds) const;
   std::string EndSession() const { return Set(kSession, "", 0); }
   std::string SetFlow(std::string_view value) const { return Set(kFlow, value, 600); }
@@ -35,7 +35,7 @@ class Cookies {
   const bool https_;
 };
 
-// Why cookies are not safe where the dashboard listens and is found; empty: they are.
+// Why cookies are unsafe with this listen address and public URL; empty if they are safe.
 std::string CookieRisk(std::string_view listen, std::string_view public_url);
 
 }  // namespace tollgate::dashboard

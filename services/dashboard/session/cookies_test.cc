@@ -33,7 +33,7 @@ TEST(CookiesTest, OnlyTheWholeNameCounts) {
   EXPECT_EQ(cookies.Session(http::HttpRequest()), "");
 }
 
-// Without https a cookie is for this machine.
+// Without https, cookies are safe only on this machine.
 TEST(CookiesTest, AnAddressThatOthersReachWithoutHttpsIsARisk) {
   for (const char* listen : {"127.0.0.1:8081", "localhost:8081", "[::1]:8081"}) {
     EXPECT_EQ(CookieRisk(listen, ""), "") << listen;

@@ -1,6 +1,6 @@
-// Small pages with one form, for links that people get by mail or from an operator. Opening one
-// changes nothing: mail scanners and browsers that fetch links ahead use nothing up, and another
-// site's page cannot sign a visitor in. The form is sent to the page's own address. No scripts.
+// Small pages with one form, for links from mails or operators. Opening a page changes nothing, so
+// mail scanners and prefetching browsers do not use links up, and another site cannot sign a
+// visitor in. The form is sent to the page's own address. No scripts.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace tollgate::dashboard {
 struct FormField {
   const char* name;
   const char* label;
-  const char* type;          // of the HTML input
-  const char* autocomplete;  // what a browser may fill in
+  const char* type;          // type of the HTML input
+  const char* autocomplete;  // autocomplete hint for browsers
 };
 
 struct FormPage {
@@ -23,25 +23,25 @@ struct FormPage {
   const char* title;
   const char* lead;
   const char* button;
-  // The hidden field, from the query's parameter of the same name.
+  // Name of the hidden field, and of the query parameter with its value.
   const char* secret;
-  // The page of the web application that does the same; null: there is none.
+  // Page of the web application that does the same; null if there is none.
   const char* web_path;
   std::vector<FormField> fields;
 };
 
-// Null: there is no such page.
+// Null if there is no such page.
 const FormPage* FindFormPage(std::string_view path);
 
-// The address of web_path, with the secret behind the #: browsers send that to nobody.
+// Address of web_path with the secret after "#", which browsers do not send to servers.
 std::string WebAddress(const FormPage& page, std::string_view secret);
 
-// secret: the hidden field's value. problem: what was wrong with the last try; empty: nothing.
+// secret: value of the hidden field. problem: error of the last attempt; empty: none.
 http::HttpResponse RenderFormPage(const FormPage& page, std::string_view secret, int status = 200,
                                   std::string_view problem = "");
 
-// The first value of a name in a query or an application/x-www-form-urlencoded body; empty: there
-// is none.
+// First value of a name in a query or an application/x-www-form-urlencoded body; empty if there is
+// none.
 std::string ParameterOf(std::string_view query, std::string_view name);
 
 }  // namespace tollgate::dashboard

@@ -34,7 +34,7 @@ TEST(FormPageTest, APageHasOneFormForItsOwnAddressAndNoScript) {
   EXPECT_EQ(FindFormPage(""), nullptr);
 }
 
-// What a link holds, or a service says, is text in the page.
+// Text from a link or a service is escaped in the page.
 TEST(FormPageTest, NothingGetsOutOfItsPlace) {
   const std::string bad = "\"><script>alert(1)</script>";
   const http::HttpResponse response = RenderFormPage(*FindFormPage("link"), bad, 401, bad);
@@ -45,7 +45,7 @@ TEST(FormPageTest, NothingGetsOutOfItsPlace) {
   EXPECT_LT(large.body.size(), 3'000U);
 }
 
-// The application takes over, and nothing of a link changes where it leads.
+// The application's page gets the secret; nothing in a link changes its target.
 TEST(FormPageTest, TheApplicationGetsTheSecretBehindTheHash) {
   EXPECT_EQ(WebAddress(*FindFormPage("link"), "a-B_9"), "/link#token=a-B_9");
   EXPECT_EQ(WebAddress(*FindFormPage("resetPassword"), "a\r\nx: y&b=\"<"),

@@ -1,4 +1,4 @@
-// What people who are signed in do with their session and account.
+// SessionApi for people with a session: session and account.
 #include "common/base/clock.h"
 #include "common/json/writer.h"
 #include "services/dashboard/session/session_call.h"

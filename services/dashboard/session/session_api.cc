@@ -64,7 +64,8 @@ Task<http::HttpResponse> SessionApi::Post(const Call& given) {
   if (route == std::end(kPosts)) {
     co_return Refuse(grpc::StatusCode::NOT_FOUND, "NOT_FOUND", "There is no such page.");
   }
-  // Also for a sign-in: another site must not sign a visitor in as a person of its choice.
+  // Applies to sign-ins, too: another site must not sign a visitor in with an account of its
+  // choice.
   if (!IsSameOrigin(request, options_.public_url)) {
     co_return Refuse(grpc::StatusCode::PERMISSION_DENIED, "CROSS_SITE_REQUEST",
                      "The request comes from another site's page.");

@@ -1,6 +1,6 @@
-// JSON under /session/v1/ (decision 63): how people sign in at the dashboard. Bodies and answers
-// are in README.md. Errors have the form of the admin API's. Links open a page with a form
-// (form_page.h).
+// JSON API under /session/v1/ (decision 63), by which people sign in at the dashboard. README.md
+// lists bodies and answers. Errors have the same form as the admin API's. Links open a page with a
+// form (form_page.h).
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ namespace tollgate::dashboard {
 inline constexpr std::string_view kSessionPath = "/session/v1/";
 
 struct SessionOptions {
-  std::string public_url;  // of the dashboard; see IsSameOrigin
-  std::string base_url;    // of the public API
-  bool web = false;        // there is a web application: links lead to its pages
+  std::string public_url;  // the dashboard's address; see IsSameOrigin
+  std::string base_url;    // address of the public API
+  bool web = false;        // the web application exists, so links lead to its pages
 };
 
 class SessionApi {
  public:
-  // client must outlive this.
+  // client must outlive the SessionApi.
   SessionApi(SessionClient& client, SessionOptions options);
 
   Task<http::HttpResponse> Handle(const http::HttpRequest& request, Loop& loop);
@@ -35,7 +35,7 @@ class SessionApi {
   struct Route {
     std::string_view path;  // below kSessionPath
     Handler handler;
-    // For the session's holder: wants its CSRF token.
+    // Requires a session and its CSRF token.
     bool signed_in;
   };
   static const Route kPosts[];
@@ -52,15 +52,15 @@ class SessionApi {
   Task<http::HttpResponse> StartTotp(const Call& call);
   Task<http::HttpResponse> ConfirmTotp(const Call& call);
   Task<http::HttpResponse> DisableTotp(const Call& call);
-  // GET
+  // GET requests.
   Task<http::HttpResponse> Show(const Call& call);
   Task<http::HttpResponse> ShowSite(const Call& call);
   Task<http::HttpResponse> StartOidc(const Call& call);
   Task<http::HttpResponse> FinishOidc(const Call& call);
 
   Task<http::HttpResponse> Post(const Call& call);
-  // JSON, or what the browser shows after a page's form. session: null when a second step is
-  // wanted.
+  // Responds with JSON, or with a page after a page's form. session: null if a second step is
+  // required.
   http::HttpResponse Answer(const Call& call, const grpc::Status& status,
                             const auth::v1::NewSession* session,
                             const std::string& challenge) const;
@@ -79,7 +79,8 @@ class SessionApi {
   const Cookies cookies_;
 };
 
-// The cookie of a session, or the bearer token of a person; for other bearer tokens, `next`.
+// Resolves the cookie of a session, the access token of a person or the secret of a support
+// session. Passes other bearer tokens to `next`.
 class SessionSource : public CredentialSource {
  public:
   SessionSource(SessionClient& client, const SessionOptions& options, CredentialSource& next);

@@ -1,4 +1,4 @@
-// One request under /session/v1/, and how it is answered. For the files of SessionApi only.
+// One request under /session/v1/ and its answers. Used only by the files of SessionApi.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,23 @@
 
 namespace tollgate::dashboard {
 
-// With its body read.
+// A request with its body.
 struct SessionApi::Call {
   const http::HttpRequest& request;
   Loop& loop;
   std::string cookie;
   std::optional<json::Document> body;
-  // Of a page's form, whose fields are in the body instead; null: JSON.
+  // The page of a posted form; null: the body is JSON.
   const FormPage* page = nullptr;
 
-  // "" when the body has no such text.
+  // A text of the body; "" if there is none.
   std::string Text(const char* name) const {
     if (page != nullptr) return ParameterOf(request.body, name);
     if (!body) return "";
     const json::Value value = body->root().Find(name);
     return value && value.is_string() ? value.string() : "";
   }
-  // Of the query.
+  // A parameter of the query.
   std::string Parameter(std::string_view name) const { return ParameterOf(request.query, name); }
   void Fill(auth::v1::Client& client) const {
     client.set_address(request.peer_address);
@@ -58,7 +58,7 @@ inline http::HttpResponse Refuse(grpc::StatusCode code, const char* reason, cons
   return Failure(MakeStatus(code, reason, message));
 }
 
-// To a page of the dashboard. 303: the browser asks with GET.
+// Redirects to a page of the dashboard. With 303 the browser sends a GET.
 inline http::HttpResponse Redirect(std::string to) {
   http::HttpResponse response{.status = 303};
   response.headers.emplace_back("location", std::move(to));
@@ -66,8 +66,8 @@ inline http::HttpResponse Redirect(std::string to) {
   return response;
 }
 
-// Where the page says what went wrong, or asks for the second step. Behind "#", so that no server
-// and no log gets to see it.
+// Page that shows an error or asks for the second step. The text is after "#", so that no server or
+// log sees it.
 inline std::string SignInPage(const std::string& what) { return "/#/sign-in/" + what; }
 
 }  // namespace tollgate::dashboard

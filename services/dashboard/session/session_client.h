@@ -1,6 +1,6 @@
-// Calls of auth's SessionService, on threads of their own: they may take a while. Three kinds do
-// not wait for each other: who is signed in (each admin call asks), sign-ins, and what calls a
-// sign-in provider.
+// Calls of auth's SessionService on dedicated threads, because they may take a while. Three kinds
+// do not block each other: resolving a session (on each admin call), sign-ins, and calls that
+// involve a sign-in provider.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -24,7 +24,7 @@ struct SessionAnswer {
 // Thread-safe.
 class SessionClient {
  public:
-  // A channel to auth for one call, asked for on the call's loop.
+  // Returns the channel to auth for one call. Called on the loop of that call.
   using ChannelOf = std::function<std::shared_ptr<grpc::Channel>(Loop& loop)>;
   explicit SessionClient(ChannelOf channel_of) : channel_of_(std::move(channel_of)) {}
 
@@ -46,7 +46,7 @@ class SessionClient {
     return CallOn(resolves_, kResolveTimeout, loop, &Stub::DescribeSignIn,
                   auth::v1::DescribeSignInRequest());
   }
-  // Calls that wait for a sign-in provider.
+  // For calls that wait for a sign-in provider.
   template <typename Request, typename Response>
   Task<SessionAnswer<Response>> CallProvider(Loop& loop, Method<Request, Response> method,
                                              Request request) {
@@ -71,7 +71,7 @@ class SessionClient {
         {grpc::StatusCode::UNAVAILABLE, "too many calls at once; try again"}, {}};
   }
 
-  // Longer than a call of a sign-in provider.
+  // Longer than a call of a sign-in provider takes.
   static constexpr std::chrono::seconds kTimeout{25};
   static constexpr std::chrono::seconds kResolveTimeout{2};
 

@@ -9,7 +9,7 @@
 namespace tollgate::dashboard {
 namespace {
 
-// As the admin API maps them.
+// Same mapping as the admin API's.
 int HttpStatus(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::INVALID_ARGUMENT:
@@ -66,7 +66,7 @@ RenderedStatus Render(const grpc::Status& status) {
   grpc::StatusCode code = status.error_code();
   std::string message = status.error_message();
   if (!parts.has_info) {
-    // From gRPC itself: its text is for logs.
+    // An error of gRPC itself; its text is for logs.
     code = grpc::StatusCode::UNAVAILABLE;
     message = "The sign-in service does not answer; try again.";
     parts.info.set_reason("UNAVAILABLE");

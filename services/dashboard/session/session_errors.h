@@ -16,7 +16,7 @@ struct RenderedStatus {
 };
 RenderedStatus Render(const grpc::Status& status);
 
-// The reason of the status's ErrorInfo; "UNAVAILABLE" without one.
+// Reason in the status's ErrorInfo; otherwise "UNAVAILABLE".
 std::string ReasonOf(const grpc::Status& status);
 
 grpc::Status MakeStatus(grpc::StatusCode code, const char* reason, const char* message);

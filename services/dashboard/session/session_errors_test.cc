@@ -26,7 +26,7 @@ TEST(SessionErrorsTest, AFailureLooksLikeOneOfTheAdminApi) {
             std::string::npos);
 }
 
-// What gRPC says itself names addresses and files.
+// Error texts of gRPC itself contain addresses and file names.
 TEST(SessionErrorsTest, TextsOfGrpcAreNotShown) {
   const grpc::Status lost(grpc::StatusCode::UNAVAILABLE, "connect to 10.0.0.1:9000 failed");
   EXPECT_EQ(Render(lost).http_status, 503);

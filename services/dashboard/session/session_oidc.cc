@@ -1,4 +1,4 @@
-// Sign-in with an OpenID Connect provider.
+// SessionApi: sign-in with an OpenID Connect provider.
 #include "services/dashboard/session/session_call.h"
 
 namespace tollgate::dashboard {

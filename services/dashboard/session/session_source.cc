@@ -5,7 +5,7 @@ namespace tollgate::dashboard {
 namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
-// What access tokens of people, and secrets of support sessions, begin with.
+// Prefixes of access tokens of people and of secrets of support sessions.
 constexpr std::string_view kTokenPrefix = "tgp_", kSupportPrefix = "tgs_";
 constexpr size_t kMaxSecretBytes = 200;
 
@@ -20,7 +20,7 @@ Task<Result<std::optional<Credential>>> SessionSource::Resolve(const http::HttpR
   const std::string_view header = request.header("authorization");
   auth::v1::ResolveRequest resolve;
   if (!header.empty()) {
-    // A bearer token counts, not the cookie besides: the CSRF rule is for cookies.
+    // With a bearer token the cookie is ignored: the CSRF check applies to cookies only.
     const std::string_view token =
         header.starts_with(kBearer) ? header.substr(kBearer.size()) : std::string_view();
     const bool support = token.starts_with(kSupportPrefix);
@@ -28,7 +28,7 @@ Task<Result<std::optional<Credential>>> SessionSource::Resolve(const http::HttpR
       co_return co_await next_.Resolve(request, loop);
     }
     resolve.set_token(std::string(token));
-    // Goes into the audit log before anything is answered.
+    // Written to the audit log before the request is answered.
     if (support) resolve.set_use(request.method + " " + request.path);
   } else {
     resolve.set_cookie(cookies_.Session(request));

@@ -38,7 +38,7 @@ std::string Joined(const std::vector<std::string>& parts, std::string_view by) {
   return text;
 }
 
-// A value of the path or of the query.
+// Reads a value from the path or the query.
 class TextReader {
  public:
   enum class Source { kPath, kQuery };
@@ -118,7 +118,7 @@ Done TextReader::Message(const std::string& text, Slot& slot) {
     case WellKnown::kDuration: {
       std::optional<SecondsNanos> time;
       if (source_ == Source::kPath) {
-        std::string bare = text;  // Go takes quotes around it, too
+        std::string bare = text;  // Go accepts quotes around it, too
         bare.erase(0, std::min(bare.find_first_not_of('"'), bare.size()));
         bare.erase(bare.find_last_not_of('"') + 1);
         time = known == WellKnown::kTimestamp ? ParseJsonTimestamp(bare) : ParseJsonDuration(bare);
@@ -159,7 +159,7 @@ Done TextReader::Message(const std::string& text, Slot& slot) {
   }
 }
 
-// Sets what a path of field names leads to; names that do not exist are ignored.
+// Sets the field at a path of field names. Unknown names are ignored.
 class PathSetter {
  public:
   PathSetter(TextReader& reader, pb::Message& request) : reader_(reader), request_(request) {}
@@ -219,7 +219,7 @@ class PathSetter {
   pb::Message& request_;
 };
 
-// The path with proto names; as it is where a part is not a field, or leads through a list.
+// The path with proto names. Returned unchanged if a part is not a field or leads through a list.
 std::vector<std::string> ProtoNames(const pb::Descriptor* type,
                                     const std::vector<std::string>& path) {
   std::vector<std::string> names;
@@ -241,7 +241,7 @@ bool IsHidden(const Route& route, const std::vector<std::string>& path) {
 Done BindBody(const Route& route, std::string_view body, pb::Message& request) {
   if (route.body == Route::Body::kNone) return {};
   if (IsBlank(body)) {
-    // A message that is there, and empty.
+    // An empty body sets an empty message.
     const auto touch = [&](const pb::FieldDescriptor* field) {
       if (field != nullptr && !field->is_repeated() && field->message_type() != nullptr)
         request.GetReflection()->MutableMessage(&request, field);
@@ -255,7 +255,7 @@ Done BindBody(const Route& route, std::string_view body, pb::Message& request) {
   const json::Value root = document->root();
   if (route.body == Route::Body::kWhole) return ReadMessage(root, request);
   const pb::FieldDescriptor* field = route.body_field;
-  // Only a message must be there: null leaves a string or a list as it is.
+  // null sets a message, but leaves a string or a list unchanged.
   const bool is_message = field->message_type() != nullptr && !field->is_repeated();
   if (!root.is_null() || is_message) {
     if (auto read = ReadField(root, request, field); !read.ok()) return read;
@@ -304,7 +304,7 @@ Done BindQuery(const Route& route, const RequestParts& parts, TextReader& reader
   const auto query = ParseQuery(parts.query);
   if (!query.ok()) return Fail{query.error()};
   pairs->insert(pairs->end(), query->begin(), query->end());
-  // All values of a name together, in the order of the names.
+  // Groups the values by name, in the order of the names.
   std::vector<std::string> names;
   std::map<std::string, std::vector<std::string>> values;
   for (auto& [name, value] : *pairs) {

@@ -1,4 +1,4 @@
-// Makes the request message of a call from body, path and query.
+// Builds the request message of a call from body, path and query.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -21,15 +21,15 @@ BasicResult<Pairs, std::string> ParseQuery(std::string_view text);
 
 struct RequestParts {
   std::string_view body;
-  // Of the path's variables.
+  // Values of the path's variables.
   std::vector<std::string> values;
-  // The query as sent, and the form in the body, if it counts as query.
+  // The query as sent, and a body that is a form and counts as query.
   std::string_view query;
   std::string_view form;
 };
 
-// The status says what is wrong: INVALID_ARGUMENT; INTERNAL for text of path or query that is not
-// UTF-8. request must be empty.
+// INVALID_ARGUMENT with the problem; INTERNAL for text of path or query that is not UTF-8. request
+// must be empty.
 grpc::Status Bind(const Route& route, const RequestParts& parts,
                   google::protobuf::Message& request);
 

@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kMetadataPrefix = "grpc-metadata-";
 constexpr std::string_view kGatewayPrefix = "grpcgateway-";
 
-// Registered request headers that reach the backend with kGatewayPrefix. Authorization and Cookie
-// are such headers, too, but end here.
+// Registered request headers, which reach the backend with kGatewayPrefix. Authorization and Cookie
+// also count as such, but are not forwarded.
 constexpr std::string_view kPermanent[] = {"accept",
                                            "accept-charset",
                                            "accept-language",
@@ -37,8 +37,8 @@ constexpr std::string_view kPermanent[] = {"accept",
                                            "via",
                                            "warning"};
 
-// Keys that clients must not set: those of HTTP/2 and gRPC, those that this front sets,
-// credentials, and our own.
+// Keys that clients must not set: those of HTTP/2 and gRPC, those that the transcoder sets,
+// credentials, and Tollgate's own.
 constexpr std::string_view kReserved[] = {"authorization",    "connection",
                                           "content-length",   "content-type",
                                           "cookie",           "host",
@@ -66,7 +66,7 @@ bool IsTextValue(std::string_view value) {
   return std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c <= 0x7E; });
 }
 
-// "grpc-metadata-x-bin" as "Grpc-Metadata-X-Bin".
+// Converts "grpc-metadata-x-bin" to "Grpc-Metadata-X-Bin".
 std::string Canonical(std::string_view name) {
   std::string out(name);
   bool start = true;
@@ -77,7 +77,7 @@ std::string Canonical(std::string_view name) {
   return out;
 }
 
-// Base64 of the standard alphabet; padding may be left out where it is not a multiple of 4 bytes.
+// Decodes base64 in the standard alphabet. Padding is optional.
 std::optional<std::string> BinaryValue(std::string_view value) {
   if (value.find_first_of("-_") != std::string_view::npos) return std::nullopt;
   return ParseBytes(value);
@@ -100,7 +100,7 @@ BasicResult<Metadata, std::string> ForwardedMetadata(const http::HttpRequest& re
     if (key.ends_with("-bin") || key == "bin") {
       auto bytes = BinaryValue(value);
       if (!bytes) return Fail{"invalid binary header " + Canonical(name) + ": it is not base64"};
-      // A key that is only "bin" is none of gRPC's binary keys: its value must be text.
+      // gRPC treats only keys that end in "-bin" as binary, so the value of "bin" must be text.
       if (key == "bin" && !IsTextValue(*bytes)) continue;
       metadata.emplace_back(key, std::move(*bytes));
     } else if (IsTextValue(value)) {

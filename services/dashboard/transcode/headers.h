@@ -1,4 +1,5 @@
-// Which HTTP headers become metadata of a call, and which metadata become headers of the response.
+// Decides which HTTP headers become metadata of a call, and which metadata becomes response
+// headers.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,17 @@ namespace tollgate::transcode {
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
-// Credentials end here: authorization, cookie and our own keys are never forwarded. Fails with
+// Credentials (authorization, cookie and Tollgate's own keys) are never forwarded. Fails with
 // "invalid binary header …".
 BasicResult<Metadata, std::string> ForwardedMetadata(const http::HttpRequest& request);
 
-// Of Grpc-Timeout, in nanoseconds; 0: none. Fails with "invalid grpc-timeout: …".
+// Grpc-Timeout in nanoseconds; 0: none. Fails with "invalid grpc-timeout: …".
 BasicResult<int64_t, std::string> TimeoutNs(const http::HttpRequest& request);
 
 // Whether the request accepts trailers (TE).
 bool AcceptsTrailers(const http::HttpRequest& request);
 
-// "Grpc-Metadata-" or "Grpc-Trailer-" and the key, for each metadatum but those of gRPC itself.
+// Prefixes each key with "Grpc-Metadata-" or "Grpc-Trailer-"; leaves out gRPC's own keys.
 http::Headers HeadersOf(const Metadata& metadata, std::string_view prefix);
 
 }  // namespace tollgate::transcode

@@ -25,7 +25,7 @@ constexpr json::Limits kLimits{.max_depth = 10'000,
                                .allow_duplicate_keys = true,
                                .first_value_only = true};
 
-// Deterministic, so that equal requests are equal bytes.
+// Deterministic, so that equal messages have equal bytes.
 std::string Serialize(const pb::Message& message) {
   std::string bytes;
   pb::io::StringOutputStream stream(&bytes);
@@ -47,7 +47,7 @@ class Reader {
     if (error.empty()) error = what;
     return false;
   }
-  // The value itself is not shown: it may be a secret at a wrong place.
+  // Does not show the value: it may be a misplaced secret.
   bool FailValue(json::Value, std::string_view wanted) {
     return Fail("invalid value for " + std::string(wanted));
   }
@@ -55,7 +55,7 @@ class Reader {
   bool List(json::Value value, pb::Message& message, const pb::FieldDescriptor* field);
   bool Map(json::Value value, pb::Message& message, const pb::FieldDescriptor* field);
   bool MapKey(const std::string& key, pb::Message& entry, const pb::FieldDescriptor* field);
-  // *kept: false for an unknown name of an enum, which is dropped.
+  // *kept: false for an unknown enum name, which is dropped.
   bool Single(json::Value value, Slot slot, bool* kept);
   bool Enum(json::Value value, Slot& slot, bool* kept);
   template <typename T>
@@ -163,7 +163,8 @@ bool Reader::Map(json::Value value, pb::Message& message, const pb::FieldDescrip
         pb::MessageFactory::generated_factory()->GetPrototype(entry_type)->New());
     const std::string key = member.key();
     if (!MapKey(key, *entry, entry_type->map_key())) return false;
-    // As bytes, so that "1" and "01" would be the same; entries without a value are only keys.
+    // Entries have only their key so far. Comparing their bytes finds equal keys, such as "1" and
+    // "01".
     if (!keys.insert(Serialize(*entry)).second) return Fail("duplicate map key \"" + key + "\"");
     bool kept = true;
     if (!Single(member, Slot(*entry, entry_type->map_value(), false), &kept)) return false;
@@ -293,7 +294,7 @@ bool Reader::Any(json::Value value, pb::Message& message) {
     url = member.string();
     if (url.empty()) return Fail("@type field contains empty value");
   }
-  if (url.empty()) return true;  // everything else in it is unknown
+  if (url.empty()) return true;  // all other members of it are unknown
   const pb::Message* prototype = FindType(url);
   if (prototype == nullptr) return Fail("unable to resolve \"" + url + "\"");
   std::unique_ptr<pb::Message> embedded(prototype->New());
@@ -374,7 +375,7 @@ Read<json::Document> ParseBody(std::string_view text) {
 const pb::FieldDescriptor* FindField(const pb::Descriptor* type, std::string_view name) {
   const std::string text(name);
   if (const auto* field = type->FindFieldByName(text)) return field;
-  // FindFieldByCamelcaseName does not know names that are set with json_name.
+  // FindFieldByCamelcaseName ignores names that are set with json_name.
   for (int i = 0; i < type->field_count(); ++i) {
     if (type->field(i)->json_name() == text) return type->field(i);
   }

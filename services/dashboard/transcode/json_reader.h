@@ -12,25 +12,25 @@
 
 namespace tollgate::transcode {
 
-// The error says what is wrong with the caller's JSON.
+// The error describes the problem in the caller's JSON.
 template <typename T>
 using Read = BasicResult<T, std::string>;
 
-// Messages may be nested this deep; values of unknown fields as deep as the parser allows.
+// Depth of nested messages. Unknown fields may be as deep as the parser allows.
 inline constexpr int kMaxMessageDepth = 1'000;
 
-// Parses the first value of a body; what follows it is ignored. The text must outlive the document.
+// Parses the first value of a body and ignores what follows. The text must outlive the document.
 Read<json::Document> ParseBody(std::string_view text);
-// Whether there is nothing but white space.
+// Whether the text is only white space.
 bool IsBlank(std::string_view text);
 
 // The message must be empty.
 Read<void> ReadMessage(json::Value value, google::protobuf::Message& message);
-// Reads a value into one field of the message, as if it stood alone.
+// Reads a value into one field of the message, without an object around it.
 Read<void> ReadField(json::Value value, google::protobuf::Message& message,
                      const google::protobuf::FieldDescriptor* field);
 
-// By proto name, else by JSON name. Null: unknown.
+// Finds a field by proto name, then by JSON name. Null if unknown.
 const google::protobuf::FieldDescriptor* FindField(const google::protobuf::Descriptor* type,
                                                    std::string_view name);
 

@@ -34,7 +34,7 @@ class Writer {
   }
   bool Object(const pb::Message& message, const std::string& any_url);
   bool Map(const pb::Message& message, const pb::FieldDescriptor* field);
-  // index: of an element of a list; -1: a singular field.
+  // index: of a list element; -1: a singular field.
   bool Single(const pb::Message& message, const pb::FieldDescriptor* field, int index);
   bool Text(const std::string& text) {
     if (!IsValidUtf8(text)) return Fail("a string is not UTF-8");
@@ -111,7 +111,7 @@ bool Writer::Object(const pb::Message& message, const std::string& any_url) {
     const pb::FieldDescriptor* field = type->field(i);
     const bool singular_message = !field->is_repeated() && field->message_type() != nullptr;
     const bool unset = field->has_presence() && !access->HasField(message, field);
-    if (unset && field->containing_oneof() != nullptr) continue;  // also of `optional`
+    if (unset && field->containing_oneof() != nullptr) continue;  // `optional` fields, too
     name(field->json_name());
     if (unset && singular_message) {
       out += "null";
@@ -170,7 +170,7 @@ bool Writer::Map(const pb::Message& message, const pb::FieldDescriptor* field) {
     if (key->cpp_type() == Kind::CPPTYPE_STRING) {
       if (!Single(*entry, key, -1)) return false;
     } else {
-      // Numbers and bools are keys as texts; 64-bit numbers are texts already.
+      // Number and bool keys are written as strings; 64-bit numbers already are.
       const size_t begin = out.size();
       if (!Single(*entry, key, -1)) return false;
       if (out[begin] != '"') {
@@ -263,7 +263,7 @@ bool Writer::Any(const pb::Message& message) {
   if (prototype == nullptr) return Fail("unable to resolve the type \"" + url + "\" of an Any");
   std::unique_ptr<pb::Message> embedded(prototype->New());
   if (!embedded->ParsePartialFromString(bytes)) {
-    return Fail("the value of an Any is no " + embedded->GetDescriptor()->full_name());
+    return Fail("the value of an Any is not a " + embedded->GetDescriptor()->full_name());
   }
   if (WellKnownOf(embedded->GetDescriptor()) == WellKnown::kNone) return Message(*embedded, url);
   out += "{\"@type\":";

@@ -10,9 +10,9 @@
 
 namespace tollgate::transcode {
 
-// The error says what JSON cannot hold, for example a year after 9999.
+// The error names what JSON cannot represent, for example a year after 9999.
 BasicResult<std::string, std::string> WriteMessage(const google::protobuf::Message& message);
-// A singular message, as {} if it is unset, or a list of messages.
+// A singular message ({} if unset), or a list of messages.
 BasicResult<std::string, std::string> WriteField(const google::protobuf::Message& message,
                                                  const google::protobuf::FieldDescriptor* field);
 

@@ -34,7 +34,7 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
   return true;
 }
 
-// Whether the text is a decimal or hexadecimal number as Go writes them, without a sign.
+// Whether the text is a decimal or hexadecimal number in Go's syntax, without a sign.
 bool IsGoNumber(std::string_view text) {
   const bool hex = text.size() > 2 && text[0] == '0' && (text[1] | 0x20) == 'x';
   if (hex) text.remove_prefix(2);
@@ -56,8 +56,7 @@ bool IsGoNumber(std::string_view text) {
   return text.empty();
 }
 
-// Without the underscores between digits, or after 0x, that Go allows. Nothing if one stands
-// elsewhere.
+// Removes the underscores that Go allows between digits and after 0x. nullopt if one is elsewhere.
 std::optional<std::string> WithoutUnderscores(std::string_view text) {
   const bool hex = text.size() > 1 && text[0] == '0' && (text[1] | 0x20) == 'x';
   std::string out;
@@ -75,7 +74,7 @@ std::optional<std::string> WithoutUnderscores(std::string_view text) {
   return out;
 }
 
-// strtod and strtof know both forms, and tell an underflow from an overflow.
+// strtod and strtof parse both forms and distinguish underflow from overflow.
 template <typename T>
 std::optional<T> Convert(const std::string& text) {
   T value;
@@ -189,7 +188,7 @@ std::optional<T> ParseFloat(std::string_view text) {
     return minus ? -infinity : infinity;
   }
   if (!sign && EqualsIgnoringCase(rest, "nan")) {
-    // Go's NaN, so that a request is the same bytes.
+    // Go's NaN, so that requests have the same bytes.
     return static_cast<T>(std::bit_cast<double>(uint64_t{0x7FF8000000000001}));
   }
   const auto number = WithoutUnderscores(rest);

@@ -1,5 +1,5 @@
-// Numbers and bools as texts, and back: JSON's, and those of paths and queries, in the forms of
-// Go's strconv, which a grpc-gateway uses.
+// Converts numbers and bools from and to text: JSON's forms, and those of paths and queries, which
+// follow Go's strconv as in grpc-gateway.
 #pragma once
 
 #include <optional>
@@ -8,24 +8,25 @@
 
 namespace tollgate::transcode {
 
-// A JSON number with an integral value ("5", "5.0", "1e2") as digits with an optional "-".
+// Converts a JSON number with an integral value ("5", "5.0", "1e2") to digits with an optional "-".
 std::optional<std::string> IntegralText(std::string_view number);
-// Whether the text is a JSON number, as a string may hold it for an integer or a float.
+// Whether the text is a JSON number, as a string may hold for an integer or a float.
 bool IsJsonNumber(std::string_view text);
 
-// "-5" and the like with the range of T; signs as in Go ("+5" is allowed, for unsigned T none).
+// Parses "-5" and the like within the range of T. Signs as in Go: "+5" is allowed, but unsigned
+// types allow none.
 template <typename T>
 std::optional<T> ParseInteger(std::string_view text);
-// Go's forms: "1.5", ".5", "inf", "-Infinity", "nan", "0x1p-2". Nothing on overflow.
+// Parses Go's forms: "1.5", ".5", "inf", "-Infinity", "nan", "0x1p-2". nullopt on overflow.
 template <typename T>
 std::optional<T> ParseFloat(std::string_view text);
-// A JSON number. Nothing on overflow.
+// Parses a JSON number. nullopt on overflow.
 template <typename T>
 std::optional<T> NumberValue(std::string_view number);
-// 1 t T TRUE true True 0 f F FALSE false False.
+// Parses 1 t T TRUE true True 0 f F FALSE false False.
 std::optional<bool> ParseBool(std::string_view text);
 
-// Shortest digits that read back as the same number; an exponent only below 1e-6 and from 1e21.
+// Shortest digits that parse to the same number; with an exponent only below 1e-6 and from 1e21 on.
 std::string NumberText(double value);
 std::string NumberText(float value);
 

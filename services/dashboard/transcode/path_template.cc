@@ -7,7 +7,7 @@
 namespace tollgate::transcode {
 namespace {
 
-// The characters of a path segment in RFC 3986.
+// Characters that RFC 3986 allows in a path segment.
 bool IsPathChar(char c) {
   constexpr std::string_view kOthers = "-._~!$&'()*+,;=:@%";
   return IsAlnum(c) || kOthers.find(c) != std::string_view::npos;
@@ -21,7 +21,7 @@ class PathTemplate::Parser {
 
   bool Run(PathTemplate& out) {
     if (!Take('/')) return Fail("must begin with /");
-    // The verb is what follows the last ":" behind the last segment.
+    // The verb follows the last ":" after the last segment.
     const size_t last = rest_.find_last_of("/}");
     const size_t from = last == std::string_view::npos ? 0 : last + 1;
     const std::string_view tail = rest_.substr(from);

@@ -13,7 +13,7 @@ namespace {
 namespace pb = google::protobuf;
 using Made = BasicResult<Route, std::string>;
 
-// Whether a path variable or a query value can be a field of this type.
+// Whether a path variable or a query value can set a field of this type.
 bool IsText(const pb::FieldDescriptor* field) {
   if (field->is_map()) return false;
   if (field->message_type() == nullptr) return true;
@@ -59,7 +59,7 @@ BasicResult<void, std::string> SetBody(Route& route, const google::api::HttpRule
     route.body = Route::Body::kField;
     route.body_field = input->FindFieldByName(rule.body());
     if (route.body_field == nullptr) return Fail{"there is no field " + rule.body()};
-    // Scalars and maps would follow Go's encoding/json instead of proto3 JSON.
+    // grpc-gateway reads scalars and maps with Go's encoding/json instead of proto3 JSON.
     if (route.body_field->is_map() ||
         (route.body_field->message_type() == nullptr &&
          route.body_field->cpp_type() != pb::FieldDescriptor::CPPTYPE_STRING)) {
@@ -82,7 +82,7 @@ BasicResult<void, std::string> SetResponse(Route& route, const google::api::Http
   return {};
 }
 
-// Where exactly one field is a mask.
+// Used only if exactly one field is a mask.
 void SetMask(Route& route) {
   const pb::Descriptor* input = route.method->input_type();
   if (route.http_method != "PATCH" || route.body != Route::Body::kField) return;

@@ -1,4 +1,4 @@
-// The routes of services whose methods have google.api.http options, as a grpc-gateway has them.
+// Routes of services with google.api.http options, as in grpc-gateway.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -17,19 +17,20 @@ struct Route {
   std::string http_method;
   PathTemplate path;
   const google::protobuf::MethodDescriptor* method = nullptr;
-  // What the JSON body is read into: nothing, the whole request (kWhole), or this field.
+  // Target of the JSON body: nothing, the whole request (kWhole), or body_field.
   enum class Body { kNone, kWhole, kField } body = Body::kNone;
   const google::protobuf::FieldDescriptor* body_field = nullptr;
-  // The field that is the answer; null: the whole message.
+  // Field to return as the answer; null: the whole message.
   const google::protobuf::FieldDescriptor* response_field = nullptr;
-  // The update mask that is made from the body of a PATCH; null: none.
+  // Update mask to fill from the body of a PATCH; null: none.
   const google::protobuf::FieldDescriptor* mask_field = nullptr;
-  // For each variable of the path its field, from the request down.
+  // For each path variable, the path to its field from the request down.
   std::vector<std::vector<const google::protobuf::FieldDescriptor*>> variables;
 
-  // Whether the query is read: the body and the path leave fields to it.
+  // Whether the query is read: false if body and path cover all fields.
   bool has_query = true;
-  // Proto names of what the path and the body set, which the query must not: "key", or "key.name".
+  // Proto names of fields that path and body set and that the query must not set: "key", or
+  // "key.name".
   std::vector<std::vector<std::string>> hidden;
 
   // "/package.Service/Method".
@@ -38,23 +39,23 @@ struct Route {
 
 class RouteTable {
  public:
-  // In the order of registration. Fails with what is wrong with an option.
+  // Adds the services in the order given. Fails with the error in an option.
   static BasicResult<RouteTable, std::string> Make(
       const std::vector<const google::protobuf::ServiceDescriptor*>& services);
-  // Without descriptors, for tests of the matching.
+  // Adds a route without descriptors, for tests of the matching.
   void Add(Route route);
 
   struct Found {
     enum class Kind { kRoute, kNotFound, kOtherMethod } kind = Kind::kNotFound;
     const Route* route = nullptr;
-    std::vector<std::string> values;  // of the variables
+    std::vector<std::string> values;  // values of the path variables
   };
-  // segments: of the decoded path. The route that was registered last wins. get_too: a GET route
-  // is taken when the method has none (a form that is posted instead of a long query).
+  // segments: of the decoded path. The route that was registered last wins. get_too: falls back to
+  // a GET route if the method has none (a form that is posted instead of a long query).
   Found Find(const std::string& http_method, const std::vector<std::string>& segments,
              bool get_too) const;
 
-  // By HTTP method, in the order of registration.
+  // Keyed by HTTP method, in the order of registration.
   const std::map<std::string, std::vector<Route>>& routes() const { return routes_; }
 
  private:
@@ -62,7 +63,7 @@ class RouteTable {
   std::map<std::string, std::vector<Route>> routes_;
 };
 
-// The decoded path split at "/", without the first one.
+// Splits the decoded path at "/", without the leading one.
 std::vector<std::string> SplitPath(std::string_view path);
 
 }  // namespace tollgate::transcode

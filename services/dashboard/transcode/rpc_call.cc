@@ -24,8 +24,8 @@ Metadata Copied(const std::multimap<grpc::string_ref, grpc::string_ref>& from) {
 
 }  // namespace
 
-// The callbacks of gRPC only post to the loop, which owns everything else. There is one read at a
-// time, so a slow reader holds the service back.
+// Callbacks of gRPC only post to the loop, which owns all other state. At most one read is pending,
+// so a slow reader slows the service down.
 struct RpcCall::State : grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
   explicit State(Loop& loop) : outside(std::make_unique<OutsideWork>(loop)), changed(loop) {}
 
@@ -37,7 +37,7 @@ struct RpcCall::State : grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuff
     });
   }
   void OnDone(const grpc::Status& end) override {
-    // Destroyed on the loop with its channel (docs/design/toolchain.md 2).
+    // Destroyed on the loop, together with its channel (docs/design/toolchain.md 2).
     std::unique_ptr<OutsideWork> last = std::move(outside);
     last->loop().Post([self = std::move(self), end] {
       self->status = end;
@@ -45,7 +45,7 @@ struct RpcCall::State : grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuff
       self->changed.NotifyAll();
     });
   }
-  // Lets the call end: until then reads are started from the loop.
+  // Lets the call end. The hold is needed because reads are started from the loop.
   void Release() {
     if (!released.exchange(true)) RemoveHold();
   }
@@ -57,7 +57,7 @@ struct RpcCall::State : grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuff
   grpc::ClientContext context;
   grpc::ByteBuffer request, response;
   std::atomic<bool> released{false};
-  // On the loop only.
+  // Used on the loop only.
   Notify changed;
   bool has_response = false;
   bool ended = false;

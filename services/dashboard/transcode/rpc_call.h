@@ -1,4 +1,4 @@
-// One call of any method, with serialised messages: a request, and none, one or many responses.
+// A call of any method, with serialized messages: one request and any number of responses.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -32,14 +32,14 @@ class RpcCall {
   RpcCall(const RpcCall&) = delete;
   RpcCall& operator=(const RpcCall&) = delete;
 
-  // Waits for the next response. False: there are no more, and status() is known.
+  // Waits for the next response. False: there are no more, and status() is final.
   Task<bool> Next(grpc::ByteBuffer* response);
-  // The call ends with CANCELLED unless it has ended.
+  // Ends the call with CANCELLED unless it has already ended.
   void Cancel();
 
-  // After Next has returned: what the service sent before its first response.
+  // Valid after Next has returned: what the service sent before its first response.
   Metadata headers() const;
-  // After Next has returned false.
+  // Valid after Next has returned false.
   const grpc::Status& status() const;
   Metadata trailers() const;
 

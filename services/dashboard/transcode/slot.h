@@ -1,4 +1,4 @@
-// One place in a message that a value is read into.
+// A place in a message that a value is written to.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -12,13 +12,13 @@ namespace tollgate::transcode {
 
 namespace pb = google::protobuf;
 
-// Where one value of a field goes: set or added.
+// Writes one value of a field, by setting or appending.
 class Slot {
  public:
   Slot(pb::Message& message, const pb::FieldDescriptor* field, bool add)
       : message_(message), access_(*message.GetReflection()), field_(field), add_(add) {}
   const pb::FieldDescriptor* field() const { return field_; }
-  // Replaces a message that is there.
+  // Replaces an existing message.
   pb::Message& NewMessage() {
     if (add_) return *access_.AddMessage(&message_, field_);
     pb::Message& message = *access_.MutableMessage(&message_, field_);

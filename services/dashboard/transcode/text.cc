@@ -9,7 +9,7 @@
 namespace tollgate::transcode {
 
 std::optional<std::string> ParseBytes(std::string_view text) {
-  // Go ignores line ends, and chooses alphabet and padding before it does.
+  // Go ignores line breaks, but chooses alphabet and padding before removing them.
   const bool url = text.find_first_of("-_") != std::string_view::npos;
   const bool padded = text.size() % 4 == 0;
   std::string digits;

@@ -1,4 +1,4 @@
-// Bytes, names and escapes of the admin API's JSON, paths and queries.
+// Converts bytes, names and escapes in JSON, paths and queries of the admin API.
 #pragma once
 
 #include <optional>
@@ -7,22 +7,23 @@
 
 namespace tollgate::transcode {
 
-// Both alphabets, padding optional, bits that are left over ignored.
+// Decodes base64 in either alphabet. Padding is optional, and excess bits are ignored.
 std::optional<std::string> ParseBytes(std::string_view text);
 
-// "displayName" as "display_name". Nothing if a path is not made of camel-case names.
+// Converts "displayName" to "display_name". nullopt if a path does not consist of camel-case names.
 std::optional<std::string> SnakeCasePath(std::string_view camel);
-// "display_name" as "displayName". Nothing if it does not convert back.
+// Converts "display_name" to "displayName". nullopt if the result does not convert back.
 std::optional<std::string> CamelCasePath(std::string_view snake);
 
-// Replaces %XX, and "+" by a space if plus_is_space. Fails with the malformed sequence.
+// Decodes %XX, and "+" to a space if plus_is_space. Fails with the malformed sequence.
 struct Unescaped {
   std::string text;
-  std::string malformed;  // "%zz"; empty if all is well
+  std::string malformed;  // "%zz"; empty on success
 };
 Unescaped PercentDecode(std::string_view text, bool plus_is_space);
 
-// As Go's %q does: in double quotes, with escapes for what is not printable ASCII or UTF-8.
+// Quotes like Go's %q: in double quotes, with escapes for text that is not printable ASCII or
+// UTF-8.
 std::string GoQuoted(std::string_view text);
 
 }  // namespace tollgate::transcode

@@ -30,7 +30,7 @@ std::optional<int64_t> TwoDigits(std::string_view text, size_t at, int64_t low, 
   return value < low || value > high ? std::nullopt : std::optional(value);
 }
 
-// Without trailing groups of three zeros: 0, 3, 6 or 9 digits.
+// Removes trailing groups of three zeros: 0, 3, 6 or 9 digits remain.
 std::string Fraction(int32_t nanos) {
   char digits[16];
   std::snprintf(digits, sizeof digits, ".%09d", nanos);
@@ -48,7 +48,7 @@ std::optional<SecondsNanos> ParseTimestamp(std::string_view text) {
   const auto month = TwoDigits(text, 5, 1, 12), day = TwoDigits(text, 8, 1, 31);
   if (!century || !year || !month || !day) return std::nullopt;
   std::string_view rest = text.substr(11);
-  // Go takes an hour of one digit, too.
+  // Go accepts an hour of one digit, too.
   std::string padded;
   if (rest.size() > 1 && IsDigit(rest[0]) && rest[1] == ':') {
     padded = "0" + std::string(rest);
@@ -144,7 +144,7 @@ std::optional<SecondsNanos> ParseGoDuration(std::string_view text) {
       whole = whole * 10 + static_cast<uint64_t>(text[0] - '0');
       if (whole > kLimit) return std::nullopt;
     }
-    // Digits that do not fit are dropped.
+    // Excess digits are dropped.
     uint64_t fraction = 0;
     double scale = 1;
     if (Skip(text, ".")) {
@@ -170,7 +170,7 @@ std::optional<SecondsNanos> ParseGoDuration(std::string_view text) {
     text.remove_prefix(size);
     uint64_t unit = 0;
     if (name == "ns") unit = 1;
-    // The micro sign and the Greek letter mu.
+    // Accepts the micro sign and the Greek letter mu.
     if (name == "us" || name == "\xC2\xB5s" || name == "\xCE\xBCs") unit = 1'000;
     if (name == "ms") unit = 1'000'000;
     if (name == "s") unit = kNanos;

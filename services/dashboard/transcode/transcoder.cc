@@ -34,8 +34,8 @@ std::string Upper(std::string_view text) {
   return out;
 }
 
-// The status as the caller sees it: a service's google.rpc.Status counts, not the message beside
-// it, which has none of the details.
+// The status that the caller sees. A google.rpc.Status in the details takes precedence over the
+// message of the gRPC status, which has no details.
 google::rpc::Status Shown(const grpc::Status& status) {
   google::rpc::Status shown;
   const std::string details = status.error_details();
@@ -52,7 +52,7 @@ google::rpc::Status Shown(const grpc::Status& status) {
   return shown;
 }
 
-// The media type of a content type in lower case, without its parameters; nothing if there is none.
+// The media type of a content type in lower case, without parameters; nullopt if there is none.
 std::optional<std::string> MediaType(std::string_view content_type) {
   content_type = content_type.substr(0, content_type.find(';'));
   while (content_type.ends_with(' ')) content_type.remove_suffix(1);
@@ -136,7 +136,7 @@ std::vector<const pb::ServiceDescriptor*> ServicesOf(std::string_view package) {
   return services;
 }
 
-// One request on its way through.
+// The processing of one request.
 class Transcoder::Call {
  public:
   Call(const Transcoder& owner, http::Exchange& exchange, Metadata own)
@@ -160,11 +160,11 @@ class Transcoder::Call {
   }
 
  private:
-  // Everything up to the call.
+  // Does everything up to the call.
   grpc::Status Prepare();
   Task<void> Unary(RpcCall& call);
   Task<void> Stream(RpcCall& call);
-  // The JSON of a response, or an HttpBody as it is; *content_type accordingly.
+  // Renders a response as JSON, or an HttpBody unchanged, and sets *content_type.
   BasicResult<std::string, grpc::Status> Render(grpc::ByteBuffer& bytes,
                                                 std::string* content_type) const;
   Task<void> Send(http::HttpResponse response, const Metadata& trailers);
@@ -211,7 +211,7 @@ grpc::Status Transcoder::Call::Prepare() {
     }
   } else if (found.kind == Kind::kRoute && found.route->has_query && !type.empty() &&
              (method == "POST" || method == "PUT" || method == "PATCH")) {
-    // The query may come as a form, unless the body was JSON.
+    // The query may be sent as a form, unless the body is JSON.
     const auto media_type = MediaType(type);
     bad_content_type = !media_type;
     if (media_type == kForm && found.route->body == Route::Body::kNone) parts.form = request_.body;
@@ -240,7 +240,7 @@ grpc::Status Transcoder::Call::Prepare() {
     return {StatusCode::UNIMPLEMENTED,
             "no service of this installation serves " + route_->method->service()->full_name()};
   }
-  // A clock that counts nanoseconds would overflow with the longest timeouts.
+  // Bounds the timeout: in a clock of nanoseconds, the longest ones would overflow.
   constexpr int64_t kLongestMs = 30LL * 24 * 3'600 * 1'000;
   int64_t ns = *timeout;
   if (ns == 0) {
@@ -294,7 +294,7 @@ Task<void> Transcoder::Call::Send(http::HttpResponse response, const Metadata& t
 Task<void> Transcoder::Call::Unary(RpcCall& call) {
   grpc::ByteBuffer bytes, more;
   const bool answered = co_await call.Next(&bytes);
-  // The status comes after the response; a second response is against the protocol.
+  // The status follows the response; a second response violates the protocol.
   bool extra = false;
   while (answered && co_await call.Next(&more)) extra = true;
   grpc::Status status = call.status();
@@ -351,7 +351,7 @@ Task<void> Transcoder::Call::Stream(RpcCall& call) {
   if (!status.ok()) {
     const google::rpc::Status shown = Shown(status);
     const auto json = WriteMessage(shown);
-    // Nothing is left to say where even the error cannot be written.
+    // If even the error cannot be written, send nothing.
     std::string line = json.ok() ? StreamLine("error", *json) : std::string();
     if (!started) {
       http::HttpResponse response{.status = HttpStatusOf(shown.code()), .headers = headers};

@@ -1,6 +1,6 @@
-// JSON over HTTP for gRPC services whose methods have google.api.http options, from their
-// descriptors, as a generated grpc-gateway serves it (docs/design/transcoder.md). Knows nothing of
-// sessions or of the dashboard.
+// JSON over HTTP for gRPC services with google.api.http options, driven by their descriptors,
+// compatible with a generated grpc-gateway (docs/design/transcoder.md). Does not depend on sessions
+// or the dashboard.
 #pragma once
 
 #include <functional>
@@ -21,19 +21,19 @@ class Status;
 
 namespace tollgate::transcode {
 
-// The services of a package that are linked into this program, in the order of their files' names,
-// then of their declaration.
+// Services of a package that are linked into this program, ordered by file name, then by
+// declaration.
 std::vector<const google::protobuf::ServiceDescriptor*> ServicesOf(std::string_view package);
 
 class Transcoder {
  public:
-  // The channel to a service, for calls from this loop.
+  // Returns the channel to a service for calls on this loop.
   using ChannelTo = std::function<std::shared_ptr<grpc::Channel>(
       const google::protobuf::ServiceDescriptor& service, Loop& loop)>;
   struct Options {
     // Larger bodies are refused; grpc-gateway has no limit.
     size_t max_body_bytes = 1 << 20;
-    // Of calls without Grpc-Timeout; grpc-gateway has none.
+    // For calls without Grpc-Timeout; grpc-gateway has no default.
     int64_t default_timeout_ms = 60'000;
     int64_t default_stream_timeout_ms = 3'600'000;
     // Added to every response.
@@ -41,13 +41,13 @@ class Transcoder {
   };
   Transcoder(RouteTable routes, ChannelTo channel_to, Options options);
 
-  // Serves a request. own: metadata that the front itself adds; clients cannot set these keys.
+  // Serves a request. own: additional metadata with keys that clients cannot set.
   Task<void> Serve(http::Exchange& exchange, Metadata own = {}) const;
 
-  // The response to a failure that no service has answered with. details may hold a serialised
+  // The response to a failure that does not come from a service. details may hold a serialized
   // google.rpc.Status.
   http::HttpResponse Refusal(const grpc::Status& status) const;
-  // The same for a request that could not be read.
+  // The response to a request that could not be read.
   http::HttpResponse Refusal(const Error& error) const;
 
   const RouteTable& routes() const { return routes_; }
@@ -59,7 +59,7 @@ class Transcoder {
   const Options options_;
 };
 
-// As grpc-gateway maps them.
+// Same mapping as grpc-gateway's.
 int HttpStatusOf(int code);
 
 }  // namespace tollgate::transcode

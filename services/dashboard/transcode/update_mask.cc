@@ -11,7 +11,7 @@ namespace pb = google::protobuf;
 
 namespace {
 
-// The leaves of a Struct or a Value: there is no type to look names up in.
+// Leaves of a Struct or a Value, which have no type to look names up in.
 void DynamicPaths(json::Value value, const std::string& path, std::vector<std::string>& paths) {
   if (!value.is_object() || value.size() == 0) {
     paths.push_back(path);

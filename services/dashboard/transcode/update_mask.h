@@ -1,4 +1,4 @@
-// The update mask of a PATCH, from what its body names.
+// Derives the update mask of a PATCH from the fields in its body.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -10,8 +10,8 @@
 
 namespace tollgate::transcode {
 
-// The paths of the fields that an object names, as an update mask: proto names, sorted, down into
-// messages. Fails with an unknown name.
+// Paths of all fields in an object: proto names, sorted, recursing into messages. Fails for an
+// unknown name.
 Read<std::vector<std::string>> FieldPaths(json::Value value,
                                           const google::protobuf::Descriptor* type);
 

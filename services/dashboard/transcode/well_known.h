@@ -1,4 +1,4 @@
-// The message types that JSON writes in a form of their own.
+// Message types with a special form in JSON.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -27,15 +27,15 @@ enum class WellKnown {
 };
 
 WellKnown WellKnownOf(const google::protobuf::Descriptor* type);
-// Whether a JSON null is a value of the field and not its absence.
+// Whether a JSON null is a value of the field instead of its absence.
 bool TakesNull(const google::protobuf::FieldDescriptor* field);
 bool IsNullValue(const google::protobuf::FieldDescriptor* field);
 
-// Of google.protobuf.Timestamp and Duration.
+// For google.protobuf.Timestamp and Duration.
 SecondsNanos GetTime(const google::protobuf::Message& message);
 void SetTime(google::protobuf::Message& message, SecondsNanos value);
 
-// The type that an Any's URL names; null: unknown.
+// The type that an Any's URL names; null if unknown.
 const google::protobuf::Message* FindType(const std::string& url);
 
 }  // namespace tollgate::transcode

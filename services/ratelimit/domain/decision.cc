@@ -15,7 +15,7 @@ Status StatusOf(int64_t used_ns, int64_t limit) {
   return {limit, RemainingOf(used_ns, limit), CeilMs(used_ns)};
 }
 
-// The status with less left. A subject without this limit does not count.
+// The status with less remaining. A subject without this limit is ignored.
 const Status& Tighter(const Status& a, const Status& b) {
   if (a.limit == 0) return b;
   if (b.limit == 0) return a;
@@ -23,7 +23,7 @@ const Status& Tighter(const Status& a, const Status& b) {
   return a.reset_ms >= b.reset_ms ? a : b;
 }
 
-// Combines refusals: the kind with the highest precedence and the longest wait.
+// Combines refusals: the kind that comes first in Kind, and the longest wait.
 class Verdict {
  public:
   void Refuse(Kind kind, Who who, int64_t wait_ms) {

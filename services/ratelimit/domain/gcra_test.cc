@@ -35,7 +35,7 @@ TEST(Gcra, TheWaitIsExact) {
   EXPECT_EQ(bucket.WaitNs(cost, kStart + wait), 0);
 }
 
-// Exactly `remaining` units are admitted now, and one more is not.
+// Exactly `remaining` units are admitted now, and one more is refused.
 TEST(Gcra, RemainingUnitsAreAdmitted) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20'000; ++round) {
@@ -51,7 +51,7 @@ TEST(Gcra, RemainingUnitsAreAdmitted) {
   }
 }
 
-// The purpose of a limit: any run admits at most burst + rate x time.
+// The purpose of a limit: no run admits more than burst + rate x time.
 TEST(Gcra, NeverAdmitsMoreThanBurstPlusRateTimesTime) {
   std::mt19937_64 random(11);
   for (int run = 0; run < 200; ++run) {
@@ -70,7 +70,7 @@ TEST(Gcra, NeverAdmitsMoreThanBurstPlusRateTimesTime) {
       admitted += n;
       ++calls;
       __extension__ typedef __int128 Wide;
-      // In nanoseconds of bucket: each admission is rounded down by less than one.
+      // Compared in nanoseconds of bucket: each admission is rounded down by less than one.
       EXPECT_LE(Wide{admitted} * kWindowNs / limit, Wide{kWindowNs} + (now - kStart) + calls);
     }
   }

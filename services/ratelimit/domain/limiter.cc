@@ -6,9 +6,9 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr int64_t kNsPerUs = 1000;
-// A sweep visits each subject, and there may be as many as were used in an hour.
+// A sweep visits every subject, which may be all those used in an hour.
 constexpr int64_t kDropIntervalUs = 10'000'000;
-// In no scope and no subject.
+// Does not occur in scopes and subject names.
 constexpr char kSeparator = '\n';
 
 std::string NameOf(std::string_view scope, std::string_view subject) {
@@ -84,7 +84,7 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
     if (limits.concurrent_requests > 0) subjects[i]->use.Running(readings[i].running, now_us);
-    // What is granted passes all limits that are enforced.
+    // A granted claim passes all enforced limits, so only shadow limits can refuse it.
     if (outcome.granted() && !limits.shadow) continue;
     const Refusals refusals = RefusalsOf(limits, CostOf(limits, claim.tokens), readings[i]);
     if (refusals.any()) subjects[i]->use.Refuse(refusals, now_us);
@@ -95,8 +95,8 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
     const Cost cost = CostOf(limits, claim.tokens);
-    // A limit in shadow mode takes what it would have granted, so that it refuses as often as it
-    // would when enforced.
+    // A limit in shadow mode is charged only if it would have granted, so that it refuses as often
+    // as when enforced.
     if (limits.shadow && RefusalsOf(limits, cost, readings[i]).any()) continue;
     Subject& subject = *subjects[i];
     subject.own = subject.own || cost.requests_ns > 0 || cost.tokens_ns > 0;

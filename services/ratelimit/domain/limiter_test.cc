@@ -105,7 +105,7 @@ TEST(Limiter, TheWorkspaceLimitCoversAllItsKeys) {
   call.key_id = "k9";
   const AcquireOutcome refused = Acquire(limiter, 9, call);
   EXPECT_EQ(refused.denied_by, Kind::kRequests);
-  EXPECT_EQ(refused.requests.limit, 4);  // the tighter of the two
+  EXPECT_EQ(refused.requests.limit, 4);  // the tighter limit
   call.workspace_id = "another";
   EXPECT_TRUE(Acquire(limiter, 10, call).granted());
 }
@@ -118,7 +118,7 @@ TEST(Limiter, SeveralRefusalsReportTheFirstKindAndTheLongestWait) {
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   const AcquireOutcome slot = Acquire(limiter, 2, call);
   EXPECT_EQ(slot.denied_by, Kind::kConcurrency);
-  EXPECT_GE(slot.retry_after_ms, 60'000);  // of the tokens
+  EXPECT_GE(slot.retry_after_ms, 60'000);  // the wait for tokens
 }
 
 TEST(Limiter, ReleaseReturnsTheConcurrencySlot) {
@@ -160,7 +160,7 @@ TEST(Limiter, LeasesExpireUnlessRenewed) {
   EXPECT_EQ(Renew(limiter, 1, call, kLimiterStart + kLease), Limiter::Renewal::kRenewed);
 }
 
-// A limiter that has lost a lease counts the slots of the running request again.
+// If a limiter has lost a lease, its renewal counts the slots of the running request again.
 TEST(Limiter, RenewOfAnUnknownLeaseRestoresItsSlots) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 5, .concurrent_requests = 1}};
@@ -168,16 +168,16 @@ TEST(Limiter, RenewOfAnUnknownLeaseRestoresItsSlots) {
   EXPECT_EQ(Renew(limiter, 2, call, kLimiterStart), Limiter::Renewal::kRestored);
   EXPECT_EQ(Renew(limiter, 2, call, kLimiterStart), Limiter::Renewal::kRenewed);
   EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kLimiterStart));
-  EXPECT_FALSE(Acquire(limiter, 3, call).granted());  // the restored one holds the slot
+  EXPECT_FALSE(Acquire(limiter, 3, call).granted());  // the restored lease holds the slot
   EXPECT_TRUE(limiter.Release("w", LeaseId(2), 0, true, kLimiterStart));
-  EXPECT_EQ(Peek(limiter, call).requests.remaining, 5);  // a restored lease has no rate to refund
+  EXPECT_EQ(Peek(limiter, call).requests.remaining, 5);  // a restored lease has no rates to refund
   EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   // Without a limit on concurrency there is nothing to restore.
   EXPECT_EQ(Renew(limiter, 5, {.key = {.requests_per_minute = 5}}, kLimiterStart),
             Limiter::Renewal::kUnknown);
 }
 
-// A limit in shadow mode refuses nobody, and counts exactly what it would refuse when enforced.
+// A limit in shadow mode refuses nothing, and counts exactly what it would refuse when enforced.
 TEST(Limiter, ShadowModeCountsWhatEnforcementWouldRefuse) {
   Limiter enforced(kLease), shadow(kLease);
   Call call{.key = {.requests_per_minute = 60, .tokens_per_minute = 600}, .tokens = 7};
@@ -196,7 +196,7 @@ TEST(Limiter, ShadowModeCountsWhatEnforcementWouldRefuse) {
   EXPECT_EQ(counted, refused);
 }
 
-// A process that does not know what was used before it started grants no burst.
+// A process that does not know the use before its start grants no burst.
 TEST(Limiter, StartedEmptyItGrantsTheRateWithoutABurst) {
   Limiter limiter(kLease, kLimiterStart + 60 * kSecondUs);
   const Call call{.key = {.requests_per_minute = 60}};
@@ -242,7 +242,7 @@ TEST(Limiter, ReleaseReplacesTheEstimateByTheActualCount) {
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   limiter.Release("w", LeaseId(1), 100, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 900);
-  EXPECT_EQ(Peek(limiter, call).requests.remaining, 9);  // the request has been made
+  EXPECT_EQ(Peek(limiter, call).requests.remaining, 9);  // the request was made
   ASSERT_TRUE(Acquire(limiter, 2, call).granted());
   limiter.Release("w", LeaseId(2), 1600, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 0);  // 700 in debt
@@ -260,7 +260,8 @@ TEST(Limiter, AChangedLimitAppliesToTheNextRequest) {
   call.key.requests_per_minute = 0;
   EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   call.key.requests_per_minute = 10;
-  EXPECT_FALSE(Acquire(limiter, 5, call).granted());  // the used share of the bucket stays
+  // the used share of the bucket does not change
+  EXPECT_FALSE(Acquire(limiter, 5, call).granted());
   EXPECT_TRUE(Acquire(limiter, 6, call, kLimiterStart + 6 * kSecondUs).granted());
 }
 
@@ -273,13 +274,13 @@ TEST(Limiter, IdleSubjectsAreDropped) {
     ASSERT_TRUE(Acquire(limiter, i, call, now).granted());
     limiter.Release("w", LeaseId(i), 1, false, now);
   }
-  // Those of the last hour are still told; all others are dropped as new ones come.
+  // Subjects used in the last hour are kept; the others are dropped as new ones come.
   EXPECT_LE(limiter.subjects(), 2 * 3601u);
   limiter.Sweep(kLimiterStart + 30'000 * kSecondUs);
   EXPECT_EQ(limiter.subjects(), 0u);
 }
 
-// Against a naive model: the slots in use equal the live leases and never exceed the limit.
+// Compared with a naive model: the slots in use equal the live leases and never exceed the limit.
 TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
   std::mt19937_64 random(3);
   Limiter limiter(kLease);
@@ -306,7 +307,7 @@ TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
       default:
         ASSERT_EQ(Renew(limiter, lease, call, now) == Limiter::Renewal::kRenewed,
                   live.contains(lease));
-        live[lease] = now + kLease;  // one that was unknown is restored
+        live[lease] = now + kLease;  // an unknown lease is restored
     }
     ASSERT_EQ(limiter.leases(), live.size());
     ASSERT_EQ(Peek(limiter, call, now).concurrency.remaining,
@@ -322,8 +323,8 @@ std::vector<MinuteUse> UseOfKey(const Limiter& limiter, int64_t now) {
   return limiter.ReadUse("w", "key:k", now);
 }
 
-// Requests and refusals count in their minute, tokens with the request that used them: the estimate
-// while it runs, then what it used. What a later stage gives back was not used.
+// Requests and refusals count in the minute in which they happen. Tokens count in the minute of
+// their request, first as estimated, then as used. A refunded request does not count.
 TEST(Limiter, UseIsWhatWasAdmittedRefusedAndSettled) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 3, .tokens_per_minute = 10'000}, .tokens = 500};
@@ -339,7 +340,7 @@ TEST(Limiter, UseIsWhatWasAdmittedRefusedAndSettled) {
                         .tokens_peak_us = 9'000'000,
                         .refused_requests = 2};
   EXPECT_EQ(UseOfKey(limiter, kHour), std::vector{first});
-  // It ends in the next minute, and counts in the one in which it was admitted.
+  // The request ends in the next minute, and counts in the one in which it was admitted.
   const int64_t later = kHour + kMinute;
   limiter.Release("w", LeaseId(1), 40, false, kHour + 20 * kSecondUs);
   ASSERT_TRUE(Renew(limiter, 2, call, kHour + 25 * kSecondUs) == Limiter::Renewal::kRenewed);
@@ -372,19 +373,19 @@ TEST(Limiter, UseIsToldForTheMinuteThatRunsAndThe59BeforeIt) {
   EXPECT_EQ(UseOfKey(limiter, kHour + 200 * kMinute).size(), 0u);
 }
 
-// Also of minutes in which no request began.
+// Also counts slots in minutes in which no request began.
 TEST(Limiter, TheMostSlotsOfAMinuteAreThoseThatWereHeldInIt) {
   Limiter limiter(kLease);
   const Call call{.key = {.concurrent_requests = 3}};
   for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Acquire(limiter, i, call, kHour).granted());
   ASSERT_FALSE(Acquire(limiter, 4, call, kHour).granted());
   ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, false, kHour + kSecondUs));
-  // Two run on, and renew their leases every three seconds.
+  // Two requests keep running and renew their leases every three seconds.
   for (int64_t at = kHour + 3 * kSecondUs; at < kHour + 3 * kMinute; at += 3 * kSecondUs) {
     ASSERT_EQ(Renew(limiter, 1, call, at), Limiter::Renewal::kRenewed);
     ASSERT_EQ(Renew(limiter, 2, call, at), Limiter::Renewal::kRenewed);
   }
-  // They end at the start of a minute.
+  // Both end at the start of a minute.
   ASSERT_TRUE(limiter.Release("w", LeaseId(1), 0, false, kHour + 3 * kMinute));
   ASSERT_TRUE(limiter.Release("w", LeaseId(2), 0, false, kHour + 3 * kMinute));
   const auto told = UseOfKey(limiter, kHour + 4 * kMinute);
@@ -394,7 +395,7 @@ TEST(Limiter, TheMostSlotsOfAMinuteAreThoseThatWereHeldInIt) {
   for (size_t i = 1; i < 4; ++i) EXPECT_EQ(told[i].running_peak, 2u) << i;
 }
 
-// A request that two limits refuse counts at both, and one that another refuses at none.
+// A refused request counts at each limit that refuses it, and at no other.
 TEST(Limiter, ARefusalCountsAtEachLimitThatRefuses) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 1}, .workspace = {.requests_per_minute = 2}};
@@ -410,7 +411,7 @@ TEST(Limiter, ARefusalCountsAtEachLimitThatRefuses) {
   EXPECT_EQ(workspace.requests, 2u);
 }
 
-// Limits in shadow mode tell what they would have refused.
+// Limits in shadow mode count what they would have refused.
 TEST(Limiter, UseOfALimitInShadowModeIsThatOfEnforcement) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 2, .shadow = true}};

@@ -10,13 +10,13 @@
 namespace tollgate::ratelimit {
 namespace {
 
-// A process that has not reported for this long is not counted.
+// A process is no longer counted after this time without a report.
 constexpr int64_t kPresenceUs = 5'000'000;
-// Assumed by a process that has not reached Redis since it started.
+// Used until a process has reached Redis for the first time.
 constexpr int64_t kUnknownReplicas = 3;
 constexpr int64_t kLogIntervalUs = 10'000'000;
-// Leases are renewed by gateways this often (gateway/worker/lease.cc). Two renewals are lost at
-// most before one expires.
+// Twice the interval at which gateways renew leases (gateway/worker/lease.cc): a lease survives two
+// lost renewals.
 constexpr int64_t kRenewalsUs = 2 * 3'000'000;
 constexpr int64_t kLeastGapUs = 2'000'000;
 constexpr auto kLeaveTime = std::chrono::milliseconds(200);
@@ -50,7 +50,7 @@ int64_t FailoverStore::replicas() const {
 
 int64_t FailoverStore::Share(int64_t limit) const {
   if (limit <= 0) return 0;
-  // In floating point: limits may be too large to multiply.
+  // Floating point, because limits may be too large to multiply.
   const double share = static_cast<double>(limit) * static_cast<double>(options_.share_percent) /
                        (100.0 * static_cast<double>(replicas()));
   return std::max<int64_t>(1, static_cast<int64_t>(share));
@@ -88,7 +88,7 @@ void FailoverStore::AcquireLocally(const Claim& claim, const StoreError& reason,
     subject.limits.concurrent_requests = 0;
   }
   local_.Acquire(std::move(part), [&](BasicResult<AcquireOutcome, StoreError> outcome) {
-    // Redis may have granted it after its time: what it took must not stay taken.
+    // Redis may have granted the claim after the timeout: refund it there.
     if (outcome.ok() && !outcome->granted()) {
       redis_.Release(claim.scope, claim.lease, 0, true, [](auto) {});
     }
@@ -105,8 +105,8 @@ void FailoverStore::Release(std::string scope, const Id& lease, int64_t actual_t
                    bool locally = false;
                    local_.Release(scope, lease, actual_tokens, refund,
                                   [&](auto released) { locally = released.ok() && *released; });
-                   // An error makes the caller try again: a slot must not wait for its expiry
-                   // because of a short pause of Redis.
+                   // Failing makes the caller retry. Otherwise a short pause of Redis would keep
+                   // the slot until the lease expires.
                    if (!known && !locally) return done(Fail{std::move(known).error()});
                    done(locally);
                  });

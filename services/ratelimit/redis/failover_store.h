@@ -1,5 +1,5 @@
-// The limits in Redis while it answers, and a share of them in this process while it does not:
-// never open, never all closed (docs/design/limits.md 8).
+// Keeps the limits in Redis while it answers, and a share of them in this process while it does
+// not, so that an outage neither admits nor refuses everything (docs/design/limits.md 8).
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,11 @@ class Gauge;
 namespace tollgate::ratelimit {
 
 struct FailoverOptions {
-  std::string redis_id;  // RedisStore's
+  std::string redis_id;  // id of the RedisStore
   int64_t lease_us = 9'000'000;
-  // Of each rate limit, that all processes together grant without Redis.
+  // Percentage of each rate limit that all processes together grant without Redis.
   int64_t share_percent = 120;
-  // Processes among which it is divided; 0: as many as were last counted in Redis.
+  // Processes that divide this percentage; 0: as many as were last counted in Redis.
   int64_t replicas = 0;
 };
 
@@ -30,11 +30,12 @@ class FailoverStore : public LimiterStore {
  public:
   FailoverStore(RedisClient& client, const Clock& clock, const FailoverOptions& options);
 
-  // By Redis if it answers in time. Else the rates are taken from the local share, and the outcome
-  // has local_share: concurrency was not checked, since only the caller knows what it runs.
+  // Decided by Redis if it answers in time. Otherwise rates are taken from the local share and the
+  // outcome has local_share. Concurrency is then not checked: only the caller knows its running
+  // requests.
   void Acquire(Claim claim, StoreDone<AcquireOutcome> done) override;
-  // A lease that Redis does not know may have been granted locally. Fails while Redis is
-  // unreachable and the lease is not a local one.
+  // A lease that Redis does not know may have been granted locally. Fails if Redis is unreachable
+  // and the lease is not local.
   void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
                StoreDone<bool> done) override;
   void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
@@ -42,11 +43,11 @@ class FailoverStore : public LimiterStore {
   void ReadUse(UseQuery query, StoreDone<UseAnswer> done) override;
   const std::string& id() const override { return redis_.id(); }
 
-  // Counts the processes. To be called about every second.
+  // Reports this process to Redis and counts the processes. Call it about once a second.
   void Beat();
-  // Says that this process ends. Blocks for at most 200 ms.
+  // Reports that this process leaves. Blocks for at most 200 ms.
   void Leave();
-  // Processes among which the limits are divided while Redis is unreachable.
+  // Number of processes that divide the limits while Redis is unreachable.
   int64_t replicas() const;
   // Whether Redis has answered since the process started.
   bool counted() const { return counted_ > 0; }
@@ -63,8 +64,8 @@ class FailoverStore : public LimiterStore {
   const FailoverOptions options_;
   const std::string process_;
   RedisStore redis_;
-  // The share. While Redis answers, it follows the rates that Redis reports, so that it starts with
-  // what is left and not with a burst of its own.
+  // The local share. While Redis answers, it follows the rates that Redis reports, so that it
+  // starts with what is left and not with a new burst.
   MemoryStore local_;
   std::atomic<int64_t> counted_{0};  // processes in Redis; 0: not counted yet
   std::atomic<int64_t> logged_us_{0};

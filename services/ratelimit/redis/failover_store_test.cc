@@ -11,7 +11,7 @@
 namespace tollgate::ratelimit {
 namespace {
 
-// A ratelimit process's client and store.
+// The client and store of one ratelimit process.
 struct Node {
   std::unique_ptr<RedisClient> client;
   std::unique_ptr<FailoverStore> store;
@@ -19,8 +19,8 @@ struct Node {
 
 class FailoverStoreTest : public ::testing::Test {
  protected:
-  // What a Redis is waited for: where it stands still, as in the product; elsewhere long enough
-  // for a busy machine.
+  // Timeouts of Redis: short, as in the product, where it hangs; otherwise long enough for a busy
+  // machine.
   static constexpr int64_t kShortUs = 100'000, kLongUs = 10'000'000;
 
   void Start(const std::string& url, int nodes, int64_t replicas = 0,
@@ -66,7 +66,7 @@ class FailoverStoreTest : public ::testing::Test {
     }
     return answer.get();
   }
-  // How many of these requests, dealt to the processes in turn, are granted.
+  // Sends requests to the processes in turn and returns how many were granted.
   int Burst(int requests, const Limits& limits) {
     int granted = 0;
     for (int i = 0; i < requests; ++i) {
@@ -77,7 +77,7 @@ class FailoverStoreTest : public ::testing::Test {
     }
     return granted;
   }
-  // Of a subject without a rate, in the same hash slot: takes nothing from the others.
+  // A subject without a rate limit, in the same hash slot: does not affect the other subjects.
   static AcquireOutcome AcquireElsewhere(Node& node) {
     return Acquire(node, {.concurrent_requests = 1'000'000}, "elsewhere");
   }
@@ -99,7 +99,8 @@ class FailoverStoreTest : public ::testing::Test {
   int local_ = 0;  // decisions by a local share
 };
 
-// Never open, never all closed, and no second burst: what was left is divided, 1.2 times in all.
+// An outage neither admits nor refuses everything, and grants no second burst: 1.2 times the
+// remaining limit is divided.
 TEST_F(FailoverStoreTest, AKilledRedisLeavesAShareOfWhatWasLeft) {
   const auto server = testing::TestRedis::Start();
   ASSERT_NE(server, nullptr);
@@ -112,12 +113,12 @@ TEST_F(FailoverStoreTest, AKilledRedisLeavesAShareOfWhatWasLeft) {
   EXPECT_EQ(local_, 0);
   server->process().Kill();
   const int64_t killed_us = test::MonotonicUs();
-  // Half is used, so half of 1.2 times the limit is left: 360, and ten more a second meanwhile.
+  // Half of the limit is used, so half of 1.2 times the limit is left: 360, plus ten a second.
   const int granted = Burst(1500, limits);
   EXPECT_EQ(local_, 1500);
   EXPECT_GE(granted, 320);
   EXPECT_LE(granted, 450 + 12 * SecondsSince(from_us));
-  // It comes back empty: what was granted meanwhile counts, so there is no further burst.
+  // Redis comes back empty. Grants during the outage still count, so there is no further burst.
   ASSERT_TRUE(server->Run());
   ASSERT_TRUE(WaitForRedis());
   local_ = 0;
@@ -141,7 +142,7 @@ TEST_F(FailoverStoreTest, AFlushedRedisGrantsNoSecondBurst) {
   EXPECT_EQ(local_, 0);
 }
 
-// SIGSTOP: connections stay open and nothing answers. Requests wait for the timeout at first and
+// After SIGSTOP connections stay open and nothing answers. Requests wait for the timeout at first,
 // then not at all.
 TEST_F(FailoverStoreTest, AStoppedRedisIsLeftAndTakenBack) {
   const auto server = testing::TestRedis::Start();
@@ -159,7 +160,7 @@ TEST_F(FailoverStoreTest, AStoppedRedisIsLeftAndTakenBack) {
   EXPECT_TRUE(WaitForRedis());
 }
 
-// A Redis that stood still has kept its counts and knows nothing of what was granted meanwhile.
+// A Redis that hung has kept its counts, but does not know what was granted during that time.
 TEST_F(FailoverStoreTest, WhatWasGrantedWhileRedisStoodStillCountsAfterARefusal) {
   const auto server = testing::TestRedis::Start();
   ASSERT_NE(server, nullptr);
@@ -169,7 +170,7 @@ TEST_F(FailoverStoreTest, WhatWasGrantedWhileRedisStoodStillCountsAfterARefusal)
   const int64_t from_us = test::MonotonicUs();
   ASSERT_EQ(Burst(3, limits), 3);
   server->process().Signal(SIGSTOP);
-  // After 0.4 s of silence the connection is left: what follows does not reach Redis later.
+  // The connection is closed after 0.4 s of silence, so later calls do not reach Redis afterwards.
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(AcquireElsewhere(nodes_[0]).local_share);
   const int meanwhile = Burst(10, limits);
   EXPECT_GE(meanwhile, 3);
@@ -177,13 +178,13 @@ TEST_F(FailoverStoreTest, WhatWasGrantedWhileRedisStoodStillCountsAfterARefusal)
   server->process().Signal(SIGCONT);
   ASSERT_TRUE(WaitForRedis());
   local_ = 0;
-  // Redis alone would grant three more. One recovers in ten seconds.
+  // Redis alone would grant three more. One request recovers in ten seconds.
   const int again = Burst(10, limits);
   EXPECT_LE(again, std::max(1, static_cast<int>(SecondsSince(from_us) / 10)));
   EXPECT_EQ(local_, 0);
 }
 
-// A process that never reached Redis neither opens nor closes.
+// Without Redis since its start, a process neither admits nor refuses everything.
 TEST_F(FailoverStoreTest, WithoutRedisFromTheStartItGrantsTheShareWithoutABurst) {
   Start("redis://" + test::TestPort().address(), 1, 4);
   EXPECT_EQ(nodes_[0].store->Share(1000), 300);
@@ -208,7 +209,7 @@ TEST_F(FailoverStoreTest, ProcessesThatLeaveAreNotCounted) {
   EXPECT_TRUE(WaitForCount(2));
 }
 
-// The sentinels name another master, and the limiter follows.
+// The limiter follows when the sentinels name another master.
 TEST_F(FailoverStoreTest, FollowsTheSentinels) {
   const auto group = testing::TestSentinels::Start();
   ASSERT_NE(group, nullptr);
@@ -224,12 +225,12 @@ TEST_F(FailoverStoreTest, FollowsTheSentinels) {
   ASSERT_TRUE(
       test::WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 90'000, 50));
   ASSERT_TRUE(WaitForRedis());
-  // What the replica had received of the counts goes on, and what was granted meanwhile counts.
+  // The replica's counts are used, and grants during the failover count, too.
   const int again = Burst(600, limits);
   EXPECT_LE(again, 240 + 12 * SecondsSince(from_us)) << "ten a second";
 }
 
-// One node of a cluster is killed: its replica takes over, and the other slots go on meanwhile.
+// When one node of a cluster is killed, its replica takes over; the other slots work meanwhile.
 TEST_F(FailoverStoreTest, FollowsTheClustersFailover) {
   const auto cluster = testing::TestRedisCluster::Start();
   ASSERT_NE(cluster, nullptr);

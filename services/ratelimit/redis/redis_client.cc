@@ -13,15 +13,15 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(5);
-// How often the masters are looked up: in normal operation, and after an error.
+// Interval of look-ups of the masters, in normal operation and after an error.
 constexpr int64_t kLookUpUs = 1'000'000;
 constexpr int64_t kLookUpLostUs = 100'000;
 constexpr int64_t kGuideTimeoutUs = 300'000;
-// Least time between two attempts to connect to one server.
+// Minimum time between two attempts to connect to a server.
 constexpr int64_t kReconnectUs = 100'000;
 constexpr int kSlots = 16384;
 constexpr int kMaxRedirections = 2;
-// So many look-ups without a live master, and the next sentinel or node is asked.
+// After this number of look-ups without a live master, the next sentinel or node is asked.
 constexpr int kFruitless = 10;
 
 bool IsError(const BasicResult<Reply, std::string>& reply) {
@@ -122,7 +122,8 @@ void RedisClient::Begin(const CallPtr& call) {
 
 void RedisClient::Run(const CallPtr& call, const Endpoint& endpoint, bool asking) {
   const ConnectionPtr node = Node(endpoint);
-  // Not queued until it connects: the caller has a local share, and waiting gains nothing.
+  // Commands are not queued for a connection in progress: the caller has a local share and gains
+  // nothing by waiting.
   if (!node || !node->ready()) {
     return Finish(call, Fail{"Redis at " + endpoint.ToString() + " is not connected"});
   }
@@ -146,13 +147,13 @@ void RedisClient::OnReply(const CallPtr& call, BasicResult<Reply, std::string> r
   const bool moved = text.starts_with("MOVED ");
   if ((moved || text.starts_with("ASK ")) && call->redirections++ < kMaxRedirections) {
     lost_ = lost_ || moved;
-    // "MOVED slot host:port"; an empty host is the one that answered.
+    // "MOVED slot host:port". An empty host means the host that answered.
     std::string address = text.substr(text.rfind(' ') + 1);
     if (address.starts_with(":")) address.insert(0, call->endpoint.host);
     if (const auto endpoint = ParseEndpoint(address, "6379")) return Run(call, *endpoint, !moved);
   }
   if (text.starts_with("READONLY") || text.starts_with("MASTERDOWN")) {
-    // It was a master when the connection was made.
+    // The server has stopped being a master since the connection was made.
     if (const auto found = nodes_.find(call->endpoint.ToString()); found != nodes_.end()) {
       const ConnectionPtr node = found->second;
       boost::asio::post(context_, [node, text] { node->Close(text); });
@@ -188,7 +189,7 @@ std::vector<Command> RedisClient::Handshake() const {
   return commands;
 }
 
-// The connection to this server, which may not be ready. Null: it was lost a moment ago.
+// The connection to this server, which may not be ready yet. Null if it was lost a moment ago.
 RedisClient::ConnectionPtr RedisClient::Node(const Endpoint& endpoint) {
   const std::string name = endpoint.ToString();
   ConnectionPtr& node = nodes_[name];
@@ -224,7 +225,7 @@ void RedisClient::Tick() {
     asked_us_ = now_us;
     lost_ = false;
     if (options_.url.kind != RedisUrl::Kind::kSingle) Discover();
-    // Opens what was lost before a call needs it.
+    // Reopens lost connections before a call needs them.
     bool ready = !masters_.empty();
     for (const Endpoint& master : masters_) {
       const ConnectionPtr node = Node(master);
@@ -232,7 +233,7 @@ void RedisClient::Tick() {
     }
     fruitless_ = ready ? 0 : fruitless_ + 1;
     if (!ready) lost_ = true;
-    // Who is asked may be cut off from the others.
+    // The sentinel or node may be cut off from the others: ask another one.
     if (fruitless_ % kFruitless == kFruitless - 1 && guide_)
       guide_->Close("it names no live master");
   }
@@ -244,7 +245,7 @@ void RedisClient::Tick() {
 
 void RedisClient::Discover() {
   if (!guide_ || guide_->closed()) {
-    // Sentinels have no password of Redis's users; the nodes of a cluster do.
+    // Sentinels do not have the password of Redis's users; nodes of a cluster do.
     const bool sentinel = options_.url.kind == RedisUrl::Kind::kSentinel;
     std::vector<Endpoint> known = options_.url.endpoints;
     if (!sentinel) known.insert(known.end(), masters_.begin(), masters_.end());
@@ -267,7 +268,7 @@ void RedisClient::Discover() {
                  asked_ = false;
                  if (stopped_) return;
                  if (!reply || (*reply)->type != REDIS_REPLY_ARRAY) {
-                   // The next one may know.
+                   // Ask the next one.
                    lost_ = true;
                    boost::asio::post(context_, [guide = guide_] {
                      if (guide) guide->Close("it does not know the masters");
@@ -283,7 +284,7 @@ void RedisClient::OnSentinel(const redisReply& reply) {
   SetMasters({{reply.element[0]->str, reply.element[1]->str}});
 }
 
-// A list of: first slot, last slot, master, replicas…; a node is host, port, id…
+// Reply: a list of first slot, last slot, master, replicas…; each node is host, port, id…
 void RedisClient::OnSlots(const redisReply& reply) {
   std::vector<Endpoint> masters;
   std::vector<int16_t> slots(kSlots, -1);
@@ -314,7 +315,7 @@ void RedisClient::SetMasters(std::vector<Endpoint> masters) {
   for (const Endpoint& master : masters) text += (text.empty() ? "" : " ") + master.ToString();
   log::Info("masters of Redis", {{"addresses", text}});
   masters_ = std::move(masters);
-  // A server that is no master any more must not be written to.
+  // Commands must not reach a server that has stopped being a master.
   std::erase_if(nodes_, [&](const auto& entry) {
     const ConnectionPtr node = entry.second;
     const bool gone =

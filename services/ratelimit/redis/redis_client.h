@@ -1,6 +1,6 @@
-// Redis as one server, behind Sentinels or as a Cluster: finds the masters, keeps one pipelined
-// connection to each, follows failovers. All I/O is on one thread of its own, so a Redis that hangs
-// holds up nobody.
+// Client for one Redis server, Sentinels or a Cluster: finds the masters, keeps one pipelined
+// connection to each and follows failovers. All I/O runs on the client's own thread, so a Redis
+// that hangs blocks no other thread.
 #pragma once
 
 #include <atomic>
@@ -25,11 +25,11 @@ struct RedisOptions {
   RedisUrl url;
   std::string user;  // empty: Redis's default user
   std::string password;
-  std::string authority_file;  // PEM; empty: the system's authorities
+  std::string authority_file;  // PEM; empty: the system's certificate authorities
   int64_t timeout_us = 50'000;
 };
 
-// A Lua script that Redis keeps by its digest.
+// A Lua script that Redis caches by its digest.
 struct RedisScript {
   explicit RedisScript(std::string source);
   std::string source;
@@ -39,16 +39,16 @@ struct RedisScript {
 class RedisClient {
  public:
   static BasicResult<std::unique_ptr<RedisClient>, std::string> Make(RedisOptions options);
-  ~RedisClient();  // Stop
+  ~RedisClient();  // stops
 
   void Start();
-  // Fails what waits and ends the thread. No callback runs afterwards.
+  // Fails pending calls and ends the thread. No callback runs afterwards.
   void Stop();
 
-  // Runs the script with one key, "tollgate:{tag}", on the master that has it, and with the id of
-  // that start of the server as a first argument before the others. The callback runs
-  // once, on the client's thread or, after Stop, at once. An error: Redis answered with one, or not
-  // in time, or is unreachable; in the last two cases the script may have run. Thread-safe.
+  // Runs the script with one key, "tollgate:{tag}", on its master. Prepends one argument: the id of
+  // the server's current run. `done` runs once, on the client's thread or, after Stop, immediately.
+  // It fails if Redis answers with an error, is late or is unreachable; in the last two cases the
+  // script may have run. Thread-safe.
   void Eval(const RedisScript& script, const std::string& tag, std::vector<std::string> arguments,
             ReplyDone done);
 
@@ -66,7 +66,7 @@ class RedisClient {
   void Run(const CallPtr& call, const Endpoint& endpoint, bool asking);
   void OnReply(const CallPtr& call, BasicResult<Reply, std::string> reply);
   void Finish(const CallPtr& call, BasicResult<Reply, std::string> reply);
-  // The master of the slot; none while it is unknown.
+  // Master of the slot; nullopt while it is unknown.
   std::optional<Endpoint> MasterOf(int slot) const;
   ConnectionPtr Node(const Endpoint& endpoint);
   std::vector<Command> Handshake() const;
@@ -83,17 +83,17 @@ class RedisClient {
   boost::asio::steady_timer timer_;
   std::thread thread_;
   std::atomic<bool> healthy_{false};
-  // Set and posted to under the mutex: every accepted call is posted before Stop ends the thread.
+  // Guards stopped_ and posting: every accepted call is posted before Stop ends the thread.
   std::mutex mutex_;
   std::atomic<bool> stopped_{false};
 
-  // On the client's thread.
+  // Used on the client's thread only.
   std::map<std::string, ConnectionPtr> nodes_;
-  std::map<std::string, int64_t> opened_us_;  // the last attempt to connect
+  std::map<std::string, int64_t> opened_us_;  // time of the last attempt to connect
   std::vector<Endpoint> masters_;
   std::vector<int16_t>
       slots_;            // index into masters_, -1: unknown; empty: all slots are on the first
-  ConnectionPtr guide_;  // the sentinel or node that is asked
+  ConnectionPtr guide_;  // the sentinel or node to ask
   size_t next_guide_ = 0;
   bool asked_ = false;  // the guide has not answered yet
   bool lost_ = true;    // ask as soon as possible

@@ -17,7 +17,7 @@ namespace {
 using testing::TestCertificate;
 using testing::TestRedis;
 
-// Whether a client with these options gets an answer; some time is left for the connection.
+// Whether a client with these options gets an answer; leaves time for the connection.
 bool Answers(RedisOptions options, int64_t wait_ms = 60'000) {
   options.timeout_us = 500'000;
   auto client = RedisClient::Make(std::move(options));
@@ -61,7 +61,7 @@ TEST(RedisClient, TlsChecksTheServersCertificateAndName) {
   EXPECT_FALSE(Answers({.url = *ParseRedisUrl("rediss://localhost:" + std::to_string(port)),
                         .authority_file = base + "authority.pem"},
                        500))
-      << "the certificate is not of this name";
+      << "the certificate is for another name";
   EXPECT_FALSE(Answers({.url = *ParseRedisUrl("redis://" + address)}, 500)) << "plain text";
   EXPECT_FALSE(RedisClient::Make({.url = *ParseRedisUrl("rediss://" + address),
                                   .authority_file = base + "none-such.pem"})
@@ -92,7 +92,7 @@ TEST(RedisClient, AReplicaIsNotWrittenTo) {
   EXPECT_FALSE(Answers({.url = *ParseRedisUrl(replica->url())}, 500));
 }
 
-// Nobody may wait for ever for a client that was stopped at the same time.
+// A call must be answered even if the client is stopped at the same time.
 TEST(RedisClient, EachCallIsAnsweredOnceWhenTheClientStops) {
   for (int round = 0; round < 300; ++round) {
     auto client =

@@ -9,10 +9,10 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} << 10;
-// Beyond it Redis takes nothing any more, and further commands are refused.
+// With more bytes queued, Redis has stopped reading: further commands are refused.
 constexpr size_t kMaxQueuedBytes = size_t{16} << 20;
 
-// The command in Redis's protocol.
+// Appends the command in Redis's protocol.
 void AppendWire(const Command& command, std::string& out) {
   out.append("*").append(std::to_string(command.size())).append("\r\n");
   for (const std::string& part : command) {
@@ -75,7 +75,7 @@ std::string RedisConnection::OnShaken(const std::string& command, const redisRep
     constexpr std::string_view kName = "\nrun_id:";
     const std::string_view text(answer.str == nullptr ? "" : answer.str, answer.len);
     const size_t at = text.find(kName);
-    if (at == std::string_view::npos) return "it does not say who it is";
+    if (at == std::string_view::npos) return "it does not report its run id";
     const std::string_view rest = text.substr(at + kName.size());
     server_id_ = rest.substr(0, rest.find_first_of("\r\n"));
   }
@@ -101,7 +101,7 @@ void RedisConnection::Send(const Command& command, int64_t deadline_us, ReplyDon
   }
   if (!ready()) return early_.push_back({command, deadline_us, std::move(done)});
   Queue(command, deadline_us, std::move(done));
-  // What comes in this turn of the loop is one write.
+  // Commands of the same turn of the loop are sent in one write.
   if (write_planned_) return;
   write_planned_ = true;
   boost::asio::post(context_, [self = shared_from_this()] {
@@ -146,7 +146,7 @@ void RedisConnection::OnBytes(size_t bytes) {
     }
     if (object == nullptr) break;
     Reply reply(static_cast<redisReply*>(object));
-    if (pending_.empty()) return Close("an answer without a question");
+    if (pending_.empty()) return Close("an answer without a command");
     const Pending answered = std::move(pending_.front());
     pending_.pop_front();
     if (answered.done) answered.done(std::move(reply));

@@ -1,4 +1,4 @@
-// One connection to Redis: commands are pipelined, each with a deadline of its own. All methods and
+// One connection to Redis: commands are pipelined, each with its own deadline. All methods and
 // callbacks run on the thread of the io_context.
 #pragma once
 
@@ -27,7 +27,7 @@ using redis::SlotOf;
 struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }
 };
-// An error that Redis answers is a reply of the type REDIS_REPLY_ERROR.
+// An error that Redis answers is a reply of type REDIS_REPLY_ERROR.
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 using ReplyDone = std::function<void(BasicResult<Reply, std::string>)>;
 using Command = std::vector<std::string>;
@@ -42,13 +42,13 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     boost::asio::ssl::context* tls = nullptr;  // null: plain text
     // Sent first, for example AUTH and SELECT. An error closes the connection.
     std::vector<Command> handshake;
-    // Asks the server who it is: server_id.
+    // Asks the server for its run id (server_id).
     bool identify = false;
     // Closes a connection to a server that is not a master.
     bool only_master = false;
     // Closes a connection that has not answered a command for this long after its deadline.
     int64_t hang_us = 200'000;
-    int64_t open_us = 1'000'000;  // how long connecting and the handshake may take
+    int64_t open_us = 1'000'000;  // timeout of connecting and the handshake
   };
   // on_closed: called once, with the reason.
   RedisConnection(boost::asio::io_context& context, Options options,
@@ -56,24 +56,24 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
   ~RedisConnection();
 
   void Open();
-  // Connected, and the handshake is done.
+  // Connected, with the handshake done.
   bool ready() const { return state_ == State::kReady; }
   bool closed() const { return state_ == State::kClosed; }
   const Endpoint& endpoint() const { return options_.endpoint; }
-  // The id that this start of the server has given itself: another one after a restart, and of
-  // another server. Empty before ready, or if it was not asked for.
+  // Run id of the server. It changes with a restart and differs between servers. Empty before
+  // ready, or without `identify`.
   const std::string& server_id() const { return server_id_; }
-  // Commands before ready wait for the handshake. The callback runs once: with the reply, or with
-  // the reason when it is late or the connection is lost; then the command may have run.
+  // Commands sent before ready wait for the handshake. The callback runs once: with the reply, or
+  // with an error if it is late or the connection is lost; then the command may have run.
   void Send(const Command& command, int64_t deadline_us, ReplyDone done);
-  // Ends what is late. To be called every few milliseconds.
+  // Fails late commands. Call it every few milliseconds.
   void Tick(int64_t now_us);
   void Close(const std::string& reason);
 
  private:
   enum class State { kOpening, kShaking, kReady, kClosed };
   struct Pending {
-    ReplyDone done;  // null: it was late, the reply is dropped
+    ReplyDone done;  // null: already failed as late; the reply is dropped
     int64_t deadline_us = 0;
   };
   struct FreeReader {
@@ -82,7 +82,7 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
 
   void Connected();
   void Shake();
-  // Takes the answer of one command of the handshake; "" or why the connection is of no use.
+  // Handles the reply to a handshake command. Returns "" or why the connection is unusable.
   std::string OnShaken(const std::string& command, const redisReply& answer);
   void Ready();
   void Queue(const Command& command, int64_t deadline_us, ReplyDone done);
@@ -98,16 +98,16 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
   State state_ = State::kOpening;
   std::string server_id_;
   int64_t open_until_us_ = 0;
-  std::deque<Pending> pending_;  // in the order of their commands
-  // Commands that came before ready.
+  std::deque<Pending> pending_;  // in the order of the commands
+  // Commands sent before ready.
   struct Early {
     Command command;
     int64_t deadline_us;
     ReplyDone done;
   };
   std::deque<Early> early_;
-  std::string out_;      // not yet given to the socket
-  std::string writing_;  // given to it
+  std::string out_;      // not yet passed to the socket
+  std::string writing_;  // being written by the socket
   bool write_planned_ = false;
   std::vector<char> in_;
 };

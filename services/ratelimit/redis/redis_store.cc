@@ -12,11 +12,11 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr size_t kPerSubject = 4;
-// Among how many hash tags the scopes are divided: enough for the masters of a large Cluster, and
-// few enough to be written to every second.
+// Number of hash tags that divide the scopes: enough for the masters of a large Cluster, few enough
+// to write to each every second.
 constexpr uint32_t kTags = 128;
 
-// The answer of the acquire script; false if it is not of its form.
+// Reads the reply of the acquire script. Returns false if it is malformed.
 bool ReadAnswer(const redisReply& reply, size_t subjects, bool& held,
                 std::vector<Reading>& readings) {
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 1 + kPerSubject * subjects) return false;
@@ -34,7 +34,7 @@ bool ReadAnswer(const redisReply& reply, size_t subjects, bool& held,
   return true;
 }
 
-// The packed form of MinuteUse in scripts.cc.
+// Reads the packed form of MinuteUse in scripts.cc.
 constexpr size_t kPackedMinute = 40;
 MinuteUse UnpackMinute(const char* bytes) {
   static_assert(std::endian::native == std::endian::little);
@@ -55,7 +55,7 @@ MinuteUse UnpackMinute(const char* bytes) {
   return use;
 }
 
-// The minutes that are told of a subject; none if the reply is not of its form.
+// The reported minutes of a subject; nullopt if the reply is malformed.
 std::optional<std::vector<MinuteUse>> ReadMinutes(const redisReply& reply, int64_t now_us) {
   if (reply.type != REDIS_REPLY_ARRAY) return std::nullopt;
   std::vector<MinuteUse> minutes;
@@ -96,9 +96,9 @@ std::optional<UseAnswer> ReadUseAnswer(const redisReply& reply, size_t subjects)
   return answer;
 }
 
-Fail<StoreError> BadAnswer() { return {"Redis's answer does not have the form of the script's"}; }
+Fail<StoreError> BadAnswer() { return {"Redis's answer does not have the script's format"}; }
 
-// Answers with the number that the script returned.
+// Passes on the number that the script returned.
 ReplyDone AsNumber(StoreDone<int64_t> done) {
   return [done = std::move(done)](BasicResult<Reply, std::string> reply) {
     if (!reply) return done(Fail{std::move(reply).error()});
@@ -113,7 +113,7 @@ RedisStore::RedisStore(RedisClient& client, std::string id, int64_t lease_us,
                        const Options& options)
     : client_(client), id_(std::move(id)), lease_us_(lease_us), options_(options) {}
 
-// The same in all processes: FNV-1a.
+// FNV-1a: must be the same in all processes.
 std::string RedisStore::TagOf(const std::string& scope) {
   uint32_t hash = 2166136261u;
   for (const char byte : scope) hash = (hash ^ static_cast<unsigned char>(byte)) * 16777619u;

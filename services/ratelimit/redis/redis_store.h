@@ -1,4 +1,4 @@
-// The limits in Redis, shared by any number of ratelimit processes: one script per claim, by
+// The limits in Redis, shared by any number of ratelimit processes: one script per claim, on
 // Redis's clock.
 #pragma once
 
@@ -10,19 +10,19 @@
 
 namespace tollgate::ratelimit {
 
-// What the caller remembers of the claim's subjects, one each or none, for a Redis that has lost
-// it. It counts where Redis knows nothing, and what the caller granted itself also where it is
-// more.
+// Rates that the caller remembers for the claim's subjects, one each or none, in case Redis has
+// lost them. A hint counts if Redis knows nothing of the subject, or if the caller granted the use
+// itself and it is higher.
 using Hints = std::vector<Limiter::Recollection>;
 
 class RedisStore : public LimiterStore {
  public:
   struct Options {
-    // How long Redis may have been out of reach for all, so that it still has every lease: after a
-    // longer time, after a loss of its data and with another server no slots are given until
-    // gateways have renewed their leases. 0: they are given at once; for tests.
+    // Longest time during which no process could reach Redis and Redis still has every lease. After
+    // a longer time, a loss of data or a change of the server, no slots are given until gateways
+    // have renewed their leases. 0: slots are always given; for tests.
     int64_t gap_us = 0;
-    const Clock* test_clock = nullptr;  // instead of Redis's clock
+    const Clock* test_clock = nullptr;  // replaces Redis's clock
   };
   // client must outlive the store.
   RedisStore(RedisClient& client, std::string id, int64_t lease_us, const Options& options);
@@ -40,21 +40,22 @@ class RedisStore : public LimiterStore {
   // The hash tag of a scope's keys.
   static std::string TagOf(const std::string& scope);
 
-  // Acquire with hints, and with what Redis read before it charged.
+  // As Acquire, with hints. The readings are from before the charge.
   struct Answer {
     AcquireOutcome outcome;
     std::vector<Reading> readings;
     bool held = false;
   };
   void AcquireWith(std::shared_ptr<const Claim> claim, const Hints& hints, StoreDone<Answer> done);
-  // To be called every second: says in every part of Redis that leases can be renewed. Answers with
-  // how long no slots are given, the longest of the parts, in µs.
+  // Call every second: tells every part of Redis that leases can be renewed. Returns how long no
+  // slots are given, in µs, the longest of all parts.
   void Watch(StoreDone<int64_t> done);
-  // Says that this process lives for the given time (0: that it leaves), and answers how many do.
+  // Reports that this process is alive for life_us (0: that it leaves). Returns the number of live
+  // processes.
   void Present(const std::string& process, int64_t life_us, StoreDone<int64_t> done);
 
  private:
-  // The first arguments of a script.
+  // Arguments that every script starts with.
   std::vector<std::string> Head(const std::string& scope) const;
   std::vector<std::string> Arguments(const Claim& claim, const Hints& hints, bool take) const;
 

@@ -150,8 +150,8 @@ class History {
       .requests_per_minute = 20, .tokens_per_minute = 90'000, .concurrent_requests = 3};
 };
 
-// The rule: whichever store runs, the same calls at the same times get the same answers, to the
-// millisecond and the unit.
+// Both stores give the same answers to the same calls at the same times, to the millisecond and the
+// unit.
 TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
@@ -213,7 +213,7 @@ TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
   }
 }
 
-// Use is known from the first watch on, and no longer after Redis has lost its data.
+// Use is known from the first Watch on, until Redis loses its data.
 TEST_F(RedisStoreTest, UseIsCountedSinceRedisHasItsData) {
   ManualClock clock;
   clock.Advance(1'000'000);
@@ -231,7 +231,7 @@ TEST_F(RedisStoreTest, UseIsCountedSinceRedisHasItsData) {
   EXPECT_EQ(counted_us(), 0);
 }
 
-// An hour after the last use nothing of it is left in Redis.
+// An hour after the last use, Redis holds nothing of it.
 TEST_F(RedisStoreTest, UseLeavesRedisByItself) {
   RedisStore store(*client_, "redis", kLease);
   const Claim claim{.lease = Id::New(),
@@ -244,7 +244,7 @@ TEST_F(RedisStoreTest, UseLeavesRedisByItself) {
   EXPECT_LE(left_ms, 3'660'000);
 }
 
-// Several processes on one Redis admit the limit once, to the request.
+// Several processes on one Redis together admit exactly the limit.
 TEST_F(RedisStoreTest, ThreeProcessesAdmitTheLimitOnce) {
   const auto second = Connect();
   const auto third = Connect();
@@ -265,21 +265,21 @@ TEST_F(RedisStoreTest, ThreeProcessesAdmitTheLimitOnce) {
   EXPECT_EQ(granted, 100);
 }
 
-// What is granted while Redis does not know who runs would be above the limit. Nothing of it is for
-// rates. See docs/design/limits.md 4.
+// While Redis does not know the running requests, granting slots could exceed the limit. Rates are
+// not affected. See docs/design/limits.md 4.
 class UnsettledTest : public RedisStoreTest {
  protected:
   static constexpr int64_t kGap = 3'000'000, kQuietMs = 4'000;
   void SetUp() override {
     RedisStoreTest::SetUp();
     store_ = Store(*client_);
-    Pass(kQuietMs / 1000);  // what ran before is unknown
+    Pass(kQuietMs / 1000);  // the state before the start is unknown
   }
   std::unique_ptr<RedisStore> Store(RedisClient& client) {
     return std::make_unique<RedisStore>(client, "redis", kLease,
                                         RedisStore::Options{.gap_us = kGap, .test_clock = &clock_});
   }
-  // Seconds in which a process lives.
+  // Lets this many seconds pass while a process is alive.
   void Pass(int64_t seconds) {
     for (int64_t i = 0; i <= seconds; ++i) {
       EXPECT_TRUE(Wait<int64_t>([&](auto done) { store_->Watch(done); }).ok());
@@ -300,7 +300,7 @@ class UnsettledTest : public RedisStoreTest {
     ASSERT_TRUE(Acquire(Slot(1)).granted());
     ASSERT_TRUE(Acquire(Slot(2)).granted());
   }
-  // Redis has lost both leases: no slot is free until they have been renewed, and none afterwards.
+  // Redis has lost both leases: no slot is free until they are renewed, and none afterwards.
   void ExpectNoThirdSlot() {
     const AcquireOutcome refused = Acquire(Slot(3));
     EXPECT_EQ(refused.denied_by, Kind::kConcurrency);
@@ -331,14 +331,14 @@ TEST_F(UnsettledTest, AFlushedRedisGivesNoSlotBeforeTheLeasesAreRenewed) {
   ExpectNoThirdSlot();
 }
 
-// A stop of Redis, or a time without any ratelimit process: leases expire that nobody could renew.
+// While Redis hangs or no ratelimit process runs, leases expire because nothing can renew them.
 TEST_F(UnsettledTest, LeasesThatNobodyCouldRenewAreNotTakenForEnded) {
   TakeBoth();
   clock_.Advance(10'000'000);
   ExpectNoThirdSlot();
 }
 
-// As after a fail-over, which loses what the replica had not got: the state is there, of another
+// As after a failover that lost the newest writes: the state is there, but was written by another
 // server.
 TEST_F(UnsettledTest, AnotherServerWithTheStateOfTheFirstMayLackLeases) {
   TakeBoth();
@@ -353,19 +353,19 @@ TEST_F(UnsettledTest, AnotherServerWithTheStateOfTheFirstMayLackLeases) {
   EXPECT_EQ(Acquire(Slot(3)).denied_by, Kind::kConcurrency) << "both were saved";
 }
 
-// A crashed gateway's leases expire while others come: that is not a loss.
+// Leases of a crashed gateway expire while others are renewed: this is not a loss.
 TEST_F(UnsettledTest, LeasesThatExpireWhileOthersAreRenewedHaveEnded) {
   TakeBoth();
   Pass(10);
   EXPECT_TRUE(Acquire(Slot(3)).granted());
-  // A lease that is held is granted again whatever is missing.
+  // An existing lease is granted again even if other leases may be missing.
   ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
   EXPECT_FALSE(Acquire(Slot(4)).granted());
   EXPECT_TRUE(Wait<Limiter::Renewal>([&](auto done) { store_->Renew(Slot(3), done); }).ok());
   EXPECT_TRUE(Acquire(Slot(3)).granted());
 }
 
-// Redis is asked for the script again after it has forgotten it, and nobody notices.
+// A script that Redis has forgotten is sent again, without an error for the caller.
 TEST_F(RedisStoreTest, AForgottenScriptIsLoadedAgain) {
   RedisStore store(*client_, "redis", kLease);
   const auto acquire = [&] {
@@ -383,7 +383,7 @@ TEST_F(RedisStoreTest, AForgottenScriptIsLoadedAgain) {
   EXPECT_EQ(again->requests.remaining, 1);
 }
 
-// What a caller remembers counts where Redis has lost it (FLUSHALL, a failover), and only there.
+// Hints count where Redis has lost its data (FLUSHALL, a failover), and only there.
 TEST_F(RedisStoreTest, HintsRestoreWhatRedisHasLost) {
   RedisStore store(*client_, "redis", kLease);
   const Limits limits{.requests_per_minute = 10};
@@ -395,15 +395,17 @@ TEST_F(RedisStoreTest, HintsRestoreWhatRedisHasLost) {
     return answer ? answer->outcome.requests.remaining : -1;
   };
   EXPECT_EQ(remaining({}), 9);
-  EXPECT_EQ(remaining({{.requests_ns = 50'000'000'000, .own = false}}), 8);  // Redis knows better
-  EXPECT_EQ(remaining({{.requests_ns = 30'000'000'000, .own = true}}), 4);   // it knows less
+  // Redis's own state counts
+  EXPECT_EQ(remaining({{.requests_ns = 50'000'000'000, .own = false}}), 8);
+  // the hint is higher and counts
+  EXPECT_EQ(remaining({{.requests_ns = 30'000'000'000, .own = true}}), 4);
   EXPECT_EQ(remaining({{.requests_ns = 58'000'000'000, .own = true}}), 0) << "refused";
   EXPECT_EQ(remaining({}), 0) << "and yet remembered";
   ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
   EXPECT_EQ(remaining({{.requests_ns = 42'000'000'000, .own = false}}), 2);
 }
 
-// Nothing of an idle subject stays in Redis for ever.
+// Every key of an idle subject expires.
 TEST_F(RedisStoreTest, EveryKeyExpires) {
   RedisStore store(*client_, "redis", kLease);
   const auto taken = Wait<AcquireOutcome>([&](auto done) {

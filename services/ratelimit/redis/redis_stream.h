@@ -1,4 +1,4 @@
-// The bytes of a connection to Redis, over TCP or TLS.
+// Byte stream of a connection to Redis, over TCP or TLS.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,10 +21,10 @@ class RedisStream {
  public:
   using Done = std::function<void(const boost::system::error_code&, size_t bytes)>;
   virtual ~RedisStream() = default;
-  // Resolves the name, connects, and does the TLS handshake.
+  // Resolves the name, connects and does the TLS handshake.
   virtual void Connect(const Endpoint& endpoint, Done done) = 0;
   virtual void Read(char* data, size_t size, Done done) = 0;
-  // All of it. The text must stay valid until done.
+  // Writes all of it. The text must stay valid until done.
   virtual void Write(const std::string& text, Done done) = 0;
   virtual void Close() = 0;
 };

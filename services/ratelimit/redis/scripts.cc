@@ -3,7 +3,7 @@
 namespace tollgate::ratelimit {
 namespace {
 
-// Shared by the scripts: the time, whether Redis knows the leases, and the subjects' state.
+// Common part of the scripts: the time, whether Redis knows the leases, and the subjects' state.
 constexpr char kCommon[] = R"lua(
 local server, base, GAP, now = ARGV[1], KEYS[1] .. ':' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local ARGV = {unpack(ARGV, 5)}
@@ -13,9 +13,9 @@ if not now then
 end
 local WINDOW, DEBT, FORGET, HOLD = 60000000000, 120000000000, 600000000, 2000000
 local fmod, floor, max, min = math.fmod, math.floor, math.max, math.min
--- Microseconds until all leases of running requests are here again; 0: they are. Not known after
--- this key was lost, or the server has changed, or nobody has come for so long that leases may have
--- expired that nobody could renew.
+-- Microseconds until all running requests have renewed their leases; 0: none may be missing. Leases
+-- may be missing if this key was lost, if the server has changed, or if no process came for so long
+-- that leases expired because they could not be renewed.
 local QUIET, SEEN = 4000000, 500000
 local function unsettled()
   if GAP == 0 then return 0 end
@@ -47,7 +47,7 @@ local function int(n) return string.format('%.0f', n) end
 local function keep(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, int(ms)) end
 end
--- Stores what is used of one rate, and keeps the hash until it has recovered.
+-- Stores the use of one rate, and keeps the hash until the rate has recovered.
 local function store(name, field, ns)
   local key = base .. ':b:' .. name
   local rest = fmod(ns, 1000)
@@ -67,7 +67,7 @@ end
 local function write(lease, r, life)
   redis.call('SET', base .. ':l:' .. lease, cmsgpack.pack(r), 'PX', int(life / 1000 + 1000))
 end
--- What was used in a minute, as domain/use.h: MinuteUse, in its order. The cells of an hour are a ring.
+-- The use of a minute: MinuteUse (domain/use.h), fields in the same order. The cells of an hour form a ring.
 local USE, RING, REQUESTS, TOKENS, REQUESTS_PEAK, TOKENS_PEAK, RUNNING_PEAK, REFUSED =
   '<I4I4i8I4I4I4I4I4I4', 64, 2, 3, 4, 5, 6, 7
 local MINUTE, TOLD, MOST = floor(now / 60000000), 60, 1000000000000
@@ -92,7 +92,7 @@ end
 local function us(ns) return (ns - fmod(ns, 1000)) / 1000 end
 local function slots(name) return redis.call('ZCOUNT', base .. ':s:' .. name, '(' .. int(now), '+inf') end
 local function renew(lease, r, life)
-  -- The first renewal of a minute notes the slots that were taken before it.
+  -- The first renewal of a minute records the slots that were taken before it.
   local noted = r[2] > 0 and floor((r[2] - life) / 60000000) == MINUTE
   r[2] = now + life
   for _, s in ipairs(r[3]) do
@@ -119,7 +119,7 @@ for a = 5, #ARGV, 9 do
   local hint = ARGV[a + 6]
   if hint == '2' or (hint == '1' and not known) then
     local hr, ht = tonumber(ARGV[a + 7]), tonumber(ARGV[a + 8])
-    -- Stored now, even if this claim is refused or in shadow mode: the caller says it only once.
+    -- Stored now, even if this claim is refused or in shadow mode: the caller sends the hint only once.
     if hint == '2' and take then
       if hr > ur then store(s.name, 'r', min(DEBT, hr)) end
       if ht > ut then store(s.name, 't', min(DEBT, ht)) end

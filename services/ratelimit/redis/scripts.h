@@ -1,19 +1,19 @@
-// The limiter's scripts for Redis: what domain/limiter.h does in memory, with the same numbers.
-// Tests run both against the same histories.
+// The limiter's scripts for Redis. They do what domain/limiter.h does in memory, with the same
+// numbers; tests run both against the same histories.
 //
-// Each has one key, "tollgate:{tag}", and derives the others from it and the scope, so that all of
-// a scope are in one hash slot. There are few tags, each of many scopes, so that each can have
-//   tollgate:{tag}:state  a hash: the server that wrote it, when a process came last, and until
-//   when
-//                         no slots are given because leases may be missing (µs since 1970)
-//   tollgate:{tag}:since  since when uses are counted (µs since 1970), for as long as Redis keeps
-//   it
-// and of a scope, "tollgate:{tag}:SCOPE",
+// Each script has one key, "tollgate:{tag}", and derives all others from it and the scope, so that
+// all keys of a scope are in one hash slot. There are few tags, each shared by many scopes. A tag
+// has
+//   tollgate:{tag}:state  a hash: the server that wrote it, when a process was last alive, and
+//   until
+//                         when no slots are given because leases may be missing (µs since 1970)
+//   tollgate:{tag}:since  when counting of uses began (µs since 1970); lost with Redis's data
+// and a scope, "tollgate:{tag}:SCOPE", has
 //   …:b:SUBJECT  a hash: r and t are the microseconds at which the rates will have recovered, R and
-//                T the nanoseconds on top; m is the median time a slot is held, M when it changed
+//                T the nanoseconds on top; m is the median hold time of a slot, M when it changed
 //   …:s:SUBJECT  a sorted set of the leases that hold a slot, by expiry
 //   …:u:SUBJECT  a hash of the minutes in which it was used, by the minute's number modulo 64:
-//                MinuteUse (domain/use.h), packed little-endian; gone an hour after the last use
+//                MinuteUse (domain/use.h), packed little-endian; expires an hour after the last use
 //   …:l:LEASE    what the lease took: packed {since, expiry, {{subject, requests ns, tokens ns,
 //                tokens a minute, slot}…}, tokens}; tokens as admitted, -1 if restored
 // Numbers stay below 2^53, so that Lua's doubles are exact: microseconds since 1970, and costs of
@@ -24,17 +24,17 @@
 
 namespace tollgate::ratelimit {
 
-// The first argument of all is the server's id, which the client adds. Then, except for the
-// presence of processes: the scope; the longest time without any process, in µs, in which no lease
-// expires for want of a renewal (0: slots are given whatever may be missing); now (empty: the
-// server's time; set by tests only).
+// Every script first gets the server's run id, which the client adds. Then, except for
+// PresenceScript: the scope; the longest time without any process, in µs, in which no lease can
+// have expired unrenewed (0: slots are always given); now (empty: the server's time; set by tests
+// only).
 
 // Arguments: lease, lifetime in µs, "take" or "read", tokens to count, then for each subject: name,
-// shadow (0/1), requests' cost in ns (-1: no limit), tokens' cost (-1), tokens a minute, limit of
-// slots (0: none), hint, used requests, used tokens. Hints restore what Redis has lost: 1 counts
-// when it knows nothing of the subject, 2 counts when it is more than Redis knows, and is then kept
-// whatever becomes of the claim. Answer: held (0/1), then for each subject: used requests, used
-// tokens, running, median, all before the charge.
+// shadow (0/1), requests' cost in ns (-1: no limit), tokens' cost (-1: no limit), tokens a minute,
+// limit of slots (0: none), hint, used requests, used tokens. Hints restore what Redis has lost.
+// Hint 1 counts if Redis knows nothing of the subject. Hint 2 counts if it is higher than what
+// Redis knows, and is then stored even if the claim is refused. Answer: held (0/1), then for each
+// subject: used requests, used tokens, running, median, all before the charge.
 const RedisScript& AcquireScript();
 
 // Arguments: lease, actual tokens, refund (0/1). Answer: whether the lease was held.
@@ -44,16 +44,15 @@ const RedisScript& ReleaseScript();
 // Answer: 0 unknown, 1 renewed, 2 restored.
 const RedisScript& RenewScript();
 
-// Answer: how long no slots are given, in µs, because leases may be missing. Called every second
-// for each tag, it notes that a process comes.
+// Answer: how long no slots are given because leases may be missing, in µs. Called every second for
+// each tag, which also records that a process is alive.
 const RedisScript& WatchScript();
 
-// Arguments: subjects. Answer: now, for how long uses have been counted (µs), then for each
-// subject: used requests, used tokens, running, median, and a list of packed minutes in no order.
+// Arguments: subjects. Answer: now, how long uses have been counted (µs), then for each subject:
+// used requests, used tokens, running, median, and a list of packed minutes in any order.
 const RedisScript& UseScript();
 
-// Arguments: id of this process, lifetime in µs; 0: it leaves. Answer: how many processes there
-// are.
+// Arguments: id of this process, lifetime in µs (0: it leaves). Answer: number of processes.
 const RedisScript& PresenceScript();
 
 }  // namespace tollgate::ratelimit

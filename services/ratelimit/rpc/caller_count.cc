@@ -4,7 +4,7 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr size_t kIdBytes = 16;
-// Not at each call: a batch must not cost a pass over all callers.
+// Sweeps at most once a second, so that a batch does not cost a pass over all callers.
 constexpr int64_t kSweepUs = 1'000'000;
 
 }  // namespace

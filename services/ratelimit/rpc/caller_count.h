@@ -1,4 +1,5 @@
-// How many gateways call: each says its id with its calls and is forgotten a minute after the last.
+// Counts the calling gateways: each sends its id with its calls and is forgotten a minute after the
+// last.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ class CallerCount {
   static constexpr size_t kMaxCallers = 1024;
   static constexpr int64_t kMemoryUs = 60'000'000;
 
-  // A call of the process with this id came (16 bytes; others are not counted). Returns how many
-  // have called lately. Thread-safe.
+  // Records a call of the process with this id (16 bytes; others are ignored). Returns how many
+  // processes have called lately. Thread-safe.
   int64_t Saw(const std::string& id, int64_t now_us);
 
  private:

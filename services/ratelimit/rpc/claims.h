@@ -1,5 +1,5 @@
-// From the fields of requests that name subjects and their limits (AcquireItem, RenewItem,
-// PeekRequest) to claims. Subjects without limits take part in none.
+// Builds claims from requests that name subjects and their limits (AcquireItem, RenewItem,
+// PeekRequest). Subjects without limits are left out.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ inline Limits FromProto(const v1::SubjectLimits& limits) {
 inline std::string WorkspaceScope(const std::string& workspace_id) { return "w:" + workspace_id; }
 inline std::string ModelScope(const std::string& model) { return "m:" + model; }
 
-// The names of subjects within their scope.
+// Names of subjects within their scope.
 inline constexpr char kWholeScope[] = "all";
 inline std::string KeySubject(const std::string& key_id) { return "key:" + key_id; }
 inline std::string KeyModelSubject(const std::string& key_id, const std::string& model) {
@@ -28,7 +28,7 @@ inline std::string KeyModelSubject(const std::string& key_id, const std::string&
 }
 inline std::string ModelSubject(const std::string& model) { return "model:" + model; }
 
-// The limits of the workspace and its keys: one scope, so that one step decides on all of them.
+// Limits of the workspace and its keys. They are one scope, so one step decides on all of them.
 template <typename Message>
 Claim WorkspaceClaim(const Message& message, const Id& lease, int64_t tokens) {
   Claim claim{.lease = lease, .scope = WorkspaceScope(message.workspace_id()), .tokens = tokens};
@@ -44,7 +44,7 @@ Claim WorkspaceClaim(const Message& message, const Id& lease, int64_t tokens) {
   return claim;
 }
 
-// The model's capacity, which all workspaces share; none if it has no limits.
+// The model's capacity, which all workspaces share; nullopt if the model has no limits.
 template <typename Message>
 std::optional<Claim> ModelClaim(const Message& message, const Id& lease, int64_t tokens) {
   const Limits limits = FromProto(message.model_limits());
@@ -55,7 +55,7 @@ std::optional<Claim> ModelClaim(const Message& message, const Id& lease, int64_t
                .tokens = tokens};
 }
 
-// The scope and the subject that an item asks for.
+// Scope and subject of an item.
 inline std::string ScopeOf(const v1::UseItem& item) {
   return item.workspace_id().empty() ? ModelScope(item.model())
                                      : WorkspaceScope(item.workspace_id());

@@ -48,11 +48,11 @@ prometheus::Counter& ReleaseCounter(const char* kind) {
                           {{"kind", kind}});
 }
 
-// Ends a call when all parts of it have ended, with the first failure.
+// Ends a call when all its parts have ended, with the first failure.
 class Parts : public std::enable_shared_from_this<Parts> {
  public:
   Parts(int count, RateLimitRpc::Done done) : left_(count), done_(std::move(done)) {}
-  // One part more. Only while another one has not ended.
+  // Adds a part. Call it only while another part has not ended.
   void Add() { ++left_; }
   void End(const StoreError* failed) {
     if (failed != nullptr) {
@@ -109,7 +109,7 @@ void RateLimitRpc::Report(const BasicResult<AcquireOutcome, StoreError>& outcome
   acquired_[static_cast<int>(outcome->denied_by)]->Increment();
   for (const Kind kind : outcome->shadow_refusals) shadow_[static_cast<int>(kind)]->Increment();
   result.set_granted(outcome->granted());
-  // Kind and Who have the values of the enums.
+  // Kind and Who have the same values as the enums.
   result.set_denied_by(static_cast<v1::LimitKind>(outcome->denied_by));
   result.set_denied_subject(static_cast<v1::LimitSubject>(outcome->denied_subject));
   result.set_retry_after_ms(outcome->retry_after_ms);
@@ -118,7 +118,7 @@ void RateLimitRpc::Report(const BasicResult<AcquireOutcome, StoreError>& outcome
   ToProto(outcome->tokens, *result.mutable_tokens());
 }
 
-// One item that takes from a workspace and from a model.
+// An item that takes from a workspace and from a model.
 struct RateLimitRpc::Admission {
   Claim model;
   std::string workspace_scope;
@@ -126,9 +126,9 @@ struct RateLimitRpc::Admission {
   std::function<void(const StoreError*)> done;
 };
 
-// The workspace's limits first, in one step. The model's capacity is state of all workspaces, in
-// another shard or hash slot: it is the second step, and if it refuses, the first is refunded. What
-// is taken for a moment can only refuse another request, never admit one too many.
+// Takes from the workspace's limits first, in one step. The model's capacity is shared by all
+// workspaces and is in another shard or hash slot, so it is a second step. If it refuses, the first
+// is refunded. The temporary charge can only refuse another request, never admit one too many.
 void RateLimitRpc::Admit(const v1::AcquireItem& item, v1::AcquireResult& result,
                          std::function<void(const StoreError*)> done) {
   const Id lease = *LeaseOf(item.lease_id());
@@ -171,7 +171,7 @@ void RateLimitRpc::Admit(const v1::AcquireItem& item, v1::AcquireResult& result,
 
 void RateLimitRpc::DoAcquire(const v1::AcquireRequest& request, v1::AcquireResponse& response,
                              Done done) {
-  // Validated first: an invalid message must take nothing.
+  // Validates all items first: an invalid message must take nothing.
   for (const v1::AcquireItem& item : request.items()) {
     if (!LeaseOf(item.lease_id())) return done(BadLease());
   }
@@ -193,7 +193,7 @@ void RateLimitRpc::DoAcquire(const v1::AcquireRequest& request, v1::AcquireRespo
 }
 
 void RateLimitRpc::DoRelease(const v1::ReleaseRequest& request, Done done) {
-  // One more, so that the call ends after this loop.
+  // One part more, so that the call ends after this loop.
   const auto parts = std::make_shared<Parts>(request.items_size() + 1, std::move(done));
   for (const v1::ReleaseItem& item : request.items()) {
     const auto lease = LeaseOf(item.lease_id());
@@ -203,7 +203,8 @@ void RateLimitRpc::DoRelease(const v1::ReleaseRequest& request, Done done) {
       continue;
     }
     if (!item.model().empty()) {
-      // Its failure is the call's too: the caller repeats the call, and what was released stays so.
+      // A failure here fails the call. The caller repeats it; what was already released stays
+      // released.
       parts->Add();
       store_.Release(ModelScope(item.model()), *lease, item.actual_tokens(), item.refund(),
                      [parts](auto known) { parts->End(ErrorOf(known)); });
@@ -220,7 +221,7 @@ void RateLimitRpc::DoRelease(const v1::ReleaseRequest& request, Done done) {
 
 void RateLimitRpc::DoRenew(const v1::RenewRequest& request, v1::RenewResponse& response,
                            Done done) {
-  // Answers come on any thread.
+  // Answers arrive on any thread.
   const auto mutex = std::make_shared<std::mutex>();
   std::vector<std::pair<Claim, std::string>> claims;
   for (const v1::RenewItem& item : request.items()) {
@@ -268,7 +269,7 @@ void RateLimitRpc::DoPeek(const v1::PeekRequest& request, v1::PeekResponse& resp
 
 namespace {
 
-// Subjects that are read in one step: Redis serves nobody else meanwhile.
+// Subjects read in one step. Redis serves no other caller meanwhile.
 constexpr int kReadTogether = 16;
 constexpr int kMaxUseItems = 1000;
 
@@ -314,7 +315,7 @@ void RateLimitRpc::DoGetUse(const v1::GetUseRequest& request, v1::GetUseResponse
   response.set_minutes_known(true);
   response.set_counted_ms(INT64_MAX);
   for (int i = 0; i < request.items_size(); ++i) response.add_results();
-  // Neighbours of one scope are read together.
+  // Consecutive items of one scope are read together.
   std::vector<std::pair<int, UseQuery>> queries;
   for (int i = 0; i < request.items_size(); ++i) {
     std::string scope = ScopeOf(request.items(i));
@@ -324,7 +325,7 @@ void RateLimitRpc::DoGetUse(const v1::GetUseRequest& request, v1::GetUseResponse
     }
     queries.back().second.subjects.push_back(SubjectOf(request.items(i)));
   }
-  // Answers come on any thread.
+  // Answers arrive on any thread.
   const auto mutex = std::make_shared<std::mutex>();
   const auto parts = std::make_shared<Parts>(static_cast<int>(queries.size()) + 1, std::move(done));
   for (auto& [first, query] : queries) {

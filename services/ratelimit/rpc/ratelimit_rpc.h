@@ -1,5 +1,5 @@
-// RateLimitService over a store. Handlers never block: with Redis, the call ends on the thread of
-// its client.
+// RateLimitService over a store. Handlers never block. With Redis, a call ends on the client's
+// thread.
 #pragma once
 
 #include <functional>
@@ -42,11 +42,11 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
                                    const v1::GetUseRequest* request,
                                    v1::GetUseResponse* response) override;
 
-  // Ends the streams of calls: clients go on with another replica.
+  // Ends the streams of calls; clients continue with another replica.
   void CloseStreams();
 
-  // The calls without a gRPC context, also used directly within one process. The response must stay
-  // valid until done, which runs once, on any thread.
+  // The calls without a gRPC context, also used for direct calls within one process. The response
+  // must stay valid until done, which runs once, on any thread.
   using Done = std::function<void(grpc::Status)>;
   void DoAcquire(const v1::AcquireRequest& request, v1::AcquireResponse& response, Done done);
   void DoRelease(const v1::ReleaseRequest& request, Done done);

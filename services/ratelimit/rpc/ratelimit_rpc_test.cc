@@ -22,7 +22,7 @@ class RateLimitRpcTest : public ::testing::Test {
   grpc::Status Acquire(const v1::AcquireRequest& request, v1::AcquireResponse& response) {
     return Call([&](auto done) { rpc_.DoAcquire(request, response, std::move(done)); });
   }
-  // The store in memory answers before the call returns.
+  // The memory store answers before the call returns.
   template <typename Body>
   static grpc::Status Call(const Body& body) {
     std::optional<grpc::Status> status;
@@ -54,12 +54,12 @@ TEST_F(RateLimitRpcTest, ResultsAreInTheOrderOfTheRequest) {
   EXPECT_TRUE(response.results(4).granted());
 }
 
-// Gateways divide the limits among this many while no limiter can be reached.
+// Gateways divide the limits by this number while no limiter can be reached.
 TEST_F(RateLimitRpcTest, AnswersSayHowManyGatewaysCall) {
   v1::AcquireRequest request;
   v1::AcquireResponse response;
   ASSERT_TRUE(Acquire(request, response).ok());
-  EXPECT_EQ(response.gateways(), 0) << "a caller that does not say who it is";
+  EXPECT_EQ(response.gateways(), 0) << "a caller without an id";
   request.set_gateway_id(std::string(16, 'a'));
   ASSERT_TRUE(Acquire(request, response).ok());
   EXPECT_EQ(response.gateways(), 1) << "without an item, too";
@@ -143,7 +143,7 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   EXPECT_EQ(store_.Sweep().leases, 2u);
 }
 
-// Each subject by itself, in the units of its limits, whatever the order of the questions.
+// Each subject is reported separately, in the units of its limits, in any order of the items.
 TEST_F(RateLimitRpcTest, UseIsToldOfEachSubjectInItsUnits) {
   clock_.Advance(90'000'000);
   v1::AcquireRequest request;
@@ -206,8 +206,8 @@ TEST_F(RateLimitRpcTest, AQuestionForTooMuchUseIsRefused) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-// Key, workspace, key and model, workspace and model, capacity of the model: each refuses by
-// itself, is named, and then nothing stays taken from the others.
+// Each subject (key, workspace, key and model, workspace and model, capacity of the model) refuses
+// by itself and is named. A refusal takes nothing from the other subjects.
 TEST_F(RateLimitRpcTest, EachOfTheFiveSubjectsRefusesAndTheOthersTakeNothing) {
   const auto limits_of = [](v1::AcquireItem& item, int subject) {
     return subject == v1::LIMIT_SUBJECT_KEY               ? item.mutable_key_limits()
@@ -242,7 +242,7 @@ TEST_F(RateLimitRpcTest, EachOfTheFiveSubjectsRefusesAndTheOthersTakeNothing) {
       EXPECT_EQ(refused.denied_subject(), tight);
       EXPECT_EQ(refused.retry_after_ms(), 30'000);
     }
-    // Of the ten of the others, two are used and this is the third.
+    // The other subjects have a limit of ten: two are used, and this is the third.
     EXPECT_EQ(acquire(false).requests().remaining(), 7);
   }
 }
@@ -274,7 +274,7 @@ TEST_F(RateLimitRpcTest, TheCapacityOfAModelIsSharedByWorkspacesAndReleased) {
   EXPECT_FALSE(acquire("a", 4));
 }
 
-// The store in memory, which does not answer the releases of one scope.
+// A memory store that fails the releases of one scope.
 class LosingStore : public MemoryStore {
  public:
   using MemoryStore::MemoryStore;
@@ -286,8 +286,8 @@ class LosingStore : public MemoryStore {
   std::string lost_scope;
 };
 
-// The caller tries a call again that failed, so it must fail when any part of it did: else a slot
-// of the model's capacity is taken until its lease expires.
+// The caller repeats a failed call. So the call must fail if any part failed; otherwise a slot of
+// the model's capacity would stay taken until its lease expires.
 TEST_F(RateLimitRpcTest, AReleaseFailsUntilBothTheWorkspaceAndTheModelAreReleased) {
   LosingStore store(clock_, 30'000'000);
   RateLimitRpc rpc(store);

@@ -1,7 +1,7 @@
-// Where the state of the limits is: this process's memory (memory_store.h), Redis
+// Interface to the state of the limits: this process's memory (memory_store.h), Redis
 // (redis/redis_store.h), or Redis with a share in memory while it is unreachable
-// (failover_store.h). All give the same answers to the same calls at the same times. Thread-safe. A
-// call answers on any thread, possibly before it returns, and never blocks.
+// (failover_store.h). All give the same answers to the same calls at the same times. Thread-safe.
+// Calls never block; they answer on any thread, possibly before they return.
 #pragma once
 
 #include <functional>
@@ -30,11 +30,11 @@ struct UseAnswer {
     std::vector<MinuteUse> minutes;  // in order of time
   };
   std::vector<Of> subjects;
-  // The clock by which minutes are counted.
+  // Time on the clock that counts the minutes.
   int64_t now_us = 0;
-  // For how long uses have been counted without a loss.
+  // Time since uses have been counted without a loss.
   int64_t counted_us = 0;
-  // False: only the readings are known, and of this process's share.
+  // False: only the readings are known, and only those of this process's share.
   bool minutes_known = true;
 };
 
@@ -43,14 +43,14 @@ class LimiterStore {
   virtual ~LimiterStore() = default;
   // Takes from all limits of the claim, atomically, or from none.
   virtual void Acquire(Claim claim, StoreDone<AcquireOutcome> done) = 0;
-  // Answers false if there is no such lease in this scope.
+  // Answers false if the scope has no such lease.
   virtual void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
                        StoreDone<bool> done) = 0;
   virtual void Renew(Claim claim, StoreDone<Limiter::Renewal> done) = 0;
   virtual void Peek(Claim claim, StoreDone<PeekOutcome> done) = 0;
-  // What was used in the last hour, and what is used now. Takes nothing.
+  // Current use, and the use of the last hour. Takes nothing.
   virtual void ReadUse(UseQuery query, StoreDone<UseAnswer> done) = 0;
-  // Names the state: the same for all stores that share it (AcquireResponse.store_id).
+  // Identifies the state: equal for all stores that share it (AcquireResponse.store_id).
   virtual const std::string& id() const = 0;
 };
 

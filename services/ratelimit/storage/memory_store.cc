@@ -13,11 +13,11 @@ MemoryStore::MemoryStore(const Clock& clock, int64_t lease_us, int64_t full_at_u
 }
 
 MemoryStore::Shard& MemoryStore::ShardOf(std::string_view scope) {
-  // The upper bits: the hash table inside the shard uses the lower ones.
+  // Uses the upper bits, because the hash table inside the shard uses the lower ones.
   return *shards_[(std::hash<std::string_view>()(scope) >> 40) % kShards];
 }
 
-// Each call reads the time under the lock, so that it never goes back within a shard, and answers
+// Every call reads the time under the lock, so that time never goes back within a shard. It answers
 // after the lock is released.
 void MemoryStore::Acquire(Claim claim, StoreDone<AcquireOutcome> done) {
   Shard& shard = ShardOf(claim.scope);
@@ -113,7 +113,7 @@ v1::SavedState MemoryStore::Save() {
 }
 
 void MemoryStore::Restore(const v1::SavedState& state, int64_t elapsed_us) {
-  // A clock that was set back meanwhile recovers nothing.
+  // If the clock was set back meanwhile, nothing recovers.
   const int64_t elapsed_ns = std::clamp<int64_t>(elapsed_us, 0, kMaxDebtNs / 1000) * 1000;
   for (const v1::SavedRate& rate : state.rates()) {
     Shard& shard = ShardOf(rate.scope());

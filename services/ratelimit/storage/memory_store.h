@@ -36,14 +36,14 @@ class MemoryStore : public LimiterStore {
   // Ends expired leases, drops idle subjects and counts the rest.
   Totals Sweep();
 
-  // The rates that have not recovered, and taking them over after the given time. Leases are not
-  // kept: gateways restore them when they renew.
+  // Save returns rates that have not recovered; Restore adopts them elapsed_us later. Leases are
+  // not saved: gateways restore them when they renew.
   v1::SavedState Save();
   void Restore(const v1::SavedState& state, int64_t elapsed_us);
 
  private:
   static constexpr size_t kShards = 32;
-  // On its own cache line, against false sharing of the locks.
+  // On its own cache line, to avoid false sharing of the locks.
   struct alignas(64) Shard {
     Shard(int64_t lease_us, int64_t full_at_us) : limiter(lease_us, full_at_us) {}
     std::mutex mutex;

@@ -27,7 +27,7 @@ AcquireOutcome Acquire(MemoryStore& store, const Id& lease, const Limits& limits
   return outcome;
 }
 
-// Concurrent callers never exceed a limit and leave none of it unused.
+// Concurrent callers never exceed a limit, and can use all of it.
 TEST(MemoryStore, ConcurrentCallersGetExactlyTheLimit) {
   ManualClock clock;
   MemoryStore store(clock, kStoreLease);
@@ -68,7 +68,7 @@ TEST(MemoryStore, ConcurrencyNeverExceedsTheLimit) {
              [](auto left) { EXPECT_EQ(left->concurrency.remaining, 3); });
 }
 
-// What the state file is for: after a restart each subject has what is left, not a second burst.
+// Purpose of the state file: after a restart each subject has what is left, not a second burst.
 TEST(MemoryStore, SavedRatesGoOnInAnotherStore) {
   ManualClock clock;
   MemoryStore before(clock, kStoreLease);
@@ -83,8 +83,8 @@ TEST(MemoryStore, SavedRatesGoOnInAnotherStore) {
   for (uint64_t i = 0; i < 60; ++i) {
     granted += Acquire(after, Id::Make(2, 0, i), limits).granted() ? 1 : 0;
   }
-  EXPECT_EQ(granted, 5);  // what five seconds have refilled
-  // A wall clock that was set back recovers nothing.
+  EXPECT_EQ(granted, 5);  // refilled in five seconds
+  // If the wall clock was set back, nothing recovers.
   MemoryStore again(clock, kStoreLease);
   again.Restore(state, -1'000'000'000);
   EXPECT_FALSE(Acquire(again, Id::Make(3, 0, 1), limits).granted());

@@ -55,7 +55,7 @@ BasicResult<bool, std::string> StateFile::Save() {
 void StateFile::Start() {
   thread_.Start("rates-file", kPeriod, [this] {
     const auto saved = Save();
-    if (!saved && !failed_) log::Error("rates cannot be kept", {{"reason", saved.error()}});
+    if (!saved && !failed_) log::Error("rates cannot be saved", {{"reason", saved.error()}});
     failed_ = !saved.ok();
   });
 }
@@ -64,7 +64,7 @@ void StateFile::Stop() {
   if (!thread_.running()) return;
   thread_.Stop();
   const auto saved = Save();
-  if (!saved) log::Error("rates cannot be kept", {{"reason", saved.error()}});
+  if (!saved) log::Error("rates cannot be saved", {{"reason", saved.error()}});
 }
 
 }  // namespace tollgate::ratelimit

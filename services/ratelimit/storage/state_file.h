@@ -1,5 +1,5 @@
-// Keeps the rates of a store in memory over a restart, so that a process that starts again does not
-// grant each subject a second burst.
+// Keeps the rates of a memory store across a restart, so that the restarted process does not grant
+// each subject a second burst.
 #pragma once
 
 #include <string>
@@ -14,22 +14,23 @@ class StateFile {
  public:
   // store must outlive this object.
   StateFile(std::string path, MemoryStore& store, const Clock& clock);
-  ~StateFile();  // Stop
+  ~StateFile();  // stops
 
-  // Restores what the file has. No file is a first start; an error is one that cannot be read.
+  // Restores the rates from the file. Returns false if there is no file, as at the first start, and
+  // an error if it cannot be read.
   BasicResult<bool, std::string> Load();
-  // Writes the file every second, on a thread of its own.
+  // Starts the thread that writes the file every second.
   void Start();
-  // Writes it a last time.
+  // Writes the file a last time.
   void Stop();
-  // Replaces the file. A crash leaves the old one or the new one.
+  // Replaces the file atomically: a crash leaves the old one or the new one.
   BasicResult<bool, std::string> Save();
 
  private:
   const std::string path_;
   MemoryStore& store_;
   const Clock& clock_;
-  bool failed_ = false;  // of the thread: the last try
+  bool failed_ = false;  // whether the thread's last attempt failed
   PeriodicThread thread_;
 };
 

@@ -18,7 +18,7 @@ class StateFileTest : public ::testing::Test {
   }
   ~StateFileTest() override { std::filesystem::remove(path_); }
 
-  // How many of 100 requests a store with this limit grants now.
+  // Number of 100 requests that a store with this limit grants now.
   static int Burst(MemoryStore& store) {
     int granted = 0;
     for (int i = 0; i < 100; ++i) {
@@ -34,7 +34,7 @@ class StateFileTest : public ::testing::Test {
   const std::filesystem::path path_;
 };
 
-// A limiter that was killed and starts again does not grant a second burst.
+// A limiter that was killed and restarted does not grant a second burst.
 TEST_F(StateFileTest, ARestartGoesOnWithWhatIsLeft) {
   MemoryStore before(clock_, 9'000'000);
   StateFile first(path_, before, clock_);

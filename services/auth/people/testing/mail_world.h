@@ -1,4 +1,4 @@
-// PeopleTest with mail: what is put into the outbox goes to a mail server of the test.
+// PeopleTest with mail: the mailer delivers to a mail server of the test.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class MailTest : public PeopleTest {
     return std::make_unique<Mailer>(
         *store_, Mailer::Options{.server = {smtp_.url(), "", "", "gate@gate.example"}});
   }
-  // The texts of the mails that are sent now, of those to one recipient.
+  // Sends what is due and returns the texts of the mails to this recipient.
   std::vector<std::string> Deliver(const std::string& recipient) {
     const size_t before = smtp_.mails().size();
     while (mailer_->DeliverDue() > 0) {
@@ -41,7 +41,7 @@ class MailTest : public PeopleTest {
     }
     return texts;
   }
-  // The token of the link in a mail; "" when there is none.
+  // The token of the link in a mail, or "".
   static std::string TokenIn(const std::string& text) {
     const size_t at = text.find("?token=");
     return at == std::string::npos ? "" : text.substr(at + 7, text.find('\r', at) - at - 7);

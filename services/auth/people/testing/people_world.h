@@ -44,7 +44,7 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
     }
   }
   void TearDown() override {
-    // Every test leaves a log whose chain holds.
+    // Every test must leave a valid audit chain.
     if (auth_) {
       const auto verified = auth_->VerifyAudit();
       EXPECT_TRUE(verified.ok()) << verified.error();
@@ -55,7 +55,7 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
     std::filesystem::remove_all(folder_);
   }
 
-  // A person with this password, and a role in acme unless it is unspecified.
+  // Creates a person with this password, and with a role in acme unless it is unspecified.
   Person Make(const std::string& email, const std::string& password = "",
               Role role = Role::ROLE_UNSPECIFIED, bool platform_operator = false) {
     auto made = store_->CreatePerson(kOperator, {.email = email,
@@ -80,7 +80,7 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
     for (const AuditRecord& event : AuditEvents(*auth_)) actions.push_back(event.action);
     return actions;
   }
-  // The cookie of a fresh sign-in; "" when it failed.
+  // Signs in and returns the cookie, or "" on failure.
   std::string Cookie(const std::string& email, const std::string& password,
                      const std::string& address = "192.0.2.1") {
     auto signed_in = sign_in_->ByPassword(email, password, {.address = address});
@@ -92,7 +92,7 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
     return identity->has_value();
   }
 
-  bool mail_ = false;  // whether mails are put into the outbox
+  bool mail_ = false;  // whether the outbox accepts mails
   const Actor kOperator = {.name = "cert:op"};
   std::string folder_;
   ManualClock clock_;
