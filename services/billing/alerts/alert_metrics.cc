@@ -12,10 +12,11 @@ prometheus::Counter& Notices(AlertKind kind) {
 }
 
 prometheus::Counter& Deliveries(Channel channel, const std::string& result) {
-  return metrics::Counter("tollgate_billing_notice_deliveries_total",
-                          "Attempts to deliver a notice by channel and result. given_up: all attempts "
-                          "failed for three days.",
-                          {{"channel", std::string(Name(channel))}, {"result", result}});
+  return metrics::Counter(
+      "tollgate_billing_notice_deliveries_total",
+      "Attempts to deliver a notice by channel and result. given_up: all attempts "
+      "failed for three days.",
+      {{"channel", std::string(Name(channel))}, {"result", result}});
 }
 
 prometheus::Gauge& Oldest() {

@@ -59,11 +59,11 @@ struct Applied {
   std::vector<std::string> commands;          // CommandKey; must not exist yet
   std::vector<std::string> decided_commands;  // CommandKey; must exist
   std::vector<UsageChange> usage_changes;
-  std::vector<DeadLetter> dead_letters;  // without their numbers; may be stored already
+  std::vector<DeadLetter> dead_letters;            // without their numbers; may be stored already
   std::vector<std::string> resolved_dead_letters;  // DeadLetterKey; must exist
-  std::vector<std::string> idempotency_keys;  // IdempotencyRowKey; new or changed
-  std::vector<LeaseName> leases;              // changed in the state or removed from it
-  std::vector<AuditNote> audit_notes;  // of commands that changed something, in order
+  std::vector<std::string> idempotency_keys;       // IdempotencyRowKey; new or changed
+  std::vector<LeaseName> leases;                   // changed in the state or removed from it
+  std::vector<AuditNote> audit_notes;              // of commands that changed something, in order
   // Broken invariants. The operation at fault was refused and changed nothing. The caller must
   // raise an alert for each.
   std::vector<std::string> violations;

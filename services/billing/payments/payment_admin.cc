@@ -255,8 +255,7 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
   if (!refund.ok()) return Sql(refund.error());
   if (!*refund) return NotFound("the refund was not stored");
   if ((*refund)->state == RefundState::kRefused) {
-    return Precondition("NOT_REFUNDABLE",
-                        "a refund must not exceed the unspent paid credit");
+    return Precondition("NOT_REFUNDABLE", "a refund must not exceed the unspent paid credit");
   }
   return **refund;
 }

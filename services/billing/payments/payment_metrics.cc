@@ -33,9 +33,10 @@ prometheus::Counter& ReloadsPaused() {
 }
 
 prometheus::Counter& Mismatches() {
-  return metrics::Counter("tollgate_billing_payment_mismatches_total",
-                          "Answers of the provider with another amount or currency than the payment. "
-                          "No credit is posted for them. Page.");
+  return metrics::Counter(
+      "tollgate_billing_payment_mismatches_total",
+      "Answers of the provider with another amount or currency than the payment. "
+      "No credit is posted for them. Page.");
 }
 
 prometheus::Counter& CreditRefused() {

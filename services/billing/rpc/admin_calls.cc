@@ -78,8 +78,8 @@ void SubmitAdmin(LedgerService& ledger, ServerUnaryReactor* reactor, Operation o
     }
     const Reply& reply = replies->front();
     if (!reply.ok && decides && reply.denied_by == Deny::kIdReuse) {
-      return FinishAdmin(
-          reactor, admin::Precondition("ALREADY_DECIDED", "another operator has already decided it"));
+      return FinishAdmin(reactor, admin::Precondition("ALREADY_DECIDED",
+                                                      "another operator has already decided it"));
     }
     if (!reply.ok) return FinishAdmin(reactor, Fail{FailureOf(reply.denied_by, workspace)});
     done(reply);
@@ -114,9 +114,10 @@ Failure FailureOf(Deny deny, const std::string& workspace) {
                                  "kind")
           .error;
     case Deny::kSamePerson:
-      return admin::Precondition("SAME_PERSON",
-                                 "the requester of a correction may not approve it; another operator "
-                                 "must")
+      return admin::Precondition(
+                 "SAME_PERSON",
+                 "the requester of a correction may not approve it; another operator "
+                 "must")
           .error;
     default:
       return {.code = grpc::StatusCode::UNAVAILABLE,

@@ -72,7 +72,8 @@ TEST_F(DeadLetterRpcTest, AreListedInPagesReadRetriedAndWrittenOff) {
   EXPECT_EQ(letter_.outcome(), "completed");
   EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_OPEN);
 
-  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(ids[0])), "REFUSED_AGAIN") << "the hold is still missing";
+  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(ids[0])), "REFUSED_AGAIN")
+      << "the hold is still missing";
   Authorize hold = MakeAuthorize(ids[0], 100, 100);
   hold.workspace = "ws";
   ASSERT_TRUE(Do({hold}).front().ok);

@@ -118,7 +118,8 @@ TEST_F(VerificationRpcTest, OneRunsAtATimeAndADeadOneIsReplaced) {
   cancel.set_name(name);
   for (int times = 0; times < 2; ++times) {
     ASSERT_EQ(Call(*verifications_, &Stub::CancelLedgerVerification, cancel, verification_), "");
-    EXPECT_EQ(Cancelled(), std::vector{"local:anna " + other.id.ToHex()}) << "one row for both calls";
+    EXPECT_EQ(Cancelled(), std::vector{"local:anna " + other.id.ToHex()})
+        << "one row for both calls";
   }
   InDatabase([&](sql::Database& database) {
     const auto wanted = ReportVerification(database, other.id, {}, ledger_->NowUs());
