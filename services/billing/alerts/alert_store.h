@@ -14,8 +14,8 @@
 
 namespace tollgate::billing::alerts {
 
-// Data of one workspace, read in one transaction. States are read before facts: a change of an
-// unchanged state is so decided on facts that are not older than the state.
+// Data of one workspace, read in one transaction. States are read before facts. So if a state is
+// still the same when it is changed, the facts were not older than the state.
 struct Snapshot {
   AlertSetting setting;
   std::vector<std::string> webhooks;  // ids

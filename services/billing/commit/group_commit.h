@@ -74,7 +74,7 @@ class GroupCommit {
     size_t batch_limit = 256;
     int64_t call_timeout_ms = 2000;  // a call fails after this time, whatever the database does
     // A call with several operations, some of which have replies, is answered after this time, the
-    // others with kUnavailable. One waiting workspace so does not delay the others.
+    // others with kUnavailable. So one waiting workspace does not delay others.
     int64_t part_timeout_ms = 500;
     // Timeout of every call when the ledger is distributed. Shorter than the callers' own, so that
     // one hung node does not make them eject this replica.

@@ -104,7 +104,7 @@ void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::Sql
   const int32_t node = batch.node;
   // A node that is slow but answers is not set aside, since that would refuse operations of others
   // there. Commands may also have waited for the audit log's node instead, until a ledger of an
-  // older version has its outbox, so the node is asked then too. A hung node gets no further time.
+  // older version has its outbox, so the node is asked then too. A hung node is not asked.
   const bool ask =
       error.kind == sql::ErrorKind::kNodeLost || std::ranges::any_of(batch.operations, IsCommand);
   bool lost = node != LedgerNodes::kNone && node_answers_ && !(ask && node_answers_(node));

@@ -257,7 +257,7 @@ TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
   ExpectVerified(ledger);
 }
 
-// A page of 300 holds that cannot be closed precedes one that can.
+// 300 holds that cannot be closed precede one that can.
 TEST_P(LedgerFaultsTest, HoldsThatCannotExpireDoNotKeepOthersOpen) {
   options_.database_time = false;
   ManualClock clock(SystemClock::Get().WallUs());

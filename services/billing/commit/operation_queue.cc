@@ -145,7 +145,8 @@ void OperationQueue::TakeList(std::deque<Lane*>& list, bool urgent, size_t limit
     Lane& lane = *list.front();
     list.pop_front();
     (urgent ? lane.listed_urgent : lane.listed_normal) = false;
-    // If the lane has entered another batch or was isolated, the end of that lists it again.
+    // If the lane has entered another batch or was isolated, the end of the batch or isolation
+    // lists it again.
     if ((lane.batch == 0 || lane.batch == batches_) && !lane.isolated) {
       TakeFrom(lane, urgent ? lane.urgent : lane.normal, limit, batch);
       List(lane);

@@ -231,7 +231,8 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
       return {};
     }
     if (amount_nano_usd > payment.amount_nano_usd - payment.refunded_nano_usd) {
-      failure = InvalidField("amount_usd", "more than what is left of the payment").error;
+      failure = InvalidField("amount_usd", "more than the part of the payment that is not refunded")
+                    .error;
       return {};
     }
     payment.refunded_nano_usd += amount_nano_usd;

@@ -69,7 +69,7 @@ TEST_P(RefundStepsTest, ARefundThatFailsAfterItWasAcceptedGivesTheCreditBackOnce
   EXPECT_EQ(Deliver(*replica, other), 200);
   replica->engine.RunOnce();
   ExpectReturned(*replica, refund.id);
-  EXPECT_EQ(Refunded(*replica, "f2", kTen).state, RefundState::kSubmitted) << "by another way";
+  EXPECT_EQ(Refunded(*replica, "f2", kTen).state, RefundState::kSubmitted) << "paid in another way";
 }
 
 TEST_P(RefundStepsTest, WithoutWebhooksAFailedRefundIsFoundByAsking) {

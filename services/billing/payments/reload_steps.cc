@@ -70,7 +70,8 @@ void PaymentEngine::Trigger(const AutoReload& seen) {
   if (!balance.ok() || !Survives("before_trigger")) return;
   const int64_t available_nano_usd =
       balance->paid_nano_usd + balance->granted_nano_usd - balance->held_nano_usd;
-  // Does not charge while a chargeback is open or unpaid: the credit would only pay the receivable.
+  // Does not charge a frozen workspace, or one in debt after a chargeback: the credit would only
+  // pay the receivable.
   if (balance->frozen != Freeze::kNone || balance->receivable_nano_usd > 0) return;
   const bool low = available_nano_usd < seen.threshold_nano_usd;
   if (!low && seen.state == ReloadState::kIdle) return;

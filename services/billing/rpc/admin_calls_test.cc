@@ -71,7 +71,8 @@ TEST_F(AdminRpcTest, ALargeCorrectionWaitsForAnotherOperator) {
   EXPECT_EQ(adjustment_.state(), pb::ADJUSTMENT_STATE_REJECTED);
   EXPECT_EQ(Adjust("too-much", pb::ADJUSTMENT_KIND_DEBIT, "49.995"), "");
   EXPECT_EQ(Adjust("too-much-2", pb::ADJUSTMENT_KIND_REFUND, "50"), "INSUFFICIENT_CREDIT");
-  EXPECT_EQ(Adjust("owed", pb::ADJUSTMENT_KIND_WRITE_OFF, "1"), "INVALID_VALUE") << "nothing is";
+  EXPECT_EQ(Adjust("owed", pb::ADJUSTMENT_KIND_WRITE_OFF, "1"), "INVALID_VALUE")
+      << "nothing is owed";
 
   pb::ListAdjustmentsRequest list;
   list.set_parent(kWorkspace);

@@ -95,9 +95,10 @@ admin::Failure WhyRefused(Deny reason) {
     case Deny::kUnknownDeadLetter:
       return admin::NotFound("there is no such dead letter").error;
     case Deny::kClosed:
-      return admin::Precondition("ALREADY_DECIDED",
-                                 "the dead letter was resolved otherwise, or its request is closed "
-                                 "for settlements")
+      return admin::Precondition(
+                 "ALREADY_DECIDED",
+                 "the dead letter was resolved differently, or its request is closed "
+                 "for settlements")
           .error;
     default:
       return admin::Precondition("REFUSED_AGAIN",

@@ -47,7 +47,7 @@ AdminResult<Id> IdOf(const std::string& name) {
 admin::Failure AlreadyRunning() {
   return admin::Precondition("ALREADY_RUNNING",
                              "a verification of the ledger is under way; wait for it or cancel it, "
-                             "or run `tollgate verify-ledger --database URL` beside it")
+                             "or run `tollgate verify-ledger --database URL` in parallel")
       .error;
 }
 

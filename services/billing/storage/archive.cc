@@ -60,7 +60,7 @@ class MonthArchive {
       VerifyReport report;
       Findings findings(report, name);
       if (LedgerShard(name) != shard) {
-        findings.Report("rows with another shard than its own");
+        findings.Report("rows with a wrong shard");
       } else if (auto done = Workspace(name, rows, findings); !done.ok()) {
         return done;
       }
@@ -185,8 +185,9 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
   std::vector<ArchivedMonth> archived;
   for (; month < options.before; month = NextMonth(month)) {
     if (options.now_us < UtcMonthStartUs(NextMonth(month)) + kArchiveAfterUs) {
-      return Refuse("month " + std::to_string(month) +
-                    " can be archived 8 days after its end, when no request of it can change");
+      return Refuse(
+          "month " + std::to_string(month) +
+          " can be archived 8 days after its end, when its requests can no longer change");
     }
     auto done = MonthArchive(db, options, month).Run();
     if (!done.ok()) return Fail{std::move(done).error()};

@@ -104,7 +104,7 @@ TEST_P(ArchiveRunnerTest, TwoRunsAtATimeDoNotMixTheirFiles) {
   beside.join();
   std::string failed;
   run(failed);
-  EXPECT_EQ(failed, "") << "a run afterwards ends what was left";
+  EXPECT_EQ(failed, "") << "a later run archives the rest";
   EXPECT_EQ(Archived(), (std::vector<int64_t>{202510, 202511}));
   EXPECT_EQ(Files(), 8u);
   ExpectVerified();

@@ -199,7 +199,7 @@ TEST_P(ArchiveTest, AClockRepairAcrossTheEndOfAMonthBlocksNoArchive) {
   ExpectVerified();
   EXPECT_EQ(ArchiveViolations(), "");
   EXPECT_EQ(Count("entry WHERE workspace = 'ahead' AND sequence <= 4"), 0) << "before the jump";
-  EXPECT_EQ(Count("hold WHERE workspace = 'ahead'"), 3) << "with the requests behind it";
+  EXPECT_EQ(Count("hold WHERE workspace = 'ahead'"), 3) << "with the requests after it";
   // Entries after a repair are archived with the month of the entries before it.
   archived = Archive(202601, UtcMonthStartUs(202602) + kDayUs);
   ASSERT_TRUE(archived.ok()) << archived.error().message;

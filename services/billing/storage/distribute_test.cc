@@ -170,7 +170,7 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   EXPECT_EQ(Number("SELECT count(DISTINCT colocation_id) FROM citus_tables"), 2)
       << "all tables by shard together, and all others";
   EXPECT_EQ(Number("SELECT count(DISTINCT nodename) FROM citus_shards"), 2);
-  EXPECT_EQ(Number("SELECT count(*) FROM ONLY wallet"), 20) << "nothing is left beside";
+  EXPECT_EQ(Number("SELECT count(*) FROM ONLY wallet"), 20) << "no other rows are left";
 
   // A command and its audit entry are on one server.
   const std::string in_two_phases = "SELECT count(*) FROM pg_dist_transaction";
@@ -183,7 +183,7 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
     ASSERT_TRUE(balance.ok()) << balance.error().message;
     EXPECT_EQ(balance->paid_nano_usd, 2'000'000);
   }
-  EXPECT_EQ(AuditEntries(), 40) << "of before";
+  EXPECT_EQ(AuditEntries(), 40) << "entries from before the distribution";
   EXPECT_EQ(*MoveAuditEntries(*connection_), 20);
   EXPECT_EQ(AuditEntries(), 60);
   const auto report = VerifyLedger(*database_);

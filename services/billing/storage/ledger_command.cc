@@ -301,10 +301,11 @@ void AddDistribute(CLI::App& app, std::span<const sql::Schema> schemas, int& exi
   AddPlace(command, words->place);
   command
       .add_option("--shards", words->shards,
-                  "Pieces of each table, which are what moves between servers; default 32")
+                  "Pieces of each table, the unit that moves between servers; default 32")
       ->check(CLI::Range(1, 1024));
-  command.add_flag("--apply", words->apply,
-                   "Do it. The ledger waits meanwhile: requests get 503 until its rows are copied");
+  command.add_flag(
+      "--apply", words->apply,
+      "Make the changes. Meanwhile requests get 503 until the rows of the ledger are copied");
   command.callback([words, schemas, &exit_code] {
     const std::string url = UrlOf(words->place);
     const auto connection = Connect(url, /*read_only=*/false, &exit_code);

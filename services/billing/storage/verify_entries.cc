@@ -211,7 +211,7 @@ void EntryCheck::AddToBalances(const Entry& entry, const std::string& name) {
     findings_.Report("after " + name + " free is not -held");
   }
   if (sum(Account::kReceivable) > 0)
-    findings_.Report("after " + name + " less than nothing is owed");
+    findings_.Report("after " + name + " the receivable is negative");
   if (entry.kind == EntryKind::kHold && entry.amount_nano_usd > 0 && state_.cap &&
       month.spent + month.held > *state_.cap) {
     findings_.Report(name + " opened a hold beyond the cap");

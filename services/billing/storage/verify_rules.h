@@ -6,7 +6,7 @@
 namespace tollgate::billing {
 
 bool IsKnownKind(EntryKind kind);
-// Whether the entry belongs to a request; all others except lease entries belong to commands.
+// Whether the entry belongs to a request. Most others belong to a command.
 bool IsRequestKind(EntryKind kind);
 // Whether the entry belongs to a lease.
 bool IsLeaseKind(EntryKind kind);
