@@ -1,5 +1,5 @@
 // Holds of requests that a router has admitted from its lease. The requests have already run, so
-// they are never refused for lack of credit (docs/design/ledger.md 14).
+// they are never refused for lack of credit (docs/design/ledger.md 13).
 #include <algorithm>
 
 #include "common/base/clock.h"

@@ -1,4 +1,4 @@
-// Leases: credit of a workspace that a router may spend without asking (docs/design/ledger.md 14).
+// Leases: credit of a workspace that a router may spend without asking (docs/design/ledger.md 13).
 #include <algorithm>
 
 #include "common/base/clock.h"
