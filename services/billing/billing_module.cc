@@ -24,7 +24,7 @@
 namespace tollgate {
 namespace {
 
-// A malformed amount is refused at the start.
+// Fails for a malformed amount, so that the process does not start.
 int64_t SecondPersonAbove(const config::v1::BillingSettings& settings) {
   const auto nano_usd = ParseDecimalUsdToNano(settings.second_person_above_usd());
   return nano_usd.value_or(billing::Policy().second_person_above_nano_usd);
@@ -49,7 +49,7 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   if (settings.has_lease_above_requests_per_second()) {
     options.lease_above_per_second = settings.lease_above_requests_per_second();
   } else if (!options.sql.url.starts_with("postgres")) {
-    // The file is always there, and a router that waits for its own disk is no faster.
+    // SQLite is always available, and a router that waits for its own disk would not be faster.
     options.lease_above_per_second = 0;
   }
   options.policy.held_is_no_credit = settings.held_is_402();
@@ -57,9 +57,10 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   return options;
 }
 
-// Their transactions lock the last entry of the audit log, as commands of the ledger do, or on
-// Citus AuditMover for them: one that stands still would stop these (docs/design/failures.md). The
-// server ends it after the first time; one that waits for it for longer than the second gives up.
+// Limits how long one of these transactions can block others: they lock the last entry of the audit
+// log, as ledger commands do (on Citus AuditMover does it for the commands;
+// docs/design/failures.md). The server ends an idle transaction after idle_in_transaction_ms, and a
+// statement that waits for a lock gives up after the second timeout.
 void LimitLocks(sql::Database::Options& options) {
   options.idle_in_transaction_ms = 1000;
   options.lock_timeout_ms = 2000;
@@ -80,7 +81,7 @@ billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSetting
   if (from.provider_timeout_seconds() > 0) {
     options.stripe.timeout_ms = std::min(from.provider_timeout_seconds(), 50) * 1000;
   }
-  // A step makes a few calls at most.
+  // A step makes at most a few calls.
   options.engine.lease_us = int64_t{options.stripe.timeout_ms} * 3000;
   if (from.reload_sweep_seconds() > 0) {
     options.sweep_us = int64_t{from.reload_sweep_seconds()} * 1'000'000;
@@ -135,10 +136,11 @@ std::unique_ptr<billing::ArchiveRunner> MakeArchive(const config::v1::BillingSet
 
 billing::RollUpRunner::Options RollUpsFrom(const config::v1::BillingSettings& settings) {
   billing::RollUpRunner::Options options;
-  // Behind the entries that they come from: a power failure never takes these alone.
+  // Synced after the entries that they come from: a power failure cannot lose the entries and keep
+  // the roll-ups.
   options.sql = OptionsFrom(settings).sql;
   options.sql.deferred_sync = true;
-  // The first time they come from all entries.
+  // The first roll-ups are computed from all entries.
   options.sql.statement_timeout_ms = 600'000;
   options.sql.idle_in_transaction_ms = 600'000;
   return options;
@@ -147,7 +149,7 @@ billing::RollUpRunner::Options RollUpsFrom(const config::v1::BillingSettings& se
 sql::Database::Options AuditMovesFrom(const config::v1::BillingSettings& settings) {
   sql::Database::Options options = OptionsFrom(settings).sql;
   LimitLocks(options);
-  // The server of the outbox waits while entries are written on that of the log.
+  // The server of the outbox waits while entries are written on the server of the audit log.
   options.idle_in_transaction_ms = 5000;
   options.statement_timeout_ms = options.distributed_timeout_ms = 5000;
   return options;
@@ -231,7 +233,7 @@ class BillingModule : public Module {
   }
 
  private:
-  // Refused calls go into the audit entries, over a connection of their own.
+  // Writes audit entries about refused calls, over a separate connection.
   Result<void> StartRefusals() {
     sql::Database::Options options = OptionsFrom(settings_).sql;
     options.connections = 1;
@@ -248,7 +250,7 @@ class BillingModule : public Module {
 
   HostContext& context_;
   const config::v1::BillingSettings settings_;
-  const std::shared_ptr<void> disk_;  // its metrics
+  const std::shared_ptr<void> disk_;  // for its metrics
   billing::LedgerService ledger_;
   const std::string webhook_listen_;
   const bool webhook_insecure_plaintext_;

@@ -1,4 +1,5 @@
-// tollgate-billing: the ledger as its own process; with a command, work on its database beside it.
+// tollgate-billing: the ledger as a separate process. With a command, a tool that works on its
+// database.
 #include "common/base/core_dumps.h"
 #include "common/host/host.h"
 #include "services/billing/billing_module.h"
@@ -6,7 +7,7 @@
 #include "services/billing/storage/ledger_command.h"
 
 int main(int argc, char** argv) {
-  tollgate::DenyCoreDumps();  // of the commands, too
+  tollgate::DenyCoreDumps();  // for the commands, too
   if (const auto code =
           tollgate::billing::RunLedgerCommand(argc, argv, tollgate::billing::AllSchemas())) {
     return *code;

@@ -25,7 +25,7 @@ AdminResult<void> CheckChange(const SettingChange& change) {
     }
     for (const std::string& email : *change.emails) {
       if (!mail::IsEmail(email)) {
-        return InvalidField("alert_settings.emails", "one of them is no plain e-mail address");
+        return InvalidField("alert_settings.emails", "one of them is not a plain e-mail address");
       }
     }
   }
@@ -51,7 +51,7 @@ std::vector<T> Distinct(std::vector<T> list) {
   return list;
 }
 
-// All that the change asks for, as text.
+// All requested changes as text.
 std::string ContentOf(const SettingChange& change) {
   std::string text;
   if (change.emails) {
@@ -114,7 +114,7 @@ AdminResult<AlertWebhook> AlertAdmin::CreateWebhook(const std::string& workspace
   if (!stored.ok()) return Sql(stored.error());
   if (!*stored) return admin::NotFound("the webhook was deleted meanwhile");
   if ((*stored)->url != url) return admin::RequestIdReused();
-  // A call that is repeated gets no secret: whoever holds the request id cannot read it later.
+  // A repeated call gets no secret, so that a holder of the request id cannot read it later.
   if ((*stored)->secret != webhook.secret) (*stored)->secret.clear();
   return **std::move(stored);
 }

@@ -1,4 +1,4 @@
-// What people do with alerts: the calls of AlertService, without gRPC's types.
+// Calls of AlertService, without gRPC types.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tollgate::billing::alerts {
 
-// The fields that change.
+// Fields to change.
 struct SettingChange {
   std::optional<std::vector<std::string>> emails;
   std::optional<int64_t> low_balance_nano_usd;
@@ -26,16 +26,16 @@ class AlertAdmin {
   admin::AdminResult<AlertSetting> Get(const std::string& workspace);
   admin::AdminResult<AlertSetting> Update(const std::string& workspace, const SettingChange& change,
                                           const audit::Origin& by);
-  // The secret is empty when the webhook was there.
+  // The secret is empty if the webhook existed before.
   admin::AdminResult<AlertWebhook> CreateWebhook(const std::string& workspace,
                                                  const std::string& url,
                                                  const std::string& request_id,
                                                  const audit::Origin& by);
-  // Without secrets.
+  // Returns the webhooks without their secrets.
   admin::AdminResult<std::vector<AlertWebhook>> Webhooks(const std::string& workspace);
   admin::AdminResult<void> DeleteWebhook(const std::string& workspace, const std::string& id,
                                          const audit::Origin& by);
-  // In the audit log before it is sent: a call to an address outside leaves its trace.
+  // Written to the audit log before it is sent, so that calls to external addresses are recorded.
   admin::AdminResult<Sent> TestWebhook(const std::string& workspace, const std::string& id,
                                        const audit::Origin& by);
 

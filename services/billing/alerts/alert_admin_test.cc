@@ -1,4 +1,4 @@
-// What people change in alerts is an audit entry, in the transaction of the change.
+// Each change by a person writes an audit entry in the same transaction.
 #include "services/billing/alerts/alert_admin.h"
 
 #include "common/audit/log.h"

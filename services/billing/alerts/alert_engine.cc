@@ -43,7 +43,8 @@ std::vector<AlertStore::Rendered> AlertEngine::Render(const Snapshot& snapshot,
     Delivery row;
     row.workspace = workspace;
     row.kind = Name(step.next.kind);
-    // One id per change of the state: a transaction that runs twice makes one notice.
+    // The id depends on the version of the state, so a transaction that runs twice makes one
+    // notice.
     row.notice = DerivedId({"notice", workspace, row.kind, std::to_string(step.next.level),
                             std::to_string(step.next.version)});
     row.payload = NoticeJson(row.notice, step.next, snapshot.setting, snapshot.facts,
@@ -73,7 +74,7 @@ void AlertEngine::Check(const std::string& workspace) {
   auto notified = store_.Run(workspace, now_us,
                              [&](const Snapshot& snapshot) { return Render(snapshot, now_us); });
   if (!notified.ok()) {
-    log::Warn("alerts: a workspace could not be looked at; it is tried again",
+    log::Warn("alerts: a workspace could not be checked, retrying",
               {{"workspace", workspace}, {"error", notified.error().message}});
     return;
   }
@@ -124,14 +125,14 @@ void AlertEngine::Deliver(Delivery delivery) {
   metrics_.OnDelivery(delivery.channel, result);
   if (!sent.ok) {
     log::Warn(state == DeliveryState::kGivenUp
-                  ? "alerts: a notice was given up; its receiver took it on no try"
-                  : "alerts: a notice could not be delivered; it is tried again",
+                  ? "alerts: a notice was given up; all delivery attempts failed"
+                  : "alerts: a notice could not be delivered, retrying",
               {{"workspace", delivery.workspace},
                {"notice", delivery.notice},
                {"channel", Name(delivery.channel)},
                {"result", sent.result}});
   }
-  // When this fails, the claim runs out and the notice is sent again under the same id.
+  // If this fails, the claim expires and the notice is sent again under the same id.
   auto finished = store_.Finish(delivery, state, now_us + WaitUs(delivery.attempts),
                                 sent.ok ? "" : sent.result);
   if (!finished.ok()) {

@@ -1,5 +1,5 @@
-// Decides on notices and delivers them. Several engines, in several processes, work on the same
-// rows.
+// Decides which notices are due and delivers them. Several engines, in several processes, may work
+// on the same rows.
 #pragma once
 
 #include <string>
@@ -27,9 +27,9 @@ class AlertEngine {
   AlertEngine(Options options, const Clock& clock, AlertStore& store, AlertMetrics& metrics)
       : options_(std::move(options)), clock_(clock), store_(store), metrics_(metrics) {}
 
-  // Looks at a workspace, and puts the notices that are due into the outbox.
+  // Checks a workspace and puts due notices into the outbox.
   void Check(const std::string& workspace);
-  // Tries each row that is due once; how many it tried.
+  // Tries to deliver each due row once. Returns the number of attempts.
   int DeliverDue();
   // Sends a notice of the kind "test".
   Sent Test(const AlertWebhook& webhook);

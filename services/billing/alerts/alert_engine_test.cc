@@ -50,7 +50,7 @@ TEST_P(AlertEngineTest, ABalanceAroundTheLimitIsToldOnceAndATopUpArmsIt) {
   Spend(51);
   for (int i = 0; i < 5; ++i) replica->engine.Check("acme");
   EXPECT_EQ(Outbox(), (Kinds{{"low_balance", 1}}));
-  // What a hold gives back is no top-up.
+  // Credit returned by a hold does not count as a top-up.
   Sql("UPDATE wallet SET paid = paid + $1 WHERE workspace = 'acme'", {2 * kNanoPerUsd});
   replica->engine.Check("acme");
   Sql("UPDATE wallet SET paid = paid - $1 WHERE workspace = 'acme'", {2 * kNanoPerUsd});
@@ -63,7 +63,7 @@ TEST_P(AlertEngineTest, ABalanceAroundTheLimitIsToldOnceAndATopUpArmsIt) {
   EXPECT_EQ(Outbox(), (Kinds{{"low_balance", 2}}));
   Set(*replica, MailAt(70));
   replica->engine.Check("acme");
-  EXPECT_EQ(Outbox(), (Kinds{{"low_balance", 3}})) << "a new limit arms it";
+  EXPECT_EQ(Outbox(), (Kinds{{"low_balance", 3}})) << "a new limit arms the alert";
 }
 
 TEST_P(AlertEngineTest, CapReloadAndBooksAreToldToWhomTheyConcern) {
@@ -151,11 +151,11 @@ TEST_P(AlertEngineTest, TwoReplicasDoNotSendTheSameNoticeAtOnceAndACrashedOneIsR
   EXPECT_TRUE(*one->store.Claim(mine, clock_.WallUs() + 120'000'000));
   EXPECT_FALSE(*two->store.Claim(theirs, clock_.WallUs() + 120'000'000));
   EXPECT_EQ(two->engine.DeliverDue(), 0);
-  // The first one crashes before it has sent anything.
+  // The first engine crashes before it has sent anything.
   Advance(121);
   EXPECT_EQ(two->engine.DeliverDue(), 1);
   EXPECT_EQ(smtp_.mails().size(), 1u);
-  // It was only stopped: what it stores now changes nothing.
+  // The first engine was only stopped: its late result changes nothing.
   ASSERT_TRUE(one->store.Finish(mine, DeliveryState::kWaiting, 1, "late").ok());
   EXPECT_EQ(one->store.Outbox("acme")->front().state, DeliveryState::kDelivered);
 }
@@ -191,7 +191,7 @@ TEST_P(AlertEngineTest, SecretsOfWebhooksAreSealedAndOpenOnlyWithTheirKeyAndInTh
   AlertStore sealing(*database_, key);
   bool full = false;
   AlertWebhook webhook{"acme", "one", "https://example.com/", "whsec_one", 1};
-  ASSERT_TRUE(plain.AddWebhook(webhook, "ann", full).ok());  // from before there was a key
+  ASSERT_TRUE(plain.AddWebhook(webhook, "ann", full).ok());  // stored before a key was configured
   webhook.id = "two";
   webhook.secret = "whsec_two";
   ASSERT_TRUE(sealing.AddWebhook(webhook, "ann", full).ok());

@@ -12,10 +12,11 @@ prometheus::Counter& Notices(AlertKind kind) {
 }
 
 prometheus::Counter& Deliveries(Channel channel, const std::string& result) {
-  return metrics::Counter("tollgate_billing_notice_deliveries_total",
-                          "Tries to deliver a notice by channel and result. given_up: the receiver "
-                          "took it on no try of three days.",
-                          {{"channel", std::string(Name(channel))}, {"result", result}});
+  return metrics::Counter(
+      "tollgate_billing_notice_deliveries_total",
+      "Attempts to deliver a notice by channel and result. given_up: all attempts "
+      "failed for three days.",
+      {{"channel", std::string(Name(channel))}, {"result", result}});
 }
 
 prometheus::Gauge& Oldest() {
@@ -26,7 +27,7 @@ prometheus::Gauge& Oldest() {
 }  // namespace
 
 AlertMetrics::AlertMetrics() {
-  // All exist from the start, so that alerts see them grow from zero.
+  // All counters exist from the start, so that alerts see them rise from zero.
   for (const Channel channel : {Channel::kMail, Channel::kWebhook}) {
     for (const char* result : {"delivered", "failed", "given_up"}) Deliveries(channel, result);
   }

@@ -1,4 +1,4 @@
-// The part of the store that keeps webhooks and the outbox.
+// Part of the store: webhooks and the outbox.
 #include "common/base/base64.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/seal.h"
@@ -27,10 +27,10 @@ Delivery ReadDelivery(const Row& row) {
           row.Text(10), row.Int(11)};
 }
 
-// Before what is sealed; a secret itself begins with "whsec_".
+// Prefix of a sealed secret; an unsealed secret begins with "whsec_".
 constexpr std::string_view kSealed = "sealed:";
 
-// Bound to its row: one that was copied into another row opens as nothing.
+// Binds the secret to its row: copied into another row, it cannot be opened.
 std::string SealContext(const AlertWebhook& webhook) {
   return "webhook\n" + webhook.workspace + "\n" + webhook.id;
 }
@@ -51,7 +51,7 @@ SqlResult<std::vector<T>> Many(sql::Database& database, const std::string& text,
   return found;
 }
 
-// Runs one statement in a transaction of its own; the number of changed rows.
+// Runs one statement in its own transaction. Returns the number of changed rows.
 SqlResult<int64_t> RunOne(sql::Database& database, const std::string& text,
                           std::initializer_list<sql::Param> params) {
   int64_t changed = 0;
@@ -121,8 +121,8 @@ SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, const audit:
                                        bool& full) {
   const int32_t shard = LedgerShard(webhook.workspace);
   return database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    // A webhook needs settings: without them nothing is ever sent to it. The row also keeps two
-    // calls from adding beyond the limit at once.
+    // Creates the settings row: a webhook without settings never gets a notice. The row's lock also
+    // stops concurrent calls from exceeding the limit.
     auto setting = db.Execute(
         "INSERT INTO alert_setting (shard, workspace, emails, low_balance, cap_percents,"
         " reload_paused, actor, updated_us) VALUES ($1, $2, '', 0, '50 80 100', 1, '', $3)"
@@ -142,7 +142,7 @@ SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, const audit:
         {shard, webhook.workspace, webhook.id, webhook.url, Stored(webhook), webhook.created_us});
     if (!added.ok()) return Fail{std::move(added).error()};
     if (*added == 0) return {};
-    // Without the path, which may be as good as a password.
+    // Omits the path, which may contain a secret.
     const std::string host = webhook.url.substr(0, webhook.url.find('/', sizeof("https://") - 1));
     return audit::Append(db, audit::kEntries,
                          audit::RecordOf(by, webhook.created_us, "webhook.create",

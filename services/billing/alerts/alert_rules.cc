@@ -7,7 +7,7 @@ namespace {
 
 using Wide = __int128;
 
-// Entries that one check may look through for a top-up.
+// Maximum number of entries that one check searches for a top-up.
 constexpr int64_t kMaxMarkAge = 1000;
 
 AlertState Find(const std::vector<AlertState>& states, AlertKind kind, int level) {
@@ -45,7 +45,8 @@ void DecideLowBalance(const AlertSetting& setting, const Facts& facts, AlertStat
     return;
   }
   if (low) return;
-  // A hold that ends may lift the balance a little above the limit: that alone arms nothing.
+  // The end of a hold may raise the balance a little above the limit, which is not enough to arm
+  // the alert.
   if (Wide{facts.available_nano_usd} * 10 > Wide{limit} * 12 || facts.topped_up) {
     Arm(std::move(state), steps);
   } else if (facts.sequence - mark > kMaxMarkAge) {
@@ -57,7 +58,7 @@ void DecideCap(const AlertSetting& setting, const Facts& facts, int percent, Ale
                std::vector<Step>& steps) {
   const auto& wanted = setting.cap_percents;
   const bool on = std::find(wanted.begin(), wanted.end(), percent) != wanted.end();
-  // A cap of zero is a switch that someone has turned off, not a budget.
+  // A cap of zero turns requests off; it is not a budget.
   if (!on || facts.cap_nano_usd.value_or(0) <= 0) return;
   const int64_t cap = *facts.cap_nano_usd;
   const bool reached = Wide{facts.month_spent_nano_usd} * 100 >= Wide{cap} * percent;

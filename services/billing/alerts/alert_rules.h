@@ -1,5 +1,5 @@
-// When a notice is due: a state machine without I/O, with hysteresis so that a value that moves
-// around a limit makes one notice.
+// When a notice is due: a state machine without I/O, with hysteresis, so that a value moving around
+// a limit makes only one notice.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 namespace tollgate::billing::alerts {
 
 struct Step {
-  AlertState next;      // with the version of the state that it replaces
+  AlertState next;      // has the version of the state that it replaces
   bool notify = false;  // else only the state changes
 };
 
-// The states that change. states: those that have a row.
+// Returns the states to change. states: the stored states.
 std::vector<Step> Decide(const AlertSetting& setting, const Facts& facts,
                          const std::vector<AlertState>& states);
 

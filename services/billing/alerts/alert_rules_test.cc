@@ -5,7 +5,7 @@
 namespace tollgate::billing::alerts {
 namespace {
 
-// Applies the steps as the store does.
+// Applies the steps like the store.
 class AlertRulesTest : public ::testing::Test {
  protected:
   AlertRulesTest() {
@@ -50,7 +50,7 @@ TEST_F(AlertRulesTest, ABalanceThatMovesAroundItsLimitMakesOneNotice) {
   for (const int64_t nano_usd : {100, 98, 120, 99, 0, 119}) {
     EXPECT_EQ(Available(nano_usd), Names{}) << nano_usd;
   }
-  EXPECT_EQ(Available(121), Names{}) << "above 1.2 times the limit: armed";
+  EXPECT_EQ(Available(121), Names{}) << "above 1.2 times the limit the alert is armed";
   EXPECT_EQ(Available(99), Names{"low_balance"});
 }
 
@@ -89,7 +89,7 @@ TEST_F(AlertRulesTest, ARaisedCapArmsThePercentsThatAreNotReachedAnyMore) {
   EXPECT_EQ(Spent(1000).size(), 3u);
   facts_.cap_nano_usd = 1500;
   EXPECT_EQ(Spent(1000), Names{}) << "66 %";
-  EXPECT_EQ(Spent(1200), Names{"cap_percent80"}) << "50 % was never left";
+  EXPECT_EQ(Spent(1200), Names{"cap_percent80"}) << "the spend never fell below 50 %";
   facts_.cap_nano_usd = 1200;
   EXPECT_EQ(Spent(1200), Names{"cap_percent100"});
   facts_.cap_nano_usd = 0;

@@ -1,5 +1,5 @@
-// The tables of alerts, a component of their own beside the ledger's and the payments'. The ledger
-// shard of the workspace comes first in every key (decision 49).
+// The tables of alerts, a separate component next to those of the ledger and payments. The
+// workspace's ledger shard comes first in every key (decision 49).
 #pragma once
 
 #include <span>

@@ -75,7 +75,7 @@ SqlResult<void> WriteSetting(Connection& db, const AlertSetting& setting) {
   return {};
 }
 
-// For the audit log. Without the addresses: whoever reads the log need not know them.
+// For the audit log. Omits the addresses, which readers of the log need not know.
 std::string TextOf(const AlertSetting& setting) {
   return std::to_string(setting.emails.size()) + " addresses, low balance " +
          NanoToDecimalUsd(setting.low_balance_nano_usd) + " USD, cap at " +
@@ -96,7 +96,7 @@ SqlResult<void> ReadStates(Connection& db, const std::string& workspace,
       });
 }
 
-// Compare-and-set: false when another process was faster.
+// Compare-and-set: returns false if another process was faster.
 SqlResult<bool> WriteState(Connection& db, const std::string& workspace, const AlertState& state,
                            int64_t now_us) {
   const auto kind = static_cast<int>(state.kind);
@@ -251,7 +251,7 @@ SqlResult<std::vector<AlertKind>> AlertStore::Run(const std::string& workspace, 
                                                   const Decider& decide) {
   std::vector<AlertKind> notified;
   Snapshot snapshot;
-  // Most checks change nothing: they must not take SQLite's only writer.
+  // Most checks change nothing, so they must not wait for SQLite's only writer.
   auto looked = database_.Transact(
       TxMode::kRead, [&](Connection& db) { return ReadSnapshot(db, workspace, now_us, snapshot); });
   if (!looked.ok()) return Fail{std::move(looked).error()};

@@ -38,10 +38,10 @@ std::string Body(const std::string& kind, const json::Value& notice) {
   }
   if (kind == Name(AlertKind::kReloadFailed)) {
     return "A charge of auto-reload was declined: " + text("reason") +
-           "\r\nIt is tried again. Check the saved card.\r\n";
+           "\r\nIt will be retried. Check the saved card.\r\n";
   }
   if (kind == Name(AlertKind::kReloadPaused)) {
-    return "Auto-reload charges nothing any more: " + text("reason") +
+    return "Auto-reload has stopped charging: " + text("reason") +
            "\r\nSolve the cause, then resume it.\r\n";
   }
   if (kind == Name(AlertKind::kBooksDisagree)) {

@@ -1,4 +1,4 @@
-// The rows of alerts: plain values. Amounts are integer nano-USD, times Unix microseconds.
+// The rows of alerts: plain values. Amounts are integer nano-USD, times are Unix microseconds.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tollgate::billing::alerts {
 
-// The numbers are those of the database.
+// The database uses the same numbers.
 enum class AlertKind : uint8_t {
   kLowBalance = 1,
   kCapPercent = 2,
@@ -47,16 +47,16 @@ struct AlertState {
   AlertKind kind = AlertKind::kLowBalance;
   int level = 0;  // percent; 0 for the other kinds
   bool fired = false;
-  int32_t month = 0;    // kCapPercent: of the notice, YYYYMM
-  int64_t mark = 0;     // kCapPercent: the cap; kLowBalance: the newest entry looked at
+  int32_t month = 0;    // kCapPercent: month of the notice, YYYYMM
+  int64_t mark = 0;     // kCapPercent: the cap; kLowBalance: the newest entry checked
   int64_t version = 0;  // 0: no row yet
   int64_t changed_us = 0;
 };
 
-// What the ledger and auto-reload say of a workspace.
+// Current values of a workspace in the ledger and auto-reload.
 struct Facts {
   int64_t available_nano_usd = 0;
-  int64_t sequence = 0;  // of the newest entry
+  int64_t sequence = 0;  // newest entry
   std::optional<int64_t> cap_nano_usd;
   int32_t month = 0;
   int64_t month_spent_nano_usd = 0;
@@ -76,7 +76,7 @@ enum class DeliveryState : uint8_t { kWaiting = 1, kDelivered = 2, kGivenUp = 3 
 // A row of the outbox: one notice for one receiver.
 struct Delivery {
   std::string workspace;
-  std::string id;      // of the row
+  std::string id;      // id of the row
   std::string notice;  // the same for all receivers
   std::string kind;
   std::string payload;  // JSON

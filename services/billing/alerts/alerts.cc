@@ -13,7 +13,7 @@
 namespace tollgate::billing::alerts {
 namespace {
 
-// A receiver that does not answer holds one of them for one time-out.
+// Threads that deliver. A receiver that does not answer blocks one of them until the timeout.
 constexpr int kDeliverers = 3;
 constexpr int64_t kOutboxDays = 30;
 
@@ -31,7 +31,7 @@ Result<std::string> ReadSealKey(const std::string& path) {
 
 Alerts::Alerts(AlertsOptions options, const Clock& clock, LedgerService& ledger)
     : options_(std::move(options)), clock_(clock) {
-  // Notices are rare: each commit is durable at once, whatever the ledger does.
+  // Notices are rare, so each commit is durable at once, whatever the ledger uses.
   options_.sql.deferred_sync = false;
   ledger.OnCommitted([this](std::span<const Operation> operations) { OnCommitted(operations); });
 }
@@ -56,7 +56,7 @@ Result<void> Alerts::CheckSettings() {
   for (const std::string& email : options_.engine.operator_emails) {
     if (!mail::IsEmail(email)) {
       return Internal(
-          "billing.alerts.operator_emails has an entry that is no plain e-mail address");
+          "billing.alerts.operator_emails has an entry that is not a plain e-mail address");
     }
   }
   return {};
@@ -70,9 +70,9 @@ Result<void> Alerts::Start() {
   store_ = std::make_unique<AlertStore>(*database_, seal_key_);
   engine_ = std::make_unique<AlertEngine>(options_.engine, clock_, *store_, metrics_);
   admin_ = std::make_unique<AlertAdmin>(*engine_);
-  // SQLite: its file is opened now, or the process does not start.
+  // SQLite: opens the file now; the process does not start if that fails.
   if (database_->dialect() == sql::Dialect::kSqlite && !Migrate()) {
-    return Internal("the tables of alerts cannot be made; the log says why");
+    return Internal("cannot create the tables of alerts; see the log for the reason");
   }
   threads_.emplace_back([this] { CheckerMain(); });
   for (int i = 0; i < kDeliverers; ++i) threads_.emplace_back([this] { DelivererMain(); });
@@ -85,7 +85,7 @@ void Alerts::Stop() {
     stopping_ = true;
   }
   wake_.notify_all();
-  closing_ = true;  // what is queued is answered at once
+  closing_ = true;  // queued calls are answered at once
   pool_.Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -109,7 +109,7 @@ bool Alerts::Migrate() {
   if (migrated.ok()) {
     open_ = true;
   } else {
-    log::Warn("alerts cannot open their tables", {{"error", migrated.error().message}});
+    log::Warn("alerts: cannot open the tables", {{"error", migrated.error().message}});
   }
   return migrated.ok();
 }

@@ -1,4 +1,4 @@
-// The running alerts of one billing process: database, engine and threads.
+// Alerts of one billing process: database, engine and threads.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct AlertsOptions {
 
 class Alerts {
  public:
-  // The ledger must outlive it, and must not have been started.
+  // ledger must outlive the object and must not have been started.
   Alerts(AlertsOptions options, const Clock& clock, LedgerService& ledger);
   ~Alerts();
 
@@ -35,11 +35,11 @@ class Alerts {
   Result<void> Start();
   void Stop();
 
-  // Whether the database is open: before, calls are refused.
+  // Whether calls are accepted: the database is open and alerts are not stopping.
   bool open() const { return open_ && !closing_; }
   AlertAdmin& admin() { return *admin_; }
   AlertEngine& engine() { return *engine_; }
-  // For calls that block.
+  // Threads for calls that block.
   ThreadPool& pool() { return pool_; }
 
  private:
@@ -50,7 +50,7 @@ class Alerts {
   void Sweep();
   void Maintain();
   void OnCommitted(std::span<const Operation> operations);
-  // False when stopping.
+  // Returns false when stopping.
   bool Sleep();
   bool Stopping();
 
@@ -70,8 +70,8 @@ class Alerts {
   std::condition_variable wake_;
   bool stopping_ = false;
   int64_t pruned_us_ = 0;
-  std::unordered_set<std::string> watched_;  // as of the newest sweep
-  std::unordered_set<std::string> spent_;    // of those, the ones that changed since the last look
+  std::unordered_set<std::string> watched_;  // as of the last sweep
+  std::unordered_set<std::string> spent_;    // watched workspaces that changed since the last check
   std::vector<std::thread> threads_;
 };
 

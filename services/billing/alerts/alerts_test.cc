@@ -9,7 +9,7 @@ namespace {
 
 class AlertsTest : public AlertTest {
  protected:
-  // A ledger of its own, since alerts listen to it from its start on.
+  // Starts a new ledger, since alerts must listen from its start.
   Result<void> Start(AlertsOptions options) {
     ledger_->Stop();
     LedgerService::Options ledger;

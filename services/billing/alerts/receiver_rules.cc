@@ -19,7 +19,8 @@ struct Network {
   uint32_t address;
   int bits;
 };
-// Not of the public internet (the IANA registry of special-purpose IPv4 addresses).
+// Networks that are not part of the public internet (the IANA registry of special-purpose IPv4
+// addresses).
 constexpr Network kSpecial[] = {
     {0x00000000, 8},  {0x0A000000, 8},  {0x64400000, 10}, {0x7F000000, 8},  {0xA9FE0000, 16},
     {0xAC100000, 12}, {0xC0000000, 24}, {0xC0000200, 24}, {0xC0586300, 24}, {0xC0A80000, 16},
@@ -34,8 +35,8 @@ bool IsPublic4(uint32_t address) {
 }
 
 bool IsPublic6(const uint8_t* bytes) {
-  // Only 2000::/3 is given out; 2001::/23 (protocols, Teredo), 2001:db8::/32 (documentation) and
-  // 2002::/16 (6to4, which holds an IPv4 address) are not hosts of their own.
+  // Only 2000::/3 is allocated. 2001::/23 (protocols, Teredo), 2001:db8::/32 (documentation) and
+  // 2002::/16 (6to4, which contains an IPv4 address) are not ordinary hosts.
   if ((bytes[0] & 0xE0) != 0x20) return false;
   if (bytes[0] == 0x20 && bytes[1] == 0x01 && bytes[2] < 0x02) return false;
   if (bytes[0] == 0x20 && bytes[1] == 0x01 && bytes[2] == 0x0D && bytes[3] == 0xB8) return false;
@@ -70,7 +71,7 @@ std::string Part(CURLU* url, CURLUPart part) {
   return copy;
 }
 
-// The address of a literal host, "[::1]" included; false for a name.
+// Parses the address of a literal host, "[::1]" included. Returns false for a name.
 bool Literal(std::string_view host, sockaddr_storage& out) {
   std::string text(host);
   if (text.size() > 2 && text.front() == '[' && text.back() == ']') {
@@ -101,9 +102,9 @@ std::string CheckWebhookUrl(const std::string& url, bool allow_private) {
     if (c <= ' ' || c == 0x7F) return "the URL has a space or a control character";
   }
   const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
-  // libcurl reads it here as it will for the call.
+  // Uses libcurl's parser, which also parses the URL of the call.
   if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
-    return "this is no URL";
+    return "the URL is not valid";
   }
   const std::string scheme = Part(parsed.get(), CURLUPART_SCHEME);
   const std::string host = Part(parsed.get(), CURLUPART_HOST);

@@ -1,4 +1,4 @@
-// What an address of a receiver may be.
+// Rules for the addresses of receivers.
 #pragma once
 
 #include <sys/socket.h>
@@ -8,12 +8,12 @@
 
 namespace tollgate::billing::alerts {
 
-// "" or why a webhook must not have this URL. https only; plain http only for the loopback of this
-// machine, and only with allow_private.
+// Returns "", or why a webhook must not have this URL. Allowed is https; with allow_private also
+// plain http to the loopback of this machine.
 std::string CheckWebhookUrl(const std::string& url, bool allow_private);
 
-// Whether the address is of the public internet: not private, loopback, link-local, shared,
-// multicast, reserved or one that stands for another address (IPv4 in IPv6).
+// Whether the address is on the public internet: not private, loopback, link-local, shared,
+// multicast, reserved, and not an IPv6 address that contains an IPv4 address.
 bool IsPublicAddress(const sockaddr& address);
 bool IsLoopbackAddress(const sockaddr& address);
 

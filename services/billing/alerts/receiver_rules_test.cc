@@ -49,7 +49,7 @@ TEST(ReceiverRulesTest, OnlyHttpsUrlsOfPublicHostsArePermitted) {
   }
   EXPECT_EQ(CheckWebhookUrl("http://127.0.0.1:80/", true), "");
   EXPECT_EQ(CheckWebhookUrl("https://10.0.0.1/", true), "");
-  EXPECT_NE(CheckWebhookUrl("http://10.0.0.1/", true), "") << "plain text only on the loopback";
+  EXPECT_NE(CheckWebhookUrl("http://10.0.0.1/", true), "") << "plain http only on the loopback";
   EXPECT_NE(CheckWebhookUrl("https://example.com/" + std::string(3000, 'x'), true), "");
 }
 

@@ -66,7 +66,7 @@ Handle NewHandle(int timeout_ms) {
   return curl;
 }
 
-// The text is libcurl's own and fixed: nothing of the receiver's gets into it.
+// The text is one of libcurl's fixed texts and contains no data of the receiver.
 std::string Failed(CURLcode code) { return std::string("failed: ") + curl_easy_strerror(code); }
 
 }  // namespace
@@ -99,8 +99,8 @@ Sent SendWebhook(const WebhookCall& call) {
   curl_easy_setopt(curl.get(), CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
   curl_easy_setopt(curl.get(), CURLOPT_OPENSOCKETDATA, &door);
   const CURLcode code = curl_easy_perform(curl.get());
-  if (door.refused && code != CURLE_OK) return {false, "refused: the host is no public address"};
-  // An answer that is too long counts by its status: what follows is not read.
+  if (door.refused && code != CURLE_OK) return {false, "refused: the host is not a public address"};
+  // A response that is too long counts by its status; the rest is not read.
   if (code != CURLE_OK && code != CURLE_WRITE_ERROR) return {false, Failed(code)};
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);

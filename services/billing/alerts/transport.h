@@ -17,14 +17,14 @@ struct WebhookCall {
   std::string signature;  // the header's value
   std::string notice;
   int timeout_ms = 10'000;
-  // Also to addresses that are not public.
+  // Also allows addresses that are not public.
   bool allow_private = false;
 };
-// Only 2xx is ok. Redirects are not followed, and the answer is not read beyond 64 KiB. The address
-// is judged when the connection is made: a name cannot change its address in between.
+// Only 2xx is ok. Redirects are not followed, and the response is not read beyond 64 KiB. The
+// address is checked when the connection is made, so a name cannot change its address in between.
 Sent SendWebhook(const WebhookCall& call);
 
-// "t=UNIX,v1=HEX" with the HMAC-SHA256 of "UNIX.body".
+// Returns "t=UNIX,v1=HEX" with the HMAC-SHA256 of "UNIX.body".
 std::string Sign(const std::string& secret, int64_t unix_seconds, std::string_view body);
 
 }  // namespace tollgate::billing::alerts

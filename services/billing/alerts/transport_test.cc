@@ -41,12 +41,12 @@ TEST(TransportTest, AWebhookToAnAddressThatIsNotPublicIsRefusedBeforeAnythingIsS
   HookReceiver receiver;
   const std::string port = receiver.url().substr(receiver.url().rfind(':'));
   EXPECT_FALSE(SendWebhook(Call(receiver.url(), false)).ok);
-  // A name that resolves to an address of this machine passes the check of the URL: the connection
-  // is refused.
+  // A name that resolves to an address of this machine passes the check of the URL, but the
+  // connection is refused.
   char name[256] = {};
   ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
   const Sent sent = SendWebhook(Call("https://" + std::string(name) + port, false));
-  EXPECT_EQ(sent.result, "refused: the host is no public address");
+  EXPECT_EQ(sent.result, "refused: the host is not a public address");
   EXPECT_TRUE(receiver.requests().empty());
 }
 

@@ -12,23 +12,23 @@ namespace tollgate::billing {
 namespace {
 
 constexpr auto kPeriod = std::chrono::seconds(1);
-// Between looks at what other replicas have left, since each asks all nodes; and after a failure:
-// each try that meets a node that stands still leaves a session at the coordinator.
+// Pause between searches for entries that other replicas left behind, since each search queries all
+// nodes. Also the pause after a failure: each attempt that meets a hung node leaves a session open
+// at the coordinator.
 constexpr int64_t kPauseUs = 10'000'000;
 
 prometheus::Counter& Moved() {
   static prometheus::Counter& counter = metrics::Counter(
       "tollgate_billing_audit_moved_total",
-      "Audit entries of commands that were moved from the outbox of a distributed ledger into the "
-      "audit log.");
+      "Audit entries of commands moved from the outbox of a distributed ledger to the audit log.");
   return counter;
 }
 
 prometheus::Counter& Failures() {
   static prometheus::Counter& counter = metrics::Counter(
       "tollgate_billing_audit_move_failures_total",
-      "Rounds that could not move audit entries from the outbox of a distributed ledger into the "
-      "audit log; tried again after 10 s.");
+      "Failed attempts to move audit entries from the outbox of a distributed ledger to the audit "
+      "log. Retried after 10 s.");
   return counter;
 }
 
@@ -58,7 +58,7 @@ void AuditMover::Step() {
   failed_ = !failed.empty();
   if (!failed_) return;
   Failures().Increment();
-  log::Warn("audit entries stay in the outbox; the next try follows", {{"reason", failed}});
+  log::Warn("audit entries were not moved out of the outbox, retrying", {{"reason", failed}});
 }
 
 std::string AuditMover::Move() {

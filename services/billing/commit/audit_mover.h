@@ -1,5 +1,5 @@
-// Moves audit entries out of the outbox of a distributed ledger into the audit log
-// (storage/audit_outbox.h), on a thread and a connection of its own.
+// Moves audit entries from the outbox of a distributed ledger into the audit log
+// (storage/audit_outbox.h), on its own thread and connection.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace tollgate::billing {
 
 class AuditMover {
  public:
-  // wanted: whether the ledger is there and distributed; called each second.
+  // wanted: whether the ledger is open and distributed. Called every second.
   AuditMover(sql::Database::Options options, const Clock& clock, std::function<bool()> wanted);
   ~AuditMover() { Stop(); }
 
@@ -29,15 +29,15 @@ class AuditMover {
 
  private:
   void Step();
-  // Empty, or what went wrong.
+  // Returns an empty string, or what went wrong.
   std::string Move();
 
   const sql::Database::Options options_;
   const Clock& clock_;
   const std::function<bool()> wanted_;
   std::unique_ptr<sql::Connection> connection_;
-  std::atomic<bool> committed_ = false;  // commands, since the last look
-  int64_t next_us_ = 0;                  // monotonic: when to look without them, or after a failure
+  std::atomic<bool> committed_ = false;  // commands, since the last search
+  int64_t next_us_ = 0;                  // monotonic: next search without them, or after a failure
   bool failed_ = false;
   PeriodicThread thread_;
 };

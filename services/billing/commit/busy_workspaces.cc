@@ -46,7 +46,7 @@ void BusyWorkspaces::Tick(int64_t monotonic_us) {
   for (Slot& slot : *slots_) {
     const uint32_t begun = slot.begun.exchange(0, kRelaxed);
     const uint32_t ended = slot.ended.exchange(0, kRelaxed);
-    // Before the first tick: in an unknown time.
+    // The counts before the first tick cover an unknown period.
     slot.counts[tick_] = is_first ? 0 : std::max(begun, ended);
     const int64_t count =
         std::accumulate(slot.counts.begin(), slot.counts.end(), int64_t{0}) * 1'000'000;

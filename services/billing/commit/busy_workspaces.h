@@ -1,7 +1,7 @@
-// Which workspaces have so many requests that routers get leases on their credit
-// (docs/design/ledger.md 13). As far as this process sees them. Counting is one addition; a slot
-// may count several workspaces together, so a small one beside a busy one has leases as well, which
-// is harmless.
+// Finds workspaces with so many requests that routers should get leases on their credit
+// (docs/design/ledger.md 13), from the requests that this process sees. Counting is one addition.
+// Several workspaces may share a slot, so a small workspace next to a busy one may get leases as
+// well, which is harmless.
 #pragma once
 
 #include <array>
@@ -20,25 +20,25 @@ class BusyWorkspaces {
  public:
   static constexpr int64_t kQuietUs = 30'000'000;
 
-  // 0: none is busy.
+  // above_per_second 0: no workspace is ever busy.
   explicit BusyWorkspaces(int64_t above_per_second);
 
-  // Counts the requests that a committed batch has begun and ended. Thread-safe.
+  // Counts the requests that a committed batch has opened and settled. Thread-safe.
   void OnBatch(std::span<const Operation> operations, const Applied& applied);
-  // Whether routers may have leases. Thread-safe.
+  // Whether routers may have leases on the workspace's credit. Thread-safe.
   bool IsBusy(std::string_view workspace) const;
-  // Decides anew, about once a second, on one thread.
+  // Updates which workspaces are busy. Called about once a second, on one thread.
   void Tick(int64_t monotonic_us);
 
  private:
   static constexpr size_t kSlots = 8192;
   static constexpr size_t kTicks = 3;  // the window
   struct Slot {
-    // A gateway authorizes at one process what a router may settle at another one.
+    // One process may authorize a request that another one settles.
     std::atomic<uint32_t> begun = 0;
     std::atomic<uint32_t> ended = 0;
     std::atomic<bool> busy = false;
-    // Of Tick only. The larger of the two above, by tick.
+    // Used by Tick only. counts has the larger of begun and ended for each tick.
     std::array<uint32_t, kTicks> counts{};
     int64_t quiet_since_us = 0;
   };

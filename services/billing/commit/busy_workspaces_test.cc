@@ -12,7 +12,7 @@ namespace {
 
 class BusyWorkspacesTest : public ::testing::Test {
  protected:
-  // Requests in one second.
+  // Counts the requests of one second.
   void Second(int begun, int ended, Deny denied_by = Deny::kNone) {
     std::vector<Operation> operations(static_cast<size_t>(begun),
                                       MakeAuthorize(TestId(1, kSecondUs), 1, 1));
@@ -34,7 +34,7 @@ class BusyWorkspacesTest : public ::testing::Test {
 
 TEST_F(BusyWorkspacesTest, TheRateOverAFewSecondsDecides) {
   for (int i = 0; i < 4; ++i) Second(100, 0);
-  EXPECT_FALSE(busy_.IsBusy("ws")) << "not above it";
+  EXPECT_FALSE(busy_.IsBusy("ws")) << "not above the threshold";
   for (int i = 0; i < 3; ++i) Second(101, 0);
   EXPECT_TRUE(busy_.IsBusy("ws"));
   EXPECT_FALSE(busy_.IsBusy("other"));
@@ -54,7 +54,7 @@ TEST_F(BusyWorkspacesTest, ItEndsWithThirtyQuietSeconds) {
   for (int i = 0; i < 4; ++i) Second(200, 0);
   ASSERT_TRUE(busy_.IsBusy("ws"));
   for (int i = 0; i < 40; ++i) Second(50, 0);
-  EXPECT_TRUE(busy_.IsBusy("ws")) << "half of it is not quiet";
+  EXPECT_TRUE(busy_.IsBusy("ws")) << "half the threshold is not quiet";
   for (int i = 0; i < 29; ++i) Second(10, 0);
   EXPECT_TRUE(busy_.IsBusy("ws"));
   for (int i = 0; i < 5; ++i) Second(10, 0);

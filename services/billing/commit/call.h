@@ -1,4 +1,4 @@
-// One call of the ledger: its operations, and where its replies gather. Internal to this folder.
+// One call to the ledger: its operations and the replies collected so far. Internal to this folder.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 namespace tollgate::billing {
 
 struct Call {
-  std::vector<Operation> operations;  // moved out as they enter a batch
+  std::vector<Operation> operations;  // moved out when they enter a batch
   int64_t since_us = 0;
   int64_t deadline_us = 0;
   std::mutex mutex;
-  std::vector<Reply> replies;  // of those that have none yet: kUnavailable
+  std::vector<Reply> replies;  // kUnavailable until the reply arrives
   size_t left = 0;
   std::function<void(Result<std::vector<Reply>>)> done;  // empty once called
 

@@ -10,7 +10,7 @@
 namespace tollgate::billing {
 
 namespace {
-// A conflict passes with the next try; one that stays is a fault of some workspace in the batch.
+// A conflict goes away with a retry. If it does not, a workspace in the batch causes it.
 constexpr int kConflictTries = 5;
 constexpr int kUniqueTries = 2;
 }  // namespace
@@ -128,7 +128,7 @@ void GroupCommit::Submit(std::vector<Operation> operations, Done done) {
 }
 
 void GroupCommit::WorkerMain(size_t index) {
-  // Connect before the first batch arrives: a slow name server can take ten seconds.
+  // Connects before the first batch arrives: a slow name server can take ten seconds.
   (void)runners_[index]->Reconnect();
   while (true) {
     PendingBatch batch;
@@ -146,7 +146,7 @@ void GroupCommit::WorkerMain(size_t index) {
       queue_.Release(batch);
       more = queue_.size() > 0;
     }
-    // Any worker may take operations that waited for these workspaces.
+    // Other workers may take operations that waited for these workspaces.
     if (more && runners_.size() > 1) wake_.notify_all();
   }
 }
@@ -170,17 +170,17 @@ void GroupCommit::Execute(size_t index, PendingBatch& batch) {
     if (observer_) observer_->OnError(result.error());
     const sql::SqlError error = result.error();
     using Kind = sql::ErrorKind;
-    // Also when all calls have timed out: the next ones need not.
+    // Also if all calls have timed out, so that later calls do not have to.
     if (IsOfANode(index, error)) return SetNodeAside(index, batch, error);
     if (error.kind == Kind::kConnection || error.kind == Kind::kCommitUnknown) {
       if (!Recover(index, batch, error, attempt)) return;
       continue;
     }
-    // Calls that have timed out are retried by their callers, with the same ids.
+    // Callers retry calls that have timed out, with the same ids.
     if (Stopping() || !HasPendingCall(batch)) return FailBatch(batch, sql::ToError(error));
     if (error.kind == Kind::kLocked) {
       std::set<std::string> locked = LockedOf(index, batch);
-      // It is no wallet that is locked, or not any more: perhaps a table was, for a moment.
+      // The lock is not on a wallet, or is already released: perhaps a table was locked briefly.
       if (locked.empty() && !std::exchange(locked_once, true)) continue;
       return SetLockedAside(index, batch, error, std::move(locked));
     }
@@ -195,7 +195,7 @@ void GroupCommit::Execute(size_t index, PendingBatch& batch) {
 bool GroupCommit::Recover(size_t index, PendingBatch& batch, const sql::SqlError& error,
                           int attempt) {
   // One lost connection does not mean that the database is unreachable. On a full disk SQLite
-  // reconnects and then fails again: the pause avoids a tight loop.
+  // reconnects and then fails again: the pause avoids a busy loop.
   if (attempt > 0) {
     SetAvailable(false);
     Pause(options_.reconnect_ms);
@@ -225,7 +225,7 @@ void GroupCommit::Complete(PendingBatch& batch, Applied applied) {
     }
   }
   if (!sync_) return SetReplies(batch.sources, applied.replies);
-  // A hold needs no durability: a power cut that loses it also ends its request.
+  // Opening a hold needs no durability: a power failure that loses it also ends its request.
   std::vector<QueuedOperation> holds;
   std::vector<Reply> hold_replies;
   bool wake = false;
@@ -358,7 +358,7 @@ void GroupCommit::WatchdogMain() {
       }
       waiting = queue_.size();
       failing = queue_.Failing(now);
-      // An isolated workspace may be tried again.
+      // A batch may retry an isolated workspace now.
       if (queue_.isolated() > 0 && waiting > 0) wake_.notify_one();
     }
     if (observer_) {

@@ -15,7 +15,7 @@ namespace {
 
 using sql::ErrorKind;
 
-// A disk that syncs when the test allows it.
+// A disk that syncs when the test allows it to.
 class FakeSync : public sql::LogSync {
  public:
   explicit FakeSync(std::shared_future<void> go) : go_(std::move(go)) {}
@@ -25,8 +25,8 @@ class FakeSync : public sql::LogSync {
   std::shared_future<void> go_;
 };
 
-// docs/adr/0005: the reply to an authorize does not wait for the sync, all others do; the next
-// batch does not wait either.
+// docs/adr/0005: the reply to an authorize does not wait for the sync, all other replies do. The
+// next batch does not wait either.
 TEST_F(GroupCommitTest, RepliesToSettlesWaitForTheSyncAndThoseToAuthorizesDoNot) {
   std::promise<void> disk;
   Start(1, std::make_unique<FakeSync>(disk.get_future().share()));
@@ -168,7 +168,7 @@ TEST_F(GroupCommitTest, FailsClosedWhileTheDatabaseIsUnreachableAndRecovers) {
   while (!group_commit->available() && std::chrono::steady_clock::now() < give_up)
     std::this_thread::yield();
   EXPECT_TRUE(group_commit->available());
-  // The short time of a call may also end one of these.
+  // The short timeout may also end one of these calls.
   bool answered = false;
   for (int i = 0; i < 1000 && !answered; ++i) answered = Submit({NewAuthorize(1)}).get().ok();
   EXPECT_TRUE(answered);
@@ -188,7 +188,7 @@ TEST_F(GroupCommitTest, CallsTimeOutWhenTheDatabaseHangs) {
   auto settle = Submit({NewSettle(3)});
   db.Block(false);
   EXPECT_TRUE(settle.get().ok());
-  // The hold of a call that has timed out is not opened, and its credit is not added.
+  // A call that has timed out opens no hold and adds no credit.
   for (const auto& batch : db.batches) {
     for (const Operation& op : batch) EXPECT_NE(NumberOf(op), 2);
   }

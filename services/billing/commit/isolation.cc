@@ -1,5 +1,5 @@
-// What a batch does that cannot be written: it is divided, so that nobody waits for the workspace
-// that is the cause (docs/design/ledger.md 10).
+// Handling of a batch that cannot be written: it is divided, so that other workspaces do not wait
+// for the one that causes the failure (docs/design/ledger.md 10).
 #include <algorithm>
 #include <set>
 
@@ -8,10 +8,10 @@
 namespace tollgate::billing {
 namespace {
 
-// After so many operations of one workspace in a row the rest is not tried.
+// After this many failures in a row in one workspace the rest is not tried.
 constexpr int kMaxFailuresInARow = 3;
 
-// The commands, in their order, and the operations of requests.
+// Splits a batch into its commands, in order, and the operations of requests.
 std::pair<OperationQueue::Batch, OperationQueue::Batch> SplitCommands(
     OperationQueue::Batch& batch) {
   std::pair<OperationQueue::Batch, OperationQueue::Batch> parts;
@@ -27,7 +27,7 @@ std::pair<OperationQueue::Batch, OperationQueue::Batch> SplitCommands(
   return parts;
 }
 
-// The operations whose workspace is in the set, in their order, and the others.
+// Splits a batch into the operations of these workspaces, in order, and the others.
 std::pair<OperationQueue::Batch, OperationQueue::Batch> Split(
     OperationQueue::Batch& batch, const std::set<std::string>& workspaces) {
   std::pair<OperationQueue::Batch, OperationQueue::Batch> parts;
@@ -62,19 +62,19 @@ std::set<std::string> GroupCommit::LockedOf(size_t index, const PendingBatch& ba
   return {found->begin(), found->end()};
 }
 
-// A transaction of another replica holds a wallet, perhaps of one that does not run any more. The
-// server ends that one soon; until then only the locked workspaces wait.
+// A transaction of another replica, perhaps a hung one, has locked a wallet. The server ends an
+// idle transaction soon. Until then only the locked workspaces wait.
 void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
                                  std::set<std::string> locked) {
   if (locked.empty() && std::ranges::any_of(batch.operations, IsCommand)) {
-    // It is the audit log, which a command of another workspace has locked, or of a distributed
-    // database a piece that moves. Requests do not write to the audit log.
+    // A command of another workspace has locked the audit log, or a piece of a distributed database
+    // is being moved. Requests do not write to the audit log.
     auto [commands, requests] = SplitCommands(batch);
     ReplyUnavailable(commands);
     if (!requests.sources.empty()) Execute(index, requests);
     return;
   }
-  // Nothing is locked any more, or it is not a wallet that is.
+  // The lock is released, or is not on a wallet.
   if (locked.empty() && batch.workspaces.size() > 1) return Divide(index, batch, error);
   if (locked.empty()) locked.insert(batch.workspaces.begin(), batch.workspaces.end());
   auto [waiting, rest] = Split(batch, locked);
@@ -94,17 +94,17 @@ bool GroupCommit::IsOfANode(size_t index, const sql::SqlError& error) {
     const std::lock_guard lock(mutex_);
     if (queue_.nodes().of_shard.empty()) return false;
   }
-  // The coordinator takes a new connection: it is another node that it waits for.
+  // If the coordinator accepts a new connection, it waits for another node.
   return runners_[index]->Reconnect().ok();
 }
 
-// Its workspaces are asked again, in batches of their own until the first success: the others go
-// on. Nothing else is tried on the node until it has answered.
+// The batch's workspaces are retried in separate batches until their first success; the others
+// continue. Nothing else is sent to the node until it has answered.
 void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
   const int32_t node = batch.node;
-  // One that is slow goes on: setting it aside would refuse what others have there. So does one
-  // whose commands may have waited for the node of the audit log, until a ledger of an older
-  // version has its outbox. One that stands still is not waited for any longer.
+  // A node that is slow but answers is not set aside, since that would refuse operations of others
+  // there. Commands may also have waited for the audit log's node instead, until a ledger of an
+  // older version has its outbox, so the node is asked then too. A hung node is not asked.
   const bool ask =
       error.kind == sql::ErrorKind::kNodeLost || std::ranges::any_of(batch.operations, IsCommand);
   bool lost = node != LedgerNodes::kNone && node_answers_ && !(ask && node_answers_(node));
@@ -127,7 +127,7 @@ void GroupCommit::SetNodeAside(size_t index, PendingBatch& batch, const sql::Sql
 
 void GroupCommit::SetNodes(LedgerNodes nodes) {
   const std::lock_guard lock(mutex_);
-  // One thread is left for other nodes while this one keeps batches waiting.
+  // Leaves one thread for other nodes while this node keeps batches waiting.
   queue_.SetNodes(std::move(nodes), std::max<size_t>(1, runners_.size() - 1));
 }
 
@@ -158,8 +158,8 @@ void GroupCommit::NodesMain() {
   }
 }
 
-// All operations are of one workspace: those that can be written are written, and the workspace
-// disturbs nobody any more.
+// All operations are of one workspace: writes those that can be written and isolates the workspace,
+// so that it does not delay others.
 void GroupCommit::FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error) {
   const std::string& workspace = batch.workspaces.front();
   Isolate(workspace, error);

@@ -1,4 +1,4 @@
-// One workspace whose batches fail stops nobody else (docs/design/ledger.md 10).
+// A workspace whose batches fail does not stop others (docs/design/ledger.md 10).
 #include "common/base/ledger_shard.h"
 #include "services/billing/commit/testing/fake_runner.h"
 
@@ -9,7 +9,7 @@ using sql::ErrorKind;
 
 class IsolationTest : public GroupCommitTest {
  protected:
-  // Operations of many workspaces in one batch, behind a blocked one.
+  // Submits operations of many workspaces, so that they form one batch behind a blocked one.
   std::map<std::string, PendingReplies> SubmitTogether(int workspaces) {
     db.Block(true);
     auto first = Submit({NewSettle(0, "first")});
@@ -50,7 +50,7 @@ TEST_F(IsolationTest, ALastingErrorOfOneWorkspaceFailsThatOneOnly) {
     db.batches.clear();
     group_commit.reset();
   }
-  EXPECT_EQ(events.isolated().size(), 4U) << "reported once each";
+  EXPECT_EQ(events.isolated().size(), 4U) << "each reported once";
 }
 
 TEST_F(IsolationTest, AnIsolatedWorkspaceIsNeverInABatchWithOthers) {
@@ -74,7 +74,7 @@ TEST_F(IsolationTest, AnIsolatedWorkspaceIsNeverInABatchWithOthers) {
   }
 }
 
-// A call of a router holds the settlements of many workspaces.
+// A router's call contains settlements of many workspaces.
 TEST_F(IsolationTest, ACallOfManyWorkspacesGetsAReplyForEach) {
   Start();
   db.bad = {{"bad", ErrorKind::kUnique}};
@@ -94,7 +94,7 @@ TEST_F(IsolationTest, ALockedWorkspaceWaitsAloneAndLosesNothing) {
     if (workspace == "ws3" || workspace == "ws5") continue;
     EXPECT_TRUE(Only(call).ok) << workspace;
   }
-  EXPECT_FALSE(IsReady(calls["ws3"])) << "it is still waited for";
+  EXPECT_FALSE(IsReady(calls["ws3"])) << "its reply is still pending";
   SetLocked({});
   EXPECT_TRUE(Only(calls["ws3"]).ok);
   EXPECT_TRUE(Only(calls["ws5"]).ok);
@@ -108,9 +108,9 @@ TEST_F(IsolationTest, AWorkspaceThatWaitsKeepsNoOthersOfItsCallWaiting) {
   SetLocked({"locked"});
   const auto replies = Submit({NewSettle(1, "locked"), NewSettle(2, "free")}).get();
   ASSERT_TRUE(replies.ok());
-  EXPECT_EQ((*replies)[0].denied_by, Deny::kUnavailable) << "to be asked again";
+  EXPECT_EQ((*replies)[0].denied_by, Deny::kUnavailable) << "may be retried";
   EXPECT_TRUE((*replies)[1].ok);
-  // A call of the locked one alone waits.
+  // A call with only the locked workspace waits.
   auto alone = Submit({NewSettle(3, "locked")});
   auto other = Submit({NewSettle(4, "free")});
   EXPECT_TRUE(Only(other).ok);
@@ -119,7 +119,7 @@ TEST_F(IsolationTest, AWorkspaceThatWaitsKeepsNoOthersOfItsCallWaiting) {
   EXPECT_TRUE(Only(alone).ok);
 }
 
-// For example a table, while the archive takes a partition out of it.
+// For example a table lock while the archive detaches a partition.
 TEST_F(IsolationTest, ALockThatIsOnNoWalletIsWaitedForOnceMore) {
   Start();
   for (const int workspaces : {1, 20}) {
@@ -135,7 +135,7 @@ TEST_F(IsolationTest, ALockThatIsOnNoWalletIsWaitedForOnceMore) {
     const auto replies = Submit(together).get();
     ASSERT_TRUE(replies.ok());
     for (const Reply& reply : *replies) EXPECT_TRUE(reply.ok);
-    EXPECT_EQ(db.batches.size(), 2U) << "twice as a whole";
+    EXPECT_EQ(db.batches.size(), 2U) << "the whole batch twice";
   }
   EXPECT_TRUE(events.isolated().empty());
 }
@@ -188,7 +188,7 @@ TEST_F(IsolationTest, WhatWaitsOfAnIsolatedWorkspaceIsBounded) {
   EXPECT_TRUE((*replies)[1].ok) << "the queue has room for others";
 }
 
-// Of a distributed database (docs/adr/0040). Workspaces of node 1 hang, those of node 2 do not.
+// A distributed database (docs/adr/0040). Workspaces of node 1 hang, those of node 2 do not.
 class NodesTest : public IsolationTest {
  protected:
   void StartOnTwoNodes() {
@@ -202,7 +202,7 @@ class NodesTest : public IsolationTest {
     group_commit->SetOneShard(true);
     group_commit->SetNodes(nodes);
   }
-  // The number-th workspace of a node.
+  // Returns the number-th workspace of a node.
   static std::string On(int32_t node, int number) {
     for (int i = 0;; ++i) {
       const std::string name = "ws" + std::to_string(i);
@@ -236,14 +236,14 @@ TEST_F(NodesTest, ANodeThatStandsStillKeepsNoBatchOfOthersWaiting) {
   std::vector<PendingReplies> hanging;
   for (int i = 0; i < 8; ++i) hanging.push_back(Submit({NewSettle(i, On(1, i))}));
   db.WaitForBatches(3);
-  // Of four threads one is left, and no batch of the hanging node has ended yet.
+  // One of four threads is left, and the batches of the hanging node have not ended yet.
   for (int i = 0; i < 8; ++i) {
     auto other = Submit({NewSettle(i, On(2, i))});
     EXPECT_TRUE(Only(other).ok);
   }
   EXPECT_TRUE(group_commit->available());
   for (auto& call : hanging) EXPECT_EQ(Only(call).denied_by, Deny::kUnavailable);
-  EXPECT_EQ(Batches(), 3U + 8U) << "what waited behind the first ones was not tried";
+  EXPECT_EQ(Batches(), 3U + 8U) << "later ones were not tried";
 }
 
 TEST_F(NodesTest, WhatNeedsANodeThatIsSetAsideIsRefusedUntilItAnswers) {
@@ -270,7 +270,7 @@ TEST_F(NodesTest, WhatNeedsANodeThatIsSetAsideIsRefusedUntilItAnswers) {
   EXPECT_TRUE(Only(healed).ok);
 }
 
-// Else callers would take the whole of billing for lost.
+// Otherwise callers would treat all of billing as unavailable.
 TEST_F(NodesTest, ACallIsAnsweredBeforeItsNodeIs) {
   options.node_timeout_ms = 1;
   options.part_timeout_ms = 1;
@@ -279,7 +279,7 @@ TEST_F(NodesTest, ACallIsAnsweredBeforeItsNodeIs) {
   auto call = Submit({NewSettle(1, On(1, 0))});
   EXPECT_EQ(Only(call).denied_by, Deny::kUnavailable);
   db.Block(false);
-  // The short limit may also end this one.
+  // The short timeout may also end this call.
   bool settled = false;
   for (int i = 0; i < 1000 && !settled; ++i) {
     auto again = Submit({NewSettle(1, On(1, 0))});
@@ -289,7 +289,7 @@ TEST_F(NodesTest, ACallIsAnsweredBeforeItsNodeIs) {
 }
 
 TEST_F(NodesTest, ADatabaseThatStandsStillAsAWholeIsUnavailable) {
-  options.call_timeout_ms = 1'000;  // what its only call waits
+  options.call_timeout_ms = 1'000;  // timeout of its only call
   StartOnTwoNodes();
   Hang(true);
   {

@@ -5,12 +5,12 @@
 namespace tollgate::billing {
 namespace {
 
-// The reference is followed by at most 1/20 of the time that passes. Slewing by a time server
-// (1/2000) is far below it.
+// The ledger's time follows the reference by at most 1/20 of the time that passes, far more than
+// slewing by a time server needs (1/2000).
 constexpr int64_t kFollowPart = 20;
-// A pause between two uses counts for at most this long.
+// Maximum time that a pause between two uses counts for.
 constexpr int64_t kMaxGapUs = 10'000'000;
-// A slower answer says too little about the database's clock.
+// If the answer takes longer, it is too inaccurate to use.
 constexpr int64_t kMaxAnswerUs = 500'000;
 
 }  // namespace
@@ -27,7 +27,7 @@ int64_t LedgerClock::Advance() {
     offset_us_ = reference_us;
     followed_us_ = monotonic_us;
   }
-  // Parts of a microsecond are kept for the next time.
+  // Fractions of a microsecond carry over to the next call.
   const int64_t most_us = std::min(monotonic_us - followed_us_, kMaxGapUs) / kFollowPart;
   if (most_us > 0) {
     *offset_us_ += std::clamp(reference_us - *offset_us_, -most_us, most_us);

@@ -1,7 +1,7 @@
-// The ledger's time. It runs with the monotonic clock and follows a reference, the database's clock
-// or, where the ledger has its database for itself, the process's wall clock. A reference that
-// jumps is followed slowly: an hour's step moves the ledger by at most three minutes in an hour,
-// which leaves time to repair the clock (docs/design/ledger.md 7). Thread-safe.
+// The ledger's time. It runs with the monotonic clock and follows a reference: the database's
+// clock, or the process's wall clock if the ledger is the only user of its database. After a jump
+// of the reference it follows slowly: a step of an hour moves the ledger by at most three minutes
+// per hour, which leaves time to repair the clock (docs/design/ledger.md 7). Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class LedgerClock {
   // Never decreases.
   int64_t NowUs();
 
-  // A reading of the database's clock, with the monotonic times around it. From the first one on,
-  // the database's clock is the reference; the first one is adopted as it is.
+  // Takes a reading of the database's clock, with the monotonic times around it. After the first
+  // reading, which is adopted as it is, the database's clock is the reference.
   void OnDatabaseTime(int64_t database_us, int64_t asked_us, int64_t answered_us);
 
-  // How far a clock is ahead of the ledger's time; negative: behind.
+  // How far each clock is ahead of the ledger's time; negative: behind.
   struct Ahead {
     int64_t process_us = 0;
     std::optional<int64_t> database_us;

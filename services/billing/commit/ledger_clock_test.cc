@@ -1,4 +1,4 @@
-// A clock that jumps moves the ledger's time only slowly, and is noticed (docs/design/ledger.md 7).
+// A jump of a clock moves the ledger's time only slowly and is detected (docs/design/ledger.md 7).
 #include "services/billing/commit/ledger_clock.h"
 #include "common/base/time_units.h"
 
@@ -12,7 +12,7 @@ struct LedgerClockTest : ::testing::Test {
   LedgerClock ledger{clock};
   const int64_t start_us = clock.WallUs();
 
-  // As the running ledger, which asks at least once a second.
+  // Like the running ledger, which reads its clock at least once a second.
   void Pass(int64_t us) {
     for (int64_t passed = 0; passed < us; passed += kSecondUs) {
       clock.Advance(std::min(kSecondUs, us - passed));
@@ -33,11 +33,11 @@ TEST_F(LedgerClockTest, RunsWithTheWallClock) {
 TEST_F(LedgerClockTest, AStepForwardMovesItByAtMostATwentiethOfTheTimeThatPasses) {
   EXPECT_EQ(ledger.NowUs(), start_us);
   clock.StepWall(kHourUs);
-  EXPECT_EQ(ledger.NowUs(), start_us) << "not at once";
+  EXPECT_EQ(ledger.NowUs(), start_us) << "does not jump";
   EXPECT_EQ(ledger.ahead().process_us, kHourUs);
   Pass(60 * kSecondUs);
   EXPECT_EQ(last_us, start_us + 63 * kSecondUs);
-  // Repaired: it goes back to the right time.
+  // After the repair it returns to the right time.
   clock.StepWall(-kHourUs);
   Pass(60 * kSecondUs);
   EXPECT_EQ(last_us, start_us + 120 * kSecondUs);
@@ -52,7 +52,7 @@ TEST_F(LedgerClockTest, AStepBackNeverStopsIt) {
   Pass(60 * kSecondUs);
   EXPECT_EQ(last_us, start_us + 57 * kSecondUs);
   Pass(21 * kHourUs);
-  EXPECT_EQ(last_us, clock.WallUs()) << "at last it has followed";
+  EXPECT_EQ(last_us, clock.WallUs()) << "has followed in the end";
 }
 
 TEST_F(LedgerClockTest, ManyStepsDoNotAddUp) {
@@ -88,7 +88,7 @@ TEST_F(LedgerClockTest, AStepOfTheDatabasesClockIsFollowedSlowly) {
   Pass(20 * kSecondUs);
   EXPECT_EQ(last_us, start_us + 31 * kSecondUs);
   read(0, kSecondUs);
-  EXPECT_NE(ledger.ahead().database_us, 0) << "an answer after a second says too little";
+  EXPECT_NE(ledger.ahead().database_us, 0) << "an answer after a second is too inaccurate";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace tollgate::billing {
 namespace {
 
 constexpr size_t kKinds = kOperationNames.size();
-// By Deny; null: no reason has this number.
+// Indexed by Deny; null: no reason has this number.
 constexpr std::array<const char*, 23> kResults = {"ok",
                                                   "no_credit",
                                                   "cap",
@@ -35,22 +35,22 @@ constexpr std::array<const char*, 23> kResults = {"ok",
                                                   "idempotency_body",
                                                   "idempotency_running",
                                                   "idempotency_done"};
-// By sql::ErrorKind.
+// Indexed by sql::ErrorKind.
 constexpr std::array<const char*, 8> kErrors = {"unique",     "constraint",     "retry",
                                                 "connection", "commit_unknown", "other",
                                                 "locked",     "node_lost"};
 constexpr std::array<const char*, 2> kClocks = {"process", "database"};
-// A clock that is so far from the ledger's time has jumped.
+// A clock this far from the ledger's time has jumped.
 constexpr int64_t kClockStepUs = 1'000'000;
 
 }  // namespace
 
 struct LedgerMetrics::Metrics {
-  // Null: the operation cannot have this result.
+  // Null if the operation cannot have this result.
   std::array<std::array<prometheus::Counter*, kResults.size()>, kKinds> operations{};
   std::array<prometheus::Counter*, kErrors.size()> errors{};
   prometheus::Gauge& open_dead_letters = metrics::Gauge(
-      "tollgate_billing_dead_letters_open", "Refused settlements that nobody has resolved yet.");
+      "tollgate_billing_dead_letters_open", "Refused settlements that are not resolved yet.");
   prometheus::Histogram& batch = metrics::Histogram("tollgate_billing_batch_operations",
                                                     "Operations in one commit of the ledger.",
                                                     {1, 2, 4, 8, 16, 32, 64, 128, 256});
@@ -68,8 +68,8 @@ struct LedgerMetrics::Metrics {
                        "Cost above the authorized amount, paid by the operator, in nano-USD.");
   prometheus::Counter& lease_overrun = metrics::Counter(
       "tollgate_billing_lease_overrun_nano_usd_total",
-      "The part of the overrun that is of requests which routers admitted from leases, and which "
-      "neither the lease nor credit covered when they were settled.");
+      "Overrun of requests that routers admitted from leases: cost that neither the lease nor "
+      "credit covered at the settlement.");
   prometheus::Gauge& leases = metrics::Gauge("tollgate_billing_leases", "Open leases of credit.");
   prometheus::Gauge& leased = metrics::Gauge("tollgate_billing_lease_reserved_nano_usd",
                                              "Credit that open leases reserve, in nano-USD.");
@@ -83,20 +83,20 @@ struct LedgerMetrics::Metrics {
                        "Calls refused at once: queue full or database unreachable.");
   prometheus::Counter& isolated =
       metrics::Counter("tollgate_billing_isolated_workspaces_total",
-                       "Workspaces that got batches of their own because their batches failed.");
+                       "Workspaces that were isolated because their batches failed.");
   prometheus::Gauge& isolated_now =
       metrics::Gauge("tollgate_billing_workspaces_isolated",
-                     "Workspaces that have batches of their own and failed within five minutes.");
+                     "Isolated workspaces whose batches failed within the last five minutes.");
   prometheus::Counter& frozen =
       metrics::Counter("tollgate_billing_frozen_workspaces_total",
                        "Workspaces frozen because wallet and entries contradict each other. Page.");
   prometheus::Gauge& frozen_now =
       metrics::Gauge("tollgate_billing_workspaces_frozen_by_check",
-                     "Workspaces that are frozen because their books contradict each other.");
+                     "Workspaces frozen because wallet and entries contradict each other.");
   prometheus::Gauge& in_doubt = metrics::Gauge(
       "tollgate_billing_transactions_in_doubt",
-      "Of a ledger on Citus: transactions over several servers that have been prepared for more "
-      "than 10 s. Their rows are locked until Citus ends them.");
+      "Ledger on Citus: transactions over several servers that have been prepared for more than "
+      "10 s. Their rows are locked until Citus ends them.");
   std::array<prometheus::Gauge*, kClocks.size()> clock_ahead{};
   std::array<prometheus::Counter*, kClocks.size()> clock_steps{};
   std::array<bool, kClocks.size()> clock_stepped{};
@@ -130,8 +130,8 @@ prometheus::Counter& Reports(std::string_view database) {
 void SetReportLag(std::optional<int64_t> lag_us) {
   static prometheus::Gauge& gauge = metrics::Gauge(
       "tollgate_billing_report_standby_lag_seconds",
-      "How old the oldest commit may be that the standby for reports does not have; -1: unknown, "
-      "or there is no standby.");
+      "Maximum age of the oldest commit that the standby for reports lacks. -1: unknown, or no "
+      "standby.");
   gauge.Set(lag_us ? static_cast<double>(*lag_us) / 1e6 : -1.0);
 }
 
@@ -171,7 +171,7 @@ LedgerMetrics::~LedgerMetrics() = default;
 
 void LedgerMetrics::OnIsolated(const std::string& workspace, const sql::SqlError& error) {
   metrics_->isolated.Increment();
-  log::Warn("the ledger of one workspace cannot be written; the others go on",
+  log::Warn("the ledger of one workspace cannot be written; other workspaces are not affected",
             {{"workspace", workspace}, {"error", error.message}});
 }
 
@@ -179,7 +179,7 @@ void LedgerMetrics::OnNode(int32_t node, const sql::SqlError* error) {
   if (error == nullptr) {
     log::Info("a node of the ledger's database answers again", {{"group", node}});
   } else {
-    log::Warn("a node of the ledger's database does not answer; what it has is refused",
+    log::Warn("a node of the ledger's database does not answer; operations on its data are refused",
               {{"group", node}, {"error", error->message}});
   }
 }
@@ -206,7 +206,7 @@ void LedgerMetrics::SetClock(size_t clock, int64_t ahead_us) {
   const bool stepped = std::abs(ahead_us) > kClockStepUs;
   if (stepped && !metrics_->clock_stepped[clock]) {
     metrics_->clock_steps[clock]->Increment();
-    log::Error("a clock has jumped; the ledger's time follows it slowly: repair the clock",
+    log::Error("a clock has jumped; the ledger's time follows it slowly. Correct the clock",
                {{"clock", kClocks[clock]}, {"ahead_ms", ahead_us / 1000}});
   }
   metrics_->clock_stepped[clock] = stepped;
@@ -220,7 +220,7 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
     const size_t kind = operations[i].index();
     const Deny result = applied.replies[i].denied_by;
     prometheus::Counter* counter = metrics_->operations[kind][static_cast<size_t>(result)];
-    if (counter == nullptr) counter = &Operations(kind, result);  // results.h lacks it
+    if (counter == nullptr) counter = &Operations(kind, result);  // missing in results.h
     counter->Increment();
     if (result == Deny::kIdReuse) {
       log::Warn("a request id was reused with another body",

@@ -11,9 +11,9 @@
 
 namespace tollgate::billing {
 
-// How old the oldest commit may be that the standby for reports lacks; nothing: not known.
+// Sets the maximum age of the oldest commit missing on the report standby; nullopt: unknown.
 void SetReportLag(std::optional<int64_t> lag_us);
-// A report was read: "standby", "primary" or "primary_after_failure".
+// Counts a report by its database: "standby", "primary" or "primary_after_failure".
 void CountReport(std::string_view database);
 
 class LedgerMetrics : public GroupCommitObserver {
@@ -31,7 +31,7 @@ class LedgerMetrics : public GroupCommitObserver {
   void OnFailing(size_t workspaces) override;
   void OnBroken(const std::string& workspace, const std::string& what) override;
   void SetOpenHolds(int64_t count);
-  // Called regularly. Counts and logs when a clock has jumped.
+  // Counts and logs jumps of a clock. Called regularly.
   void SetClocks(const LedgerClock::Ahead& ahead);
   void SetOpenDeadLetters(int64_t count);
   void SetFrozenByCheck(int64_t count);
@@ -40,7 +40,7 @@ class LedgerMetrics : public GroupCommitObserver {
 
  private:
   struct Metrics;
-  // Overruns of requests that routers admitted from leases.
+  // Counts overruns of requests that routers admitted from leases.
   void CountLeaseOverruns(std::span<const Operation> operations, const Applied& applied);
   void SetClock(size_t clock, int64_t ahead_us);
   std::unique_ptr<Metrics> metrics_;

@@ -21,7 +21,7 @@ std::string ValueOf(const std::string& kind, const std::string& result) {
   return "";
 }
 
-// Dashboards and alerts see a result before it happens, and none that cannot happen.
+// Dashboards and alerts see each possible result before it occurs, and no impossible one.
 TEST(LedgerMetricsTest, ExportsTheResultsThatCanHappen) {
   const LedgerMetrics metrics;
   EXPECT_NE(ValueOf("authorize", "cap"), "");

@@ -20,16 +20,16 @@ namespace {
 constexpr int kReaders = 2;
 constexpr size_t kMaxReads = 256;
 constexpr int kExpiryBatch = 256;
-// A writer of PostgreSQL that stands still in a transaction stops the workspaces whose wallets it
-// has locked: the server ends it after the first time, others try without them after the second
-// (docs/design/failures.md).
+// A PostgreSQL writer that hangs within a transaction blocks the workspaces whose wallets it has
+// locked. The server ends it after kIdleInTransactionMs, and other writers continue without these
+// workspaces after kLockTimeoutMs (docs/design/failures.md).
 constexpr int kIdleInTransactionMs = 1000;
 constexpr int kLockTimeoutMs = 300;
-// A server that stands still, or whose machine is gone, keeps a writer for so long and two seconds
-// more, and with it the workspaces of its batch: less than a fail-over takes.
+// A hung or lost server keeps a writer, and with it the workspaces of its batch, for this time plus
+// two seconds: less than a fail-over takes.
 constexpr int kStatementTimeoutMs = 5000;
-// The same of a node of a distributed ledger: calls that waited behind its batches can be answered
-// before they have waited for two seconds.
+// Replaces kStatementTimeoutMs on a distributed ledger, so that calls behind batches of a hung node
+// can be answered within two seconds.
 constexpr int kNodeTimeoutMs = 1500;
 
 sql::Database::Options ForWriters(sql::Database::Options options) {
@@ -40,14 +40,14 @@ sql::Database::Options ForWriters(sql::Database::Options options) {
   options.by_key_only = true;
   return options;
 }
-// A rest that took so much too long: the process was stopped, and could take no heartbeat.
+// Sleeping this much too long means that the process was stopped and could not receive heartbeats.
 constexpr std::chrono::seconds kStopped(1);
-// Longer than a step of the maintenance waits for a lock or a busy machine.
+// Longer than a step of the maintenance waits for a lock or on a busy machine.
 constexpr std::chrono::seconds kStepLimit(2);
-// Between makings of partitions, and deletions of old idempotency keys.
+// Interval of creating partitions and deleting old idempotency keys.
 constexpr int64_t kHourlyUs = 3600LL * 1'000'000;
 constexpr int kDeleteBatch = 500;
-// Between looks at transactions in doubt, and how old they are by then.
+// Interval of searches for transactions in doubt, and the minimum age of those found.
 constexpr int64_t kDoubtsUs = 10'000'000;
 
 class SqlRunner : public BatchRunner {
@@ -100,7 +100,7 @@ LedgerService::~LedgerService() { Stop(); }
 
 Result<void> LedgerService::Start() {
   sql::Database::Options for_reads = options_.sql;
-  // Readers must not take the connection of the probe: the database would seem unreachable.
+  // Readers must not use up the probe's connection: the database would seem unreachable.
   for_reads.connections = std::max(for_reads.connections, kReaders + 1);
   auto database = sql::Database::Open(std::move(for_reads));
   if (!database.ok()) return Fail{sql::ToError(database.error())};
@@ -145,7 +145,7 @@ Result<void> LedgerService::Open() {
   if (auto migrated = MigrateLedger(*database_); !migrated.ok()) {
     return Fail{sql::ToError(migrated.error())};
   }
-  // Before the first batch.
+  // Needed before the first batch.
   if (auto read = ReadClocks(); !read.ok()) return Fail{sql::ToError(read.error())};
   if (auto read = ReadDistribution(); !read.ok()) return Fail{sql::ToError(read.error())};
   MakePartitions();
@@ -161,20 +161,20 @@ void LedgerService::Stop() {
     stopping_ = true;
     waiting.swap(reads_);
   }
-  // Before anything is waited for: their callers wait, too.
+  // Refuse waiting reads before joining any thread, since their callers wait as well.
   for (const ReadJob& job : waiting) job.refused(Unavailable("billing: stopping").error);
   wake_.notify_all();
   if (group_commit_) group_commit_->Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   if (reports_) reports_->Stop();
-  // The maintenance thread may have started it in between.
+  // The maintenance thread may have created it since.
   if (group_commit_) group_commit_->Stop();
   open_ = false;
 }
 
 bool LedgerService::Ready() const {
-  // A database that stands still answers nothing at all.
+  // A hung database does not answer at all.
   const auto begun = step_begun_.load();
   const bool hangs = begun != kIdle && std::chrono::steady_clock::now() - begun > kStepLimit;
   return open_ && reached_ && !hangs && group_commit_->available();
@@ -212,14 +212,14 @@ void LedgerService::ReaderMain() {
       job.refused(Unavailable("billing: the caller has left").error);
       continue;
     }
-    // Stop waits for what runs.
+    // Stop waits for running reads.
     const sql::CancelScope scope([this, &job] { return stopping_ || job.cancelled(); });
     job.read(*database_);
   }
 }
 
 void LedgerService::NextStep(Asks asks) {
-  // On a distributed ledger it may wait for a node that is lost, while the others serve on.
+  // On a distributed ledger this step may wait for a lost node while the others keep serving.
   step_begun_ = asks == Asks::kAllNodes && distributed_ ? kIdle : std::chrono::steady_clock::now();
 }
 
@@ -241,10 +241,10 @@ void LedgerService::MaintenanceMain() {
   DeleteIdempotencyKeys();
   int64_t hourly_us = clock_.MonotonicUs();
   const auto expected = std::chrono::milliseconds(options_.expiry_interval_ms);
-  // An answer that comes later is an outage: a database that stood still.
+  // A later answer counts as an outage: the database hung.
   const auto late = std::max<std::chrono::microseconds>(
       kStopped, std::chrono::microseconds(options_.policy.hold_ttl_us / 4));
-  // Real time, as that of Sleep.
+  // Uses real time, as Sleep does.
   for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
        begun = std::chrono::steady_clock::now()) {
     const auto woken = std::chrono::steady_clock::now();
@@ -255,7 +255,7 @@ void LedgerService::MaintenanceMain() {
       interrupted_us_ = clock_.MonotonicUs();
     }
     busy_.Tick(clock_.MonotonicUs());
-    // Heartbeats for its workspaces are refused meanwhile.
+    // Heartbeats for workspaces of a lost node are refused meanwhile.
     if (!AllNodesAnswer()) interrupted_us_ = clock_.MonotonicUs();
     const sql::CancelScope scope([this] { return !AllNodesAnswer(); });
     ExpireHolds();
@@ -340,25 +340,25 @@ bool LedgerService::Probe() {
   const bool has_distribution = ReadDistribution().ok();
   if (!AllNodesAnswer()) return has_time && has_distribution;
   NextStep(Asks::kAllNodes);
-  // Need not wait for one that batches find not to answer.
+  // Does not wait for a node that batches have found unresponsive.
   const sql::CancelScope scope([this] { return !AllNodesAnswer(); });
   LookForDoubts();
   auto letters = CountOpenDeadLetters(*database_);
   if (letters.ok()) metrics_.SetOpenDeadLetters(*letters);
   auto frozen = CountFrozenByCheck(*database_);
   if (frozen.ok()) metrics_.SetFrozenByCheck(*frozen);
-  // The other nodes serve on.
+  // On a distributed ledger the other nodes keep serving.
   const auto answered = [this](const auto& result) { return result.ok() || distributed_; };
   return has_time && has_distribution && answered(letters) && answered(frozen);
 }
 
 void LedgerService::ExpireHolds() {
-  // After a start or an outage nothing expires for one hold TTL: the running requests can send a
+  // After a start or an outage nothing expires for one hold TTL: running requests can send a
   // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6). This
-  // process may have had no traffic that noticed the outage.
+  // process may have had no traffic to notice the outage by.
   if (!HasServedFor(options_.policy.hold_ttl_us)) return;
   if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
-  // Page by page: holds that cannot be closed must not keep the ones behind them open.
+  // Reads page by page: holds that cannot be closed must not keep later ones open.
   int64_t closed = 0;
   ExpiredHold last;
   while (true) {
@@ -391,7 +391,7 @@ void LedgerService::ExpireLeases() {
   int64_t reserved_nano_usd = 0;
   std::vector<Operation> operations;
   const int64_t now_us = group_commit_->NowUs();
-  // As with holds: the routers must have been able to renew them and to report what they admitted.
+  // As with holds, routers first need time to renew the leases and to report what they admitted.
   const bool may_expire = HasServedFor(options_.policy.lease_ttl_us);
   for (Lease& lease : *leases) {
     reserved_nano_usd += lease.reserved_nano_usd();

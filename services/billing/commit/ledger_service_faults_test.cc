@@ -1,5 +1,5 @@
-// On real databases: wrong clocks, workspaces whose books are broken or locked, holds that cannot
-// expire, reads whose caller leaves.
+// On real databases: wrong clocks, workspaces that are broken or locked, holds that cannot expire,
+// reads whose caller leaves.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,7 +10,7 @@
 namespace tollgate::billing {
 namespace {
 
-// The clock of the operating system, with a wall clock that was set wrong.
+// The system clock with an offset of the wall clock.
 class WrongClock : public Clock {
  public:
   int64_t WallUs() const override { return SystemClock::Get().WallUs() + step_us; }
@@ -24,7 +24,7 @@ class LedgerFaultsTest : public LedgerServiceTest {
     ASSERT_TRUE(ledger.Start().ok());
     ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
   }
-  // Changes the tables behind the ledger's back.
+  // Changes the tables without the ledger's knowledge.
   void Tamper(const std::string& sql) {
     auto database = std::move(*sql::Database::Open(options_.sql));
     const auto done = database->Transact(
@@ -50,7 +50,8 @@ class LedgerFaultsTest : public LedgerServiceTest {
     return op;
   }
   Id NewId() { return TestId(++ids_, SystemClock::Get().WallUs()); }
-  // The least of several differences of two clocks: a busy machine may stand still between the two.
+  // The smallest of several measured differences of two clocks: a busy machine may pause between
+  // the two readings.
   template <typename Difference>
   static int64_t LeastUs(const Difference& difference) {
     int64_t least_us = INT64_MAX;
@@ -60,7 +61,7 @@ class LedgerFaultsTest : public LedgerServiceTest {
   int ids_ = 0;
 };
 
-// On PostgreSQL the ledger's time is the database's; on SQLite it follows a step slowly.
+// On PostgreSQL the ledger uses the database's time; on SQLite it follows a step slowly.
 TEST_P(LedgerFaultsTest, AWallClockThatJumpsAnHourChangesNothing) {
   WrongClock clock;
   LedgerService ledger(options_, clock);
@@ -71,7 +72,7 @@ TEST_P(LedgerFaultsTest, AWallClockThatJumpsAnHourChangesNothing) {
   for (const int64_t step_us : {kHourUs, -kHourUs, 40 * 24 * kHourUs}) {
     clock.step_us = step_us;
     EXPECT_TRUE(One(ledger, MakeAuthorize(NewId(), 100, 50)).ok) << step_us;
-    EXPECT_TRUE(One(ledger, MakeHeartbeat(running, ++ids_, 1, 1)).ok) << "has not expired";
+    EXPECT_TRUE(One(ledger, MakeHeartbeat(running, ++ids_, 1, 1)).ok) << "the hold has not expired";
     EXPECT_LT(LeastUs([&] { return ledger.NowUs() - SystemClock::Get().WallUs(); }), kSecondUs)
         << step_us;
   }
@@ -92,15 +93,15 @@ TEST_P(LedgerFaultsTest, ReplicasOnOneDatabaseHaveOneClock) {
   ASSERT_TRUE(One(second, MakeAddCredit("c", 100'000)).ok);
   const Id id = NewId();
   ASSERT_TRUE(One(first, MakeAuthorize(id, 100, 50)).ok);
-  EXPECT_FALSE(One(second, MakeExpire(id)).ok) << "the hold has just been opened";
+  EXPECT_FALSE(One(second, MakeExpire(id)).ok) << "the hold was just opened";
 }
 
-// Damage of an earlier version or a restored backup: the newest entry is in the future.
+// Damage by an earlier version or a restored backup: the newest entry is in the future.
 TEST_P(LedgerFaultsTest, AWorkspaceWhoseClockIsAheadWorksAndIsRepaired) {
   LedgerService ledger(options_, SystemClock::Get());
   Open(ledger);
   ASSERT_TRUE(One(ledger, MakeAddCredit("c", 100'000)).ok);
-  // Written by a ledger whose clock was 30 days ahead.
+  // The entry of a ledger whose clock was 30 days ahead.
   WrongClock ahead;
   ahead.step_us = 30 * 24 * kHourUs;
   LedgerService::Options wrong = options_;
@@ -122,7 +123,7 @@ TEST_P(LedgerFaultsTest, AWorkspaceWhoseClockIsAheadWorksAndIsRepaired) {
   ExpectVerified(ledger);
 }
 
-// A database that was restored in part, or changed by hand.
+// The database was partly restored, or changed by hand.
 TEST_P(LedgerFaultsTest, AWalletThatDisagreesWithItsEntriesIsFrozenAndStopsNobody) {
   const Id id = NewId();
   {
@@ -143,18 +144,18 @@ TEST_P(LedgerFaultsTest, AWalletThatDisagreesWithItsEntriesIsFrozenAndStopsNobod
   const auto replies = Do(ledger, together);
   ASSERT_TRUE(replies.ok());
   for (int i = 0; i < 30; ++i) EXPECT_TRUE((*replies)[static_cast<size_t>(i)].ok);
-  EXPECT_EQ(replies->back().denied_by, Deny::kUnavailable) << "to be sent again";
+  EXPECT_EQ(replies->back().denied_by, Deny::kUnavailable) << "the sender retries";
   EXPECT_EQ(Ask("SELECT frozen FROM wallet WHERE workspace = 'bad'"), 3);
   EXPECT_EQ(One(ledger, MakeAuthorize(NewId(), 1, 1, "bad")).denied_by, Deny::kFrozenByCheck);
-  EXPECT_EQ(One(ledger, settle).denied_by, Deny::kUnavailable) << "nothing is built on it";
+  EXPECT_EQ(One(ledger, settle).denied_by, Deny::kUnavailable) << "not booked on a broken wallet";
   EXPECT_TRUE(One(ledger, MakeAuthorize(NewId(), 1, 1, "good1")).ok);
-  // Repaired by an operator: the settlement that is sent again is booked.
+  // After an operator's repair the repeated settlement is booked.
   Tamper("UPDATE wallet SET sequence = sequence + 1, frozen = 0 WHERE workspace = 'bad'");
   EXPECT_TRUE(One(ledger, settle).ok);
   ExpectVerified(ledger);
 }
 
-// Found by another replica, moments after this one has checked the wallet.
+// Another replica finds the fault moments after this one has checked the wallet.
 TEST_P(LedgerFaultsTest, NothingIsBuiltOnAWalletThatAnotherReplicaHasFrozen) {
   LedgerService ledger(options_, SystemClock::Get());
   Open(ledger);
@@ -169,7 +170,7 @@ TEST_P(LedgerFaultsTest, NothingIsBuiltOnAWalletThatAnotherReplicaHasFrozen) {
   ExpectVerified(ledger);
 }
 
-// However many wallets come into use at once, none is built on unchecked.
+// Every wallet is checked before its first use, however many come into use at once.
 TEST_P(LedgerFaultsTest, EveryWalletIsCheckedBeforeItsFirstUse) {
   constexpr size_t kWallets = 60;
   const auto credits = [](const char* command) {
@@ -195,7 +196,7 @@ TEST_P(LedgerFaultsTest, EveryWalletIsCheckedBeforeItsFirstUse) {
   EXPECT_EQ(Ask("SELECT count(*) FROM entry"), 2 * kWallets + 1);
 }
 
-// An error of the database that comes with every batch of one workspace.
+// A database error in every batch of one workspace.
 TEST_P(LedgerFaultsTest, AWorkspaceWhoseRowsCannotBeWrittenStopsNobody) {
   LedgerService ledger(options_, SystemClock::Get());
   Open(ledger);
@@ -216,7 +217,7 @@ TEST_P(LedgerFaultsTest, AWorkspaceWhoseRowsCannotBeWrittenStopsNobody) {
   EXPECT_TRUE(One(ledger, MakeAuthorize(NewId(), 1, 1, "good1")).ok);
 }
 
-// A transaction elsewhere holds one wallet's row: only that workspace waits.
+// Another transaction has locked one wallet: only that workspace waits.
 TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
   if (GetParam() == sql::Dialect::kSqlite) GTEST_SKIP() << "no row locks";
   options_.group_commit.call_timeout_ms = 120'000;
@@ -233,7 +234,7 @@ TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
                           " FOR UPDATE",
                           {LedgerShard("locked")}, [](const sql::Row&) {})
                   .ok());
-  // Together, so that they are in one batch.
+  // Submits them together, so that they form one batch.
   std::atomic<bool> settled = false;
   const auto began = std::chrono::steady_clock::now();
   std::thread waiting([&] {
@@ -248,7 +249,7 @@ TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
     slowest_us = std::max(slowest_us, SystemClock::Get().MonotonicUs() - asked_us);
   }
   EXPECT_FALSE(settled);
-  EXPECT_LT(slowest_us, 20 * kSecondUs) << "and not for the time of a call";
+  EXPECT_LT(slowest_us, 20 * kSecondUs) << "much less than the timeout of a call";
   ASSERT_TRUE(connection->Commit().ok());
   waiting.join();
   EXPECT_TRUE(settled);
@@ -256,7 +257,7 @@ TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
   ExpectVerified(ledger);
 }
 
-// 300 holds that cannot be closed are in front of one that can.
+// 300 holds that cannot be closed precede one that can.
 TEST_P(LedgerFaultsTest, HoldsThatCannotExpireDoNotKeepOthersOpen) {
   options_.database_time = false;
   ManualClock clock(SystemClock::Get().WallUs());
@@ -280,7 +281,7 @@ TEST_P(LedgerFaultsTest, AReadEndsWhenItsCallerLeaves) {
   std::atomic<bool> left = false;
   std::promise<sql::SqlError> ended;
   std::promise<void> began;
-  // Would run for minutes.
+  // Runs for minutes unless cancelled.
   ledger.Read(
       [&](sql::Database& database) {
         began.set_value();
@@ -298,22 +299,22 @@ TEST_P(LedgerFaultsTest, AReadEndsWhenItsCallerLeaves) {
   auto result = ended.get_future();
   ASSERT_EQ(result.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   EXPECT_EQ(result.get().kind, sql::ErrorKind::kOther);
-  // A read that waits for its turn is not begun for a caller who has left.
+  // A waiting read does not start for a caller who has left.
   std::promise<void> refused;
-  ledger.Read([&](sql::Database&) { ADD_FAILURE() << "nobody wants it"; },
+  ledger.Read([&](sql::Database&) { ADD_FAILURE() << "its caller has left"; },
               [&](Error) { refused.set_value(); }, [] { return true; });
   refused.get_future().get();
-  // The connection is sound.
+  // The connection still works.
   EXPECT_EQ(BalanceOfWs(ledger).open_holds, 0);
 }
 
-// A caller gets its answer at once, and not when its time is over.
+// Callers get their answer at once, not when their timeout ends.
 TEST_P(LedgerFaultsTest, AStopAnswersTheReadsThatWaitBeforeThoseThatRunHaveEnded) {
   LedgerService ledger(options_, SystemClock::Get());
   Open(ledger);
   std::promise<void> go_on;
   const std::shared_future<void> released = go_on.get_future().share();
-  std::promise<void> began[2];  // as many as there are readers
+  std::promise<void> began[2];  // one for each reader thread
   for (std::promise<void>& begin : began) {
     ledger.Read(
         [&begin, released](sql::Database&) {
@@ -324,14 +325,14 @@ TEST_P(LedgerFaultsTest, AStopAnswersTheReadsThatWaitBeforeThoseThatRunHaveEnded
   }
   for (std::promise<void>& begin : began) begin.get_future().get();
   std::promise<Error> refused;
-  ledger.Read([](sql::Database&) { ADD_FAILURE() << "its turn has not come"; },
+  ledger.Read([](sql::Database&) { ADD_FAILURE() << "must not run"; },
               [&](Error error) { refused.set_value(std::move(error)); });
   std::thread stopper([&] { ledger.Stop(); });
   auto answer = refused.get_future();
   const bool answered = answer.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
   go_on.set_value();
   stopper.join();
-  ASSERT_TRUE(answered) << "it waits for the reads that run";
+  ASSERT_TRUE(answered) << "refused only after the running reads";
   EXPECT_EQ(answer.get().id, ErrorId::kServiceUnavailable);
 }
 

@@ -1,6 +1,7 @@
-// Two replicas of the ledger on one PostgreSQL. One is stopped (SIGSTOP) while it holds a wallet's
-// row: the other serves that workspace again within two seconds, and the ledger stays whole when
-// the first one wakes up (docs/design/failures.md). TOLLGATE_FROZEN_ROUNDS sets how often.
+// Two replicas of the ledger on one PostgreSQL. One is stopped (SIGSTOP) while it has locked a
+// wallet's row: the other serves that workspace again within two seconds, and the ledger stays
+// consistent when the first one resumes (docs/design/failures.md). TOLLGATE_FROZEN_ROUNDS sets the
+// number of rounds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,27 +40,27 @@ TEST(FrozenReplicaProcess, DISABLED_Runs) {
 
 class FrozenReplicaTest : public ::testing::Test {
  protected:
-  // Whether another session holds the wallet's row.
+  // Whether another session has locked the wallet's row.
   bool RowIsLocked() {
     auto tx = sql::Transaction::Begin(*probe_);
     const auto read =
         probe_->Query("SELECT paid FROM wallet FOR UPDATE NOWAIT", {}, [](const sql::Row&) {});
     return !read.ok() && read.error().kind == sql::ErrorKind::kLocked;
   }
-  // Stops the process until it holds the row.
+  // Stops the process at a moment when it has locked the row.
   void StopWithTheRow(test::Process& process) {
     for (int attempt = 0; attempt < 2000; ++attempt) {
       process.Signal(SIGSTOP);
       stopped_us_ = MonotonicNowUs();
       if (RowIsLocked()) {
-        // A running statement ends, and then it is still held.
+        // A running statement ends first; after that the row must still be locked.
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         if (RowIsLocked()) return;
       }
       process.Signal(SIGCONT);
       std::this_thread::sleep_for(std::chrono::microseconds(500 + 137 * (attempt % 20)));
     }
-    FAIL() << "the process never held the row";
+    FAIL() << "the process was never stopped while it had locked the row";
   }
 
   std::unique_ptr<sql::Database> database_;
@@ -109,7 +110,7 @@ TEST_F(FrozenReplicaTest, AnotherReplicaServesTheWorkspaceAgainWithinTwoSeconds)
       ASSERT_LT(MonotonicNowUs() - stopped_us_, 60 * kSecondUs) << "still stopped";
     }
     gaps_ms.push_back((MonotonicNowUs() - stopped_us_) / 1000);
-    // Woken up, it finds its transaction lost, asks again and goes on.
+    // After it resumes, it finds its transaction lost, retries and continues.
     replica.Signal(SIGCONT);
     const int64_t before = entries();
     ASSERT_TRUE(Eventually([&] { return entries() > before + 20; })) << replica.LogTail();
@@ -119,7 +120,7 @@ TEST_F(FrozenReplicaTest, AnotherReplicaServesTheWorkspaceAgainWithinTwoSeconds)
   std::printf("without success after SIGSTOP: median %ld ms, longest %ld ms of %d\n",
               static_cast<long>(gaps_ms[gaps_ms.size() / 2]), static_cast<long>(gaps_ms.back()),
               rounds);
-  // A busy machine makes some longer.
+  // On a busy machine some take longer.
   EXPECT_LT(gaps_ms.front(), 5000);
   ExpectVerified(ledger);
 }

@@ -1,4 +1,4 @@
-// Leases of a running ledger: who may have them, and how they end.
+// Leases of a running ledger: which workspaces may have them, and how they end.
 #include <gtest/gtest.h>
 
 #include "services/billing/commit/testing/ledger_service_world.h"
@@ -31,7 +31,7 @@ TEST_P(LedgerServiceLeasesTest, ALeaseThatNobodyRenewsEnds) {
   ExpectVerified(ledger);
 }
 
-// As after an outage: routers must be able to renew and report first.
+// As after an outage, routers need time to renew and report first.
 TEST_P(LedgerServiceLeasesTest, NothingEndsRightAfterAStart) {
   options_.policy.lease_ttl_us = 600'000;
   options_.policy.lease_margin_us = 100'000;
@@ -45,7 +45,7 @@ TEST_P(LedgerServiceLeasesTest, NothingEndsRightAfterAStart) {
   const auto stopped = std::chrono::steady_clock::now();
   ASSERT_TRUE(Eventually([&] {
     return std::chrono::steady_clock::now() - stopped > std::chrono::milliseconds(700);
-  })) << "its time is over";
+  })) << "the lease has expired";
   LedgerService ledger(options_, SystemClock::Get());
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(ledger.Start().ok());

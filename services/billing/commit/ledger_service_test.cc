@@ -60,7 +60,7 @@ TEST_P(LedgerServiceTest, AfterARestartHoldsExpireOnlyAfterOneTtl) {
   LedgerService ledger(options_, clock);
   ASSERT_TRUE(ledger.Start().ok());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  // Many searches for expired holds later it is still open, so that its request can report.
+  // After many searches for expired holds it is still open, so that its request can report.
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   EXPECT_EQ(BalanceOfWs(ledger).open_holds, 1);
   ASSERT_TRUE((*Do(ledger, {MakeHeartbeat(id, 1, 100, 10)}))[0].ok);
@@ -108,8 +108,8 @@ TEST(LedgerServiceOutageTest, FailsClosedWhileTheDatabaseIsUnreachableAndRecover
   ExpectVerified(ledger);
 }
 
-// Two replicas, of which one has no traffic: it notices an outage all the same, lets the running
-// requests send a heartbeat first, and expires the others later.
+// Two replicas, one without traffic: it notices an outage all the same, lets the running requests
+// send a heartbeat first, and expires the others later.
 TEST(LedgerServiceOutageTest, AReplicaWithoutTrafficPausesTheExpiryAfterAnOutage) {
   auto server = testing::TestPostgres::Start();
   if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
@@ -131,11 +131,11 @@ TEST(LedgerServiceOutageTest, AReplicaWithoutTrafficPausesTheExpiryAfterAnOutage
   }
   clock.Advance(30'000'000);
   server->Kill();
-  ASSERT_TRUE(Eventually([&] { return !idle.Ready(); })) << "seen without traffic";
+  ASSERT_TRUE(Eventually([&] { return !idle.Ready(); })) << "noticed without traffic";
   clock.Advance(3600'000'000LL);
   ASSERT_TRUE(server->Run());
   ASSERT_TRUE(Eventually([&] { return idle.Ready(); }));
-  // Many searches for expired holds later.
+  // Long enough for many searches for expired holds.
   for (int i = 0; i < 100; ++i) ASSERT_EQ(BalanceOfWs(idle).open_holds, 1);
   ASSERT_TRUE((*Do(idle, {MakeHeartbeat(id, 1, 100, 10)}))[0].ok);
   clock.Advance(61'000'000);
@@ -143,7 +143,7 @@ TEST(LedgerServiceOutageTest, AReplicaWithoutTrafficPausesTheExpiryAfterAnOutage
   ExpectVerified(idle);
 }
 
-// Its connections stay open, and no time limit of the server's ends a statement.
+// Connections to a hung database stay open, and no timeout of the server ends a statement.
 TEST(LedgerServiceOutageTest, ADatabaseThatStandsStillIsNoticedWithoutTraffic) {
   auto server = testing::TestPostgres::Start();
   if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
@@ -153,7 +153,7 @@ TEST(LedgerServiceOutageTest, ADatabaseThatStandsStillIsNoticedWithoutTraffic) {
   LedgerService ledger(options, SystemClock::Get());
   ASSERT_TRUE(ledger.Start().ok());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  server->Freeze();  // it makes no further processes
+  server->Freeze();  // it creates no further processes
   const auto pids = server->Pids(testing::TestPostgres::Part::kAll);
   for (const pid_t pid : pids) kill(pid, SIGSTOP);
   EXPECT_TRUE(Eventually([&] { return !ledger.Ready(); }));
@@ -161,8 +161,8 @@ TEST(LedgerServiceOutageTest, ADatabaseThatStandsStillIsNoticedWithoutTraffic) {
   EXPECT_TRUE(Eventually([&] { return ledger.Ready(); }));
 }
 
-// The batch that was under way must not keep its workspace for as long as the old server stands
-// still, while there is a new one.
+// The running batch must not keep its workspace as long as the old server hangs when a new primary
+// exists.
 TEST(LedgerServiceOutageTest, WhenThePrimaryStandsStillItsSuccessorServesTheSameWorkspace) {
   auto server = testing::TestPostgres::Start();
   if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
@@ -187,14 +187,14 @@ TEST(LedgerServiceOutageTest, WhenThePrimaryStandsStillItsSuccessorServesTheSame
     granted = replies.ok() && (*replies)[0].ok;
     if (!granted) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  EXPECT_TRUE(granted) << "within less than a fail-over takes";
+  EXPECT_TRUE(granted) << "sooner than a fail-over";
   server->Kill();
   EXPECT_EQ(BalanceOfWs(ledger).held_nano_usd, 200);
   EXPECT_EQ(BalanceOfWs(ledger).open_holds, 1);
   ExpectVerified(ledger);
 }
 
-// Stop would wait for as long as the statement takes.
+// Without cancellation Stop would wait until the statement ends.
 TEST_P(LedgerServiceTest, StopEndsAReadThatRuns) {
   LedgerService ledger(options_, SystemClock::Get());
   ASSERT_TRUE(ledger.Start().ok());

@@ -9,11 +9,11 @@
 namespace tollgate::billing {
 namespace {
 
-// Operations of one workspace in one turn.
+// Maximum number of operations of one workspace in one turn.
 constexpr size_t kTurn = 32;
-// What may wait of an isolated workspace.
+// Maximum number of waiting operations of an isolated workspace.
 constexpr size_t kMaxIsolated = 256;
-// Isolated workspaces without operations that are remembered.
+// Maximum number of isolated workspaces without operations that are remembered.
 constexpr size_t kMaxRemembered = 1024;
 constexpr int64_t kFailingForUs = 300'000'000;
 
@@ -131,7 +131,7 @@ void OperationQueue::TakeFrom(Lane& lane, std::deque<QueuedOperation>& queue, si
     queue.pop_front();
     const bool is_authorize = IsAuthorize(queued.operation());
     (is_authorize ? normal_ : urgent_) -= 1;
-    // A call that has timed out would not use its hold.
+    // The hold of a call that has timed out would not be used.
     if (EndsWithItsCall(queued.operation()) && !queued.call->IsPending()) continue;
     Enter(lane, batch);
     batch.operations.push_back(std::move(queued.operation()));
@@ -145,7 +145,8 @@ void OperationQueue::TakeList(std::deque<Lane*>& list, bool urgent, size_t limit
     Lane& lane = *list.front();
     list.pop_front();
     (urgent ? lane.listed_urgent : lane.listed_normal) = false;
-    // In another batch or isolated meanwhile: the end of that lists it again.
+    // If the lane has entered another batch or was isolated, the end of the batch or isolation
+    // lists it again.
     if ((lane.batch == 0 || lane.batch == batches_) && !lane.isolated) {
       TakeFrom(lane, urgent ? lane.urgent : lane.normal, limit, batch);
       List(lane);
@@ -158,7 +159,7 @@ void OperationQueue::TakeList(std::deque<Lane*>& list, bool urgent, size_t limit
 
 void OperationQueue::TakeIsolated(size_t limit, int64_t now_us, Batch& batch) {
   int32_t shard = 0;
-  // Each is looked at once; they are few.
+  // Visits each lane once; there are few.
   for (size_t left = isolated_lanes_.size(); left > 0 && batch.sources.size() < limit; --left) {
     ++steps_;
     Lane& lane = *isolated_lanes_.front();
@@ -189,7 +190,7 @@ bool OperationQueue::Take(size_t limit, int64_t now_us, Batch& batch) {
       return true;
     }
   }
-  // Each row at most once: the lanes of one may all be in other batches.
+  // Visits each row at most once: all its lanes may be in other batches.
   for (size_t left = turns_.size(); left > 0 && batch.sources.empty(); --left) {
     const int32_t shard = turns_.front();
     turns_.pop_front();

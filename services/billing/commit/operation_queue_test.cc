@@ -1,4 +1,5 @@
-// The work of a batch grows with what it takes, never with what waits (docs/design/ledger.md 10).
+// The work for a batch grows with its size, not with the size of the queue (docs/design/ledger.md
+// 10).
 #include "services/billing/commit/operation_queue.h"
 
 #include <gtest/gtest.h>
@@ -52,8 +53,8 @@ TEST_F(OperationQueueTest, ABusyWorkspaceWith4000OperationsCostsNothing) {
     EXPECT_EQ(batch.operations.size(), 1U);
     queue.Release(batch);
   }
-  EXPECT_LT(queue.steps() - before, 3000) << "each batch looks at what it takes";
-  // All of it, in batches of 256: each operation is looked at once.
+  EXPECT_LT(queue.steps() - before, 3000) << "each batch visits what it takes";
+  // Takes all, in batches of 256: each operation is visited once.
   queue.Release(running);
   size_t taken = running.operations.size();
   const int64_t start = queue.steps();
@@ -95,7 +96,7 @@ TEST_F(OperationQueueTest, NoTwoBatchesShareAWorkspace) {
   EXPECT_EQ(Show(Take()), "a2 ");
 }
 
-// On a distributed database (docs/adr/0040). The ledger shards of these differ.
+// On a distributed database (docs/adr/0040). These workspaces are in different ledger shards.
 TEST_F(OperationQueueTest, ABatchOfOneShardTakesTurnsWithTheOthers) {
   ASSERT_NE(LedgerShard("a"), LedgerShard("b"));
   Push("a", 1, false);
@@ -136,7 +137,7 @@ TEST_F(OperationQueueTest, IsolatedWorkspacesOfOneShardShareABatch) {
   EXPECT_EQ(Show(Take()), "") << "one isolated batch at a time";
   queue.Release(first);
   EXPECT_EQ(Show(Take()), "b1 ");
-  EXPECT_TRUE(queue.Heal("a", 1)) << "at once when that was asked for";
+  EXPECT_TRUE(queue.Heal("a", 1)) << "at_least_us was zero";
 }
 
 TEST_F(OperationQueueTest, BackFromOneShardABatchTakesAll) {
@@ -187,8 +188,8 @@ TEST_F(OperationQueueTest, IsolatedWorkspacesAreInOneBatchAtATimeUntilTheyHeal) 
   EXPECT_EQ(queue.isolated(), 1U);
 }
 
-// What the gauge shows, and its alert waits for: not a workspace that failed once and asks for
-// nothing any more.
+// Value of the gauge that the alert uses. It excludes a workspace that failed once and gets no
+// further operations.
 TEST_F(OperationQueueTest, AWorkspaceFailsUntilItHealsOrForFiveMinutesAfterItsLastFailure) {
   constexpr int64_t kMinuteUs = 60'000'000;
   EXPECT_EQ(queue.Failing(0), 0U);
@@ -197,7 +198,7 @@ TEST_F(OperationQueueTest, AWorkspaceFailsUntilItHealsOrForFiveMinutesAfterItsLa
   queue.Isolate("a", 4 * kMinuteUs, 0);
   EXPECT_EQ(queue.Failing(5 * kMinuteUs), 2U);
   EXPECT_EQ(queue.Failing(6 * kMinuteUs), 1U) << "b has not failed again";
-  EXPECT_EQ(queue.isolated(), 2U) << "which keeps batches of its own";
+  EXPECT_EQ(queue.isolated(), 2U) << "it keeps its separate batches";
   ASSERT_TRUE(queue.Heal("a", 6 * kMinuteUs));
   EXPECT_EQ(queue.Failing(6 * kMinuteUs), 0U);
 }

@@ -11,9 +11,9 @@
 namespace tollgate::billing {
 namespace {
 
-// A look waits for so long for each server.
+// Timeout for each server when the lag is read.
 constexpr int kLookTimeoutMs = 2000;
-// Samples of the primary's log; one that is older is behind any lag that is allowed.
+// Samples of the primary's log. A sample older than these exceeds any allowed lag.
 constexpr size_t kMostSamples = 3600;
 
 sql::Database::Options ForLooks(sql::Database::Options options) {
@@ -67,7 +67,7 @@ void ReportStandby::Main() {
   while (!stopping_) {
     lock.unlock();
     {
-      // Stop does not wait for a server that stands still.
+      // Stop does not wait for a hung server.
       const sql::CancelScope scope([this] {
         const std::lock_guard guard(mutex_);
         return stopping_;
@@ -88,7 +88,7 @@ void ReportStandby::Look() {
   int64_t as_of_us = 0;
   if (replayed.ok()) {
     as_of_us = as_of_us_.load();
-    // The newest sample that the standby has.
+    // Finds the newest sample that the standby has.
     while (!written_.empty() && written_.front().end <= *replayed) {
       as_of_us = written_.front().at_us;
       written_.pop_front();

@@ -1,5 +1,5 @@
-// The holds of requests that a router has admitted from its lease: they have run already, so
-// nothing refuses them for want of credit (docs/design/ledger.md 14).
+// Holds of requests that a router has admitted from its lease. The requests have already run, so
+// they are never refused for lack of credit (docs/design/ledger.md 13).
 #include <algorithm>
 
 #include "common/base/clock.h"
@@ -31,7 +31,7 @@ int64_t Batch::TakeFromLease(const Admission& admission) {
   return covered;
 }
 
-// As long as a month takes corrections, it takes what was admitted in it.
+// An admitted request counts towards its month as long as that month accepts corrections.
 int32_t Batch::AdmittedMonth(const Admission& admission) const {
   const int32_t now = UtcMonth(now_us_);
   const bool is_open =
@@ -43,8 +43,8 @@ Reply Batch::AdmitAgain(const Admission& admission, Hold& hold) {
   const Authorize& authorize = admission.authorize;
   if (hold.tombstone()) {
     if (hold.workspace != authorize.workspace) return Refuse(Deny::kIdReuse);
-    // The caller got an error before the ledger knew of the request. What its router counts as
-    // used leaves the lease, once.
+    // The caller got an error before the ledger knew of the request. The router still counts the
+    // amount as used, so it leaves the lease, once.
     if (hold.authorized_nano_usd == 0 && admission.authorized_nano_usd > 0) {
       hold.authorized_nano_usd = admission.authorized_nano_usd;
       MarkChanged(hold);
@@ -55,7 +55,7 @@ Reply Batch::AdmitAgain(const Admission& admission, Hold& hold) {
   }
   if (!SameBody(hold, authorize)) return Refuse(Deny::kIdReuse);
   if (authorize.attempt < hold.attempt) return ReplyFor(hold, Deny::kClosed);
-  // Whether a closed hold takes the operation is up to that.
+  // The operation that carries the admission decides whether it accepts a closed hold.
   if (hold.state != HoldState::kOpen || authorize.attempt == hold.attempt) return ReplyFor(hold);
   BeginAttempt(hold, authorize.attempt);
   TakeFromLease(admission);
@@ -75,7 +75,7 @@ Reply Batch::Admit(const Admission& admission, const Id& request_id, const std::
   Hold hold = MakeHold(authorize);
   hold.month = AdmittedMonth(admission);
   hold.cap_nano_usd = wallet_->cap_nano_usd;
-  // Its router may report it in the next month.
+  // The router may report the request in the next month.
   hold.created_us =
       hold.month == UtcMonth(now_us_) ? now_us_ : UtcMonthStartUs(NextMonth(hold.month)) - 1;
   hold.expires_us = now_us_ + policy_.hold_ttl_us;
@@ -90,7 +90,7 @@ Reply Batch::Admit(const Admission& admission, const Id& request_id, const std::
   const std::string id = request_id.ToBytes();
   Post(EntryKind::kHold, Account::kFree, Account::kHeld, first, stored.month, id, "",
        AdmissionDetail(stored));
-  // A cap that was lowered after the lease was granted takes nothing away from its requests.
+  // Lowering the cap after the lease was granted does not reduce what the lease covers.
   if (covered > first) {
     stored.authorized_nano_usd = covered;
     Post(EntryKind::kExtend, Account::kFree, Account::kHeld, covered - first, stored.month, id);

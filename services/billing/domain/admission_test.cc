@@ -1,4 +1,4 @@
-// Requests that a router has admitted from its lease, as the ledger gets to know of them.
+// How the ledger books requests that a router has admitted from its lease.
 #include <gtest/gtest.h>
 
 #include "services/billing/domain/testing/lease_world.h"
@@ -33,7 +33,7 @@ TEST_F(AdmissionTest, RepeatingItChangesNothing) {
   EXPECT_EQ(world.Do(settle), first);
   EXPECT_TRUE(world.last.entries.empty());
   EXPECT_EQ(Find()->used_nano_usd, 400);
-  // Another body under the same id moves nothing at all.
+  // A different body under the same id changes nothing.
   Settle other = settle;
   other.admission = MakeAdmission(settle.request_id, 151, 400, Month());
   EXPECT_EQ(world.Do(other).denied_by, Deny::kIdReuse);
@@ -74,7 +74,7 @@ TEST_F(AdmissionTest, NeitherFreezeNorCapStopWhatHasRun) {
   world.state.wallets["ws"].frozen = Freeze::kOperator;
   const Id id = world.NewId();
   const Reply reply = world.Do(Admitted(id, 400, 300));
-  EXPECT_EQ(reply.charged_nano_usd, 300) << "the lease had reserved it under the cap of before";
+  EXPECT_EQ(reply.charged_nano_usd, 300) << "the lease reserved it under the earlier cap";
   EXPECT_EQ(world.hold(id).overrun_nano_usd, 0);
   world.state.wallets["ws"].frozen = Freeze::kNone;
 }
@@ -135,7 +135,7 @@ TEST_F(AdmissionTest, CountsTowardsTheMonthOfItsLease) {
   EXPECT_EQ(world.hold(id).month, 202511);
   EXPECT_EQ(UtcMonth(world.hold(id).created_us), 202511);
   EXPECT_EQ(world.state.months[MonthKey("ws", 202511)].spent_nano_usd, 300);
-  // When that month takes no more corrections: towards the current one.
+  // A month that accepts no more corrections: the request counts towards the current month.
   world.now_us += 30 * kHourUs;
   const Id late = world.NewId();
   ASSERT_TRUE(world.Do(Admitted(late, 400, 300, 202511)).ok);

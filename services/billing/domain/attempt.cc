@@ -1,10 +1,10 @@
-// Decision 52: whoever was given up on charges nothing, and a call that ended in an error is free.
+// Decision 52: an abandoned attempt charges nothing, and a call that ended in an error is free.
 #include "services/billing/domain/batch.h"
 #include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
 
-// The try before it was given up on: what it has reported is free, and what it will report is
+// The earlier attempt was abandoned: usage that it reported is free, and its further reports are
 // refused. Its amount stays authorized.
 void Batch::BeginAttempt(Hold& hold, int32_t attempt) {
   hold.attempt = attempt;
@@ -14,12 +14,12 @@ void Batch::BeginAttempt(Hold& hold, int32_t attempt) {
   MarkChanged(hold);
 }
 
-// The hold was settled or has expired before the gateway could say that its caller got an error.
+// The hold was settled or has expired before the gateway reported that its caller got an error.
 Reply Batch::UndoCharge(const Void& op, Hold& hold) {
   if (hold.free() || hold.state == HoldState::kVoided) return ReplyFor(hold);
   if (now_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
   hold.outcome = Outcome::kFailedBeforeOutput;
-  // Brings the new outcome under the chain, also when no money moves.
+  // Covers the new outcome by the hash chain even if no money moves.
   Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, hold.month,
        hold.id.ToBytes(), "refused: " + op.reason.substr(0, 200), ClosingDetail(hold));
   GiveBack(hold, hold.charged_nano_usd);

@@ -1,5 +1,5 @@
-// Decision 52: whoever was given up on charges nothing, and a call that ended in an error is free,
-// in whatever order the operations arrive.
+// Decision 52: an abandoned attempt charges nothing, and a call that ended in an error is free, in
+// whatever order the operations arrive.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,16 +33,16 @@ TEST_F(AttemptTest, OperationsOfAnEarlierTryAreRefused) {
   ASSERT_EQ(world.Do(MakeExtend(id, 8, 900)).authorized_nano_usd, 900);
   const Reply second = Try(id, 1);
   ASSERT_TRUE(second.ok);
-  EXPECT_EQ(second.authorized_nano_usd, 900) << "what the first try has reserved";
-  EXPECT_EQ(world.hold(id).usage, Usage()) << "what the first try made is free";
+  EXPECT_EQ(second.authorized_nano_usd, 900) << "reserved by the first attempt";
+  EXPECT_EQ(world.hold(id).usage, Usage()) << "output of the first attempt is free";
   EXPECT_EQ(world.Do(MakeHeartbeat(id, 9, 100, 80)).denied_by, Deny::kClosed);
   EXPECT_EQ(world.Do(MakeExtend(id, 10, 2000)).denied_by, Deny::kClosed);
   EXPECT_EQ(world.Do(SettleOf(id, 0, 80)).denied_by, Deny::kClosed);
-  EXPECT_EQ(Try(id, 0).denied_by, Deny::kClosed) << "a late repetition of the first authorize";
+  EXPECT_EQ(Try(id, 0).denied_by, Deny::kClosed) << "delayed repetition of the first authorize";
   Heartbeat own = MakeHeartbeat(id, 1, 100, 5);
   own.attempt = 1;
   ASSERT_TRUE(world.Do(own).ok);
-  EXPECT_EQ(world.hold(id).usage.completion, 5) << "its sequence starts again";
+  EXPECT_EQ(world.hold(id).usage.completion, 5) << "the sequence restarts";
   EXPECT_TRUE(Try(id, 1).ok) << "the reply was lost";
   ASSERT_TRUE(world.Do(SettleOf(id, 1, 10)).ok);
   EXPECT_EQ(spent(), 120);
@@ -68,8 +68,9 @@ TEST_F(AttemptTest, ANewTryKeepsTheHoldAlive) {
   EXPECT_EQ(world.Do(MakeExpire(id)).denied_by, Deny::kInvalid) << "not yet";
 }
 
-// Every order of: the first try settles, the second one is authorized, it settles, the call is
-// refused. Whatever the order, a refused call costs nothing, and at most one try is booked before.
+// All orders of four operations: the first attempt settles, the second is authorized, it settles,
+// the call is refused. In every order a refused call costs nothing, and at most one attempt is
+// charged before the refusal.
 TEST_F(AttemptTest, ARefusedCallIsFreeInEveryOrder) {
   std::vector<int> order = {0, 1, 2, 3};
   do {
@@ -99,7 +100,7 @@ TEST_F(AttemptTest, ARefusedCallIsFreeInEveryOrder) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// Without a refusal: the answer of the live try is charged, once.
+// Without a refusal, the answer of the live attempt is charged once.
 TEST_F(AttemptTest, AnAnswerOfTheSecondTryIsChargedOnceInEveryOrder) {
   const Id first = Open();
   ASSERT_TRUE(Try(first, 1).ok);
@@ -111,7 +112,7 @@ TEST_F(AttemptTest, AnAnswerOfTheSecondTryIsChargedOnceInEveryOrder) {
   EXPECT_EQ(world.Do(SettleOf(second, 0, 30)).denied_by, Deny::kClosed);
   ASSERT_TRUE(world.Do(SettleOf(second, 1, 20)).ok);
   EXPECT_EQ(spent(), 280);
-  // The first try had settled: no second one begins, so the gateway refuses the call.
+  // The first attempt was settled: a second one cannot begin, so the gateway refuses the call.
   const Id third = Open();
   ASSERT_TRUE(world.Do(SettleOf(third, 0, 30)).ok);
   EXPECT_EQ(Try(third, 1).denied_by, Deny::kClosed);
@@ -128,7 +129,7 @@ TEST_F(AttemptTest, ARefusalUndoesAnExpiredCharge) {
   for (const Id& id : {charged, silent}) {
     EXPECT_TRUE(world.Do(MakeVoid(id, true)).ok);
     EXPECT_EQ(world.Do(MakeSettle(id, 100, 50)).denied_by, Deny::kClosed)
-        << "the router returns later";
+        << "the router comes back later";
     EXPECT_EQ(world.hold(id).state, HoldState::kCorrected);
   }
   EXPECT_EQ(spent(), 0);
@@ -154,7 +155,7 @@ TEST_F(AttemptTest, ARefusalUndoesTheOperatorsPartToo) {
   EXPECT_TRUE(world.Do(MakeVoid(id, true)).ok);
   EXPECT_EQ(world.hold(id).overrun_nano_usd, 0);
   EXPECT_EQ(world.wallet().paid_nano_usd, kCredit);
-  EXPECT_EQ(world.wallet().granted_nano_usd, 1) << "granted credit goes back to granted";
+  EXPECT_EQ(world.wallet().granted_nano_usd, 1) << "granted credit is returned as granted";
 }
 
 TEST_F(AttemptTest, ARefusalAfterTheWindowOfLateSettlementsIsRefused) {

@@ -17,7 +17,7 @@ Candidate FirstOf(const Authorize& authorize) {
           authorize.output_bound};
 }
 
-// Empty when there is only one.
+// Returns an empty list if there is only one candidate.
 std::vector<Candidate> CandidatesOf(const Authorize& authorize) {
   if (authorize.fallbacks.empty()) return {};
   std::vector<Candidate> all = {FirstOf(authorize)};
@@ -27,7 +27,7 @@ std::vector<Candidate> CandidatesOf(const Authorize& authorize) {
 
 bool IsDigest(const std::string& bytes) { return bytes.empty() || bytes.size() == 32; }
 
-// What must be held for the whole prompt and this much output, whichever model answers.
+// The amount that covers the whole prompt and this much output, whichever model answers.
 int64_t Price(const Authorize& authorize, int64_t output_tokens) {
   int64_t dearest_nano_usd = NeededNanoUsd(FirstOf(authorize), output_tokens);
   for (const Candidate& fallback : authorize.fallbacks) {
@@ -97,7 +97,7 @@ Reply Batch::Repeat(const Authorize& authorize, Hold& hold, Reply granted) {
     BeginAttempt(hold, authorize.attempt);
     hold.Ask(authorize.candidate);
   } else if (authorize.candidate != hold.candidate) {
-    // What a try has reported is never priced anew: the model changes with the try only.
+    // Reported usage is never repriced: only a new attempt can change the model.
     return Refuse(Deny::kIdReuse);
   }
   granted.authorized_nano_usd =
@@ -105,7 +105,7 @@ Reply Batch::Repeat(const Authorize& authorize, Hold& hold, Reply granted) {
   return granted;
 }
 
-// Takes the hold, or says why not. A repeated id gets the first reply.
+// Opens the hold or returns the reason of the refusal. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
   if (!IsValid(authorize) || !IsTimely(authorize.request_id)) return Refuse(Deny::kInvalid);
   Reply granted;

@@ -1,4 +1,4 @@
-// A key's quota of a month is decided together with wallet and cap (docs/design/ledger.md 3).
+// The monthly quota of a key is checked together with wallet and cap (docs/design/ledger.md 3).
 #include <gtest/gtest.h>
 
 #include "services/billing/domain/testing/ledger_world.h"
@@ -23,7 +23,7 @@ TEST_F(QuotaTest, SpendAndHoldsOfTheKeyCount) {
   const Authorize first = Ask(500);  // holds 300
   ASSERT_TRUE(world.Do(first).ok);
   EXPECT_EQ(row().held_nano_usd, 300);
-  // 200 are left: the prompt and 50 tokens.
+  // 200 nano-USD are left: enough for the prompt and 50 tokens.
   const Authorize second = Ask(500);
   const Reply reply = world.Do(second);
   ASSERT_TRUE(reply.ok);
@@ -34,7 +34,7 @@ TEST_F(QuotaTest, SpendAndHoldsOfTheKeyCount) {
   EXPECT_EQ(row().spent_nano_usd, 500);
   EXPECT_EQ(row().held_nano_usd, 0);
   EXPECT_EQ(world.Do(Ask(500)).denied_by, Deny::kQuota);
-  // Raising it acts on the next request; other keys are not concerned.
+  // A raised quota applies from the next request on. Other keys are not affected.
   EXPECT_TRUE(world.Do(Ask(900)).ok);
   Authorize other = Ask(100, 50, 20);
   other.key_id = "other";
@@ -48,7 +48,7 @@ TEST_F(QuotaTest, AnExtensionStopsAtTheQuota) {
   EXPECT_EQ(world.Do(MakeExtend(ask.request_id, 1, 900)).authorized_nano_usd, 500);
 }
 
-// Delivered output is paid whatever the quota says, and the next request sees it.
+// Delivered output is charged even above the quota, and the next request is refused for it.
 TEST_F(QuotaTest, ALateSettleCountsAndMayExceedTheQuota) {
   Credit(10'000);
   const Authorize late = Ask(500);
@@ -59,7 +59,7 @@ TEST_F(QuotaTest, ALateSettleCountsAndMayExceedTheQuota) {
   ASSERT_TRUE(world.Do(Ask(500)).ok);
   EXPECT_EQ(world.Do(MakeSettle(late.request_id, 100, 300)).charged_nano_usd, 700);
   EXPECT_EQ(row().spent_nano_usd, 700);
-  EXPECT_EQ(row().held_nano_usd, 300) << "of the request that runs";
+  EXPECT_EQ(row().held_nano_usd, 300) << "held by the running request";
   EXPECT_EQ(world.Do(Ask(500)).denied_by, Deny::kQuota);
   EXPECT_EQ(world.Do(Ask(701, 1, 0)).denied_by, Deny::kHeld);
 }

@@ -1,4 +1,4 @@
-// What the operations share: rows, entries and their effect on balances, undo.
+// What the operations share: access to rows, entries and their effect on balances, undo.
 #include "services/billing/domain/batch.h"
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 namespace tollgate::billing {
 namespace {
 constexpr int64_t kMaxAmount = std::numeric_limits<int64_t>::max();
-// Above any request; with the largest rate every cost in nano-USD still fits 64 bits.
+// Above any request. With the largest rate every cost in nano-USD still fits 64 bits.
 constexpr int64_t kMaxTokens = int64_t{1} << 33;
 
-// What an entry adds to the spend of its month: what the customer pays. An overrun, which the
-// operator pays, does not count.
+// Amount that an entry adds to the month's spend, which is what the customer pays. An overrun does
+// not count: the operator pays it.
 int64_t Spent(const Entry& entry) {
   const auto posted = [](Account account) {
     return account == Account::kPaid || account == Account::kGranted;
@@ -23,7 +23,7 @@ int64_t Spent(const Entry& entry) {
   return 0;
 }
 
-// What a hold adds to the roll-ups, times sign. Nothing until it is closed.
+// Amounts that a hold adds to the roll-ups, times sign. All zero until the hold is closed.
 UsageChange UsageOf(const Hold& hold, int sign) {
   UsageChange change;
   if (hold.state == HoldState::kOpen) return change;
@@ -179,10 +179,10 @@ void Batch::MoveKeyMonth(const Entry& entry) {
   int64_t held = 0;
   if (has_quota && entry.credit == Account::kHeld) held += entry.amount_nano_usd;
   if (has_quota && entry.debit == Account::kHeld) held -= entry.amount_nano_usd;
-  if (spent == 0 && held == 0) return;  // nothing of the key: a note, or what the workspace owes
+  if (spent == 0 && held == 0) return;  // not the key's: a note or the workspace's debt
   KeyMonth* row = FindKeyMonth(key_hold_->key_id, entry.month);
-  // Spend that a late correction moves to another month than its request's is not in the roll-ups
-  // of that month, from which its row would begin later.
+  // If a late correction counts towards another month than its request, the roll-ups of that month
+  // do not contain it. A row created from them later would miss it, so it is created now.
   const bool is_moved = entry.month != key_hold_->month;
   if (row == nullptr && !has_quota && !is_moved) return;
   const std::string key = KeyMonthKey(wallet_->workspace, key_hold_->key_id, entry.month);

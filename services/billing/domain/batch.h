@@ -1,7 +1,7 @@
-// One run of Apply. Internal to this folder: each operation is in the file of its name
-// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), tries and refusals in
-// attempt.cc, idempotency keys in idempotency.cc, leases in lease.cc, requests that routers have
-// admitted in admission.cc, what they share in batch.cc, the invariants in invariants.cc.
+// One run of Apply. Internal to this folder. Each operation is in the file of its name
+// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc). Attempts and refusals are
+// in attempt.cc, idempotency keys in idempotency.cc, leases in lease.cc, requests admitted by
+// routers in admission.cc, shared code in batch.cc, the invariants in invariants.cc.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ class Batch {
   Applied Finish();
 
  private:
-  // The rows that an operation may change, as they were before it, to undo it when it breaks an
-  // invariant.
+  // Rows that an operation may change, as they were before it. Used to undo an operation that
+  // breaks an invariant.
   struct Before {
     std::optional<Wallet> wallet;
     std::optional<Hold> hold;
@@ -30,8 +30,8 @@ class Batch {
     std::optional<Command> command;
     std::optional<DeadLetter> dead_letter;
     std::unordered_map<std::string, std::optional<IdempotencyKey>> idempotency_keys;
-    std::optional<LeaseName> lease_name;  // an operation changes one at most
-    std::optional<Lease> lease;           // empty: it did not exist
+    std::optional<LeaseName> lease_name;  // an operation changes at most one
+    std::optional<Lease> lease;           // empty: the lease did not exist
     size_t leases = 0;
     size_t idempotency = 0;
     size_t entries = 0;
@@ -49,9 +49,10 @@ class Batch {
   };
 
   Reply Execute(const Authorize& authorize);  // authorize.cc
-  // Whether a request of this id may begin.
+  // Whether a request with this id may begin.
   bool IsTimely(const Id& request_id) const;
-  // Another authorize of a request that has a hold. granted: the reply but for the amount.
+  // Handles a further authorize of a request that has a hold. granted: the reply without its
+  // amount.
   Reply Repeat(const Authorize& authorize, Hold& hold, Reply granted);
   Reply Execute(const Extend& extend);              // extend.cc
   Reply Execute(const Heartbeat& heartbeat);        // extend.cc
@@ -68,7 +69,7 @@ class Batch {
   Reply Execute(const TakeLease& take);             // lease.cc
   Reply Execute(const ExpireLease& expire);         // lease.cc
 
-  // The operation, with its admission before it.
+  // Executes the operation, after its admission if it carries one.
   template <typename Op>
   Reply Admitted(const Op& op) {
     if constexpr (requires { op.admission; }) {
@@ -80,31 +81,32 @@ class Batch {
     }
     return Execute(op);
   }
-  // admission.cc. Opens the hold of a request that has been admitted, or takes over that of an
-  // earlier try. Ok when it is there.
+  // admission.cc. Opens the hold of an admitted request, or takes it over from an earlier attempt.
+  // The reply is ok if the hold exists afterwards.
   Reply Admit(const Admission& admission, const Id& request_id, const std::string& workspace);
   Reply AdmitAgain(const Admission& admission, Hold& hold);
-  // The month that an admitted request counts towards.
+  // Month that an admitted request counts towards.
   int32_t AdmittedMonth(const Admission& admission) const;
-  // Moves what a request takes out of its lease from held to free; returns how much that is.
+  // Moves the request's amount out of its lease, from held to free. Returns that amount.
   int64_t TakeFromLease(const Admission& admission);
   // lease.cc
   Reply Enlarge(const TakeLease& take);
   Reply GiveBack(const TakeLease& take);
-  // The rows of wallet_. Null: there is none. A row is saved before it is changed.
+  // Row of a lease of wallet_, or null. Saves the row in before_, since callers change it.
   Lease* FindLease(const LeaseName& name);
-  // Sets both, and what of it the wallet counts.
+  // Sets both amounts and updates the lease totals of the wallet.
   void SetLease(Lease& lease, int64_t granted_nano_usd, int64_t used_nano_usd);
-  // Moves what is left back.
+  // Moves the unused rest back to free.
   void ReturnLease(Lease& lease, int64_t used_nano_usd, const std::string& memo);
   void RemoveLease(const LeaseName& name);
 
-  // idempotency.cc. kNone: the request may run.
+  // idempotency.cc. Returns kNone if the request may run.
   Deny FindIdempotencyConflict(const Authorize& authorize);
   void TakeIdempotencyKey(const Authorize& authorize);
-  // Whether another request runs, or has run, in the place of this hold's.
+  // Whether another request with the same Idempotency-Key has taken this hold's place.
   bool IsReplaced(const Hold& hold) const;
-  // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
+  // extend.cc. Extend and heartbeat both report the usage so far; a heartbeat asks for no new
+  // total.
   template <typename Op>
   Reply ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd);
   // Postpones the expiry of an open hold.
@@ -119,16 +121,16 @@ class Batch {
   void Charge(Hold& hold, EntryKind terminal);
   // Moves the amount from the posted credit to revenue, granted credit first.
   void Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t month);
-  // Gives back a part of the charge of a closed hold. Paid credit first, since it was charged last.
+  // Refunds a part of the charge of a closed hold: paid credit first, since it was charged last.
   void GiveBack(Hold& hold, int64_t amount_nano_usd);
   void GiveBack(Hold& hold, int64_t amount_nano_usd, int32_t month);
   void SetOverrun(Hold& hold, int64_t overrun_nano_usd, int32_t month);
-  // A closed hold was changed.
+  // Marks a closed hold as corrected.
   void MarkCorrected(Hold& hold);
 
-  // corrections.cc. Posts the entries of a correction, or says why that is not possible.
+  // corrections.cc. Posts the entries of a correction, or returns why that is not possible.
   Deny PostCorrection(const Command& command);
-  // What the audit log says of a command that has changed something. Dated by the decision.
+  // Adds an audit note of a command that has changed something. It has the time of the decision.
   template <typename Op>
   void Audit(const Op& op, std::string action, std::string subject, std::string detail,
              const std::string& call_id) {
@@ -143,46 +145,46 @@ class Batch {
   }
   // Posts an entry that moves no money.
   void PostNote(EntryKind kind, const Command& command, const std::string& memo);
-  // What is owed is paid from paid credit as soon as that is available: called wherever it may
-  // have risen. reference: the command, or the request in hexadecimal digits.
+  // Pays the receivable from paid credit as soon as paid credit is available. Called wherever
+  // available credit may have risen. reference: the command, or the request in hexadecimal digits.
   void PayReceivable(const std::string& reference);
-  // Unfreezes a disputed workspace that owes nothing.
+  // Unfreezes a disputed workspace whose receivable is zero.
   void EndDispute(const std::string& reference);
 
-  // Reserves up to this much more for an open hold, as far as credit and cap allow.
+  // Raises an open hold by up to this amount, as far as credit and cap allow.
   void Raise(Hold& hold, int64_t amount_nano_usd);
   // Releases the whole authorized amount.
   void Release(Hold& hold, EntryKind terminal, const std::string& memo);
   void Close(Hold& hold, HoldState state);
 
-  // The only place where balances change: writes the entry and moves its amount.
+  // Writes the entry and moves its amount. Balances change only here.
   void Post(EntryKind kind, Account debit, Account credit, int64_t amount_nano_usd, int32_t month,
             const std::string& request, const std::string& memo = "",
             const std::string& detail = "");
   void Move(Account account, int64_t amount_nano_usd, Month& month);
-  // Counts the entry of key_hold_ towards its key.
+  // Counts the entry towards the key of key_hold_.
   void MoveKeyMonth(const Entry& entry);
-  KeyMonth* FindKeyMonth(const std::string& key_id, int32_t month);  // of wallet_
-  // What the key's quota leaves for this hold.
+  KeyMonth* FindKeyMonth(const std::string& key_id, int32_t month);  // a row of wallet_
+  // Amount that the key's quota leaves for this hold.
   int64_t QuotaHeadroom(const Hold& hold);
-  // What the cap leaves for new holds in this month. No cap: no limit.
+  // Amount that the cap leaves for new holds in this month. No cap: no limit.
   int64_t CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month);
-  // The larger of the cap at admission and the current one (decision 6).
+  // The higher of the cap at admission and the current cap (decision 6).
   static std::optional<int64_t> EffectiveCap(const Wallet& wallet, const Hold& hold);
 
   Wallet& FindOrCreateWallet(const std::string& workspace);
-  Month& FindOrCreateMonth(int32_t month);  // of wallet_
+  Month& FindOrCreateMonth(int32_t month);  // a row of wallet_
   Hold* FindHold(const Id& id);
   void MarkChanged(const Hold& hold);
-  Balance CurrentBalance();  // of wallet_
+  Balance CurrentBalance();  // balance of wallet_
 
   void SaveBefore(const Operation& operation);
-  // What the operation changed in the roll-ups.
+  // Records what the operation changed in the roll-ups.
   void RecordUsageChange(const Id& request_id);
   // ledger.cc
   bool LacksItsWallet(const Operation& operation) const;
   Reply RefuseBroken(const Operation& operation, const std::string& why);
-  // The invariant that the operation has broken, or empty.
+  // Returns the invariant that the operation has broken, or an empty string.
   std::string BrokenInvariant(const Id& request_id) const;
   std::string BrokenHoldInvariant(const Hold& hold) const;
   std::string BrokenEntryInvariant() const;
@@ -193,26 +195,26 @@ class Batch {
   const int64_t now_us_;
   const Policy& policy_;
   Applied out_;
-  // Of the current operation.
+  // State of the current operation.
   Before before_;
-  Wallet* wallet_ = nullptr;        // null: the workspace has none
-  int64_t at_us_ = 0;               // dates its entries; decisions use now_us_
-  const Hold* key_hold_ = nullptr;  // the operation's; null: it has none
+  Wallet* wallet_ = nullptr;        // null: the workspace has no wallet
+  int64_t at_us_ = 0;               // time of its entries; decisions use now_us_
+  const Hold* key_hold_ = nullptr;  // hold of the operation, or null
 };
 
-// authorize.cc: what Authorize and admissions have in common.
+// authorize.cc: shared by Authorize and admissions.
 bool IsValid(const Authorize& authorize);
 bool SameBody(const Hold& hold, const Authorize& authorize);
 Hold MakeHold(const Authorize& authorize);
 
-// Whether the settle charges nothing: a request that generated nothing is free.
+// Whether the settle charges nothing: a request without output is free.
 bool IsFree(Outcome outcome, const Usage& usage);
-// A reply with the hold's amounts as they are now.
+// A reply with the current amounts of the hold.
 Reply ReplyFor(const Hold& hold, Deny denied_by = Deny::kNone);
 // False for negative token counts and for counts beyond any engine.
 bool IsTokenCount(int64_t tokens);
 bool IsValidUsage(const Usage& usage);
-// Limits the parts to their whole, whatever an engine reports.
+// Limits each part to its total, whatever an engine reports.
 Usage Clamped(Usage usage);
 
 }  // namespace tollgate::billing

@@ -36,7 +36,7 @@ TEST_F(BatchTest, EntriesFormAHashChainWithoutGaps) {
 TEST_F(BatchTest, AnOperationThatBreaksAnInvariantIsRefusedAndUndone) {
   Credit(1000);
   const Id id = Open(100, 50);
-  // A corrupt table: more is held than posted.
+  // A corrupt wallet: held exceeds posted.
   Wallet& wallet = world.state.wallets.at("ws");
   const Wallet sound = wallet;
   wallet.paid_nano_usd = 50;

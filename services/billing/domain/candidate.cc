@@ -7,7 +7,7 @@
 namespace tollgate::billing {
 namespace {
 
-// Above any price (0.1 USD per token); with the largest token count every cost in nano-USD still
+// Above any price (0.1 USD per token). With the largest token count every cost in nano-USD still
 // fits 64 bits.
 constexpr int64_t kMaxRatePicoUsd = 100'000'000'000;
 

@@ -1,4 +1,4 @@
-// A model that may answer a request, and what the request would cost there (decision 66).
+// A model that may answer a request, with the price and token bounds there (decision 66).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tollgate::billing {
 
-// The most of one request.
+// Maximum number of candidates of one request.
 inline constexpr size_t kMaxCandidates = 8;
 
 struct Candidate {
@@ -23,7 +23,7 @@ struct Candidate {
 
 // Whether name, rates and bounds are within what the ledger can count.
 bool IsValid(const Candidate& candidate);
-// What must be held for the whole prompt and this much output, or its bound if that is less.
+// Amount to hold for the whole prompt and this much output, limited to the candidate's bound.
 int64_t NeededNanoUsd(const Candidate& candidate, int64_t output_tokens);
 
 }  // namespace tollgate::billing

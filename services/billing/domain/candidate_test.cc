@@ -1,4 +1,5 @@
-// Decision 66: a hold covers the dearest model that may answer, and the one that answered is paid.
+// Decision 66: a hold covers the most expensive model that may answer; the one that answered is
+// charged.
 #include "services/billing/domain/chain.h"
 #include "services/billing/domain/testing/ledger_world.h"
 
@@ -21,7 +22,7 @@ class FallbackTest : public LedgerTest {
     op.candidate = candidate;
     return op;
   }
-  // The next try, and its settle of 100 and 10 tokens.
+  // Authorizes the next attempt and settles it with 100 and 10 tokens.
   Reply Answer(const Authorize& op, int32_t attempt, int32_t candidate) {
     EXPECT_TRUE(world.Do(Next(op, attempt, candidate)).ok);
     Settle settle = MakeSettle(op.request_id, 100, 10);
@@ -35,14 +36,14 @@ TEST_F(FallbackTest, TheHoldCoversTheDearest) {
   const Reply reply = world.Do(Request());
   ASSERT_TRUE(reply.ok);
   EXPECT_EQ(reply.authorized_nano_usd, 100 * 5 + 100 * 9);
-  EXPECT_EQ(reply.slice_nano_usd, 2 * world.policy.slice_tokens) << "of the model that is asked";
+  EXPECT_EQ(reply.slice_nano_usd, 2 * world.policy.slice_tokens) << "slice of the requested model";
 }
 
 TEST_F(FallbackTest, CreditThatIsTooLittleForTheDearestIsRefused) {
   Credit(100 * 5 + 9 - 1);
   EXPECT_EQ(world.Do(Request()).denied_by, Deny::kNoCredit);
   Credit(1);
-  EXPECT_TRUE(world.Do(Request()).ok) << "the prompt and one token of the dearest";
+  EXPECT_TRUE(world.Do(Request()).ok) << "prompt and one token of the most expensive model";
 }
 
 TEST_F(FallbackTest, TheModelThatAnsweredIsCharged) {
@@ -66,7 +67,7 @@ TEST_F(FallbackTest, TheModelThatAnsweredIsCharged) {
     EXPECT_EQ(hold.price_version, row.version);
     EXPECT_EQ(hold.candidates.size(), 3u);
     ASSERT_EQ(world.last.usage_changes.size(), 1u);
-    EXPECT_EQ(world.last.usage_changes[0].model, row.model) << "the roll-ups name it, too";
+    EXPECT_EQ(world.last.usage_changes[0].model, row.model) << "the roll-ups have the same model";
   }
 }
 
@@ -77,8 +78,8 @@ TEST_F(FallbackTest, AnEarlierTryBooksNothing) {
   ASSERT_TRUE(world.Do(MakeHeartbeat(op.request_id, 1, 100, 50)).ok);
   ASSERT_TRUE(world.Do(Next(op, 1, 2)).ok);
   EXPECT_EQ(world.Do(MakeSettle(op.request_id, 100, 50)).denied_by, Deny::kClosed);
-  EXPECT_EQ(world.hold(op.request_id).usage, Usage()) << "what it reported is forgotten";
-  // The process that tried last is lost as well.
+  EXPECT_EQ(world.hold(op.request_id).usage, Usage()) << "usage of the earlier attempt is dropped";
+  // The router of the last attempt is lost as well.
   world.now_us += world.policy.hold_ttl_us + kSecondUs;
   ASSERT_TRUE(world.Do(MakeExpire(op.request_id)).ok);
   EXPECT_EQ(world.hold(op.request_id).charged_nano_usd, 0);
@@ -108,7 +109,7 @@ TEST_F(FallbackTest, RepetitionsChangeNothingAndTheModelChangesWithTheTryOnly) {
   EXPECT_EQ(world.Do(Next(op, 0, 0)).denied_by, Deny::kClosed);
   Authorize other = op;
   other.fallbacks[1].rates.output_pico_usd = 1;
-  EXPECT_EQ(world.Do(Next(other, 2, 2)).denied_by, Deny::kIdReuse) << "at another price";
+  EXPECT_EQ(world.Do(Next(other, 2, 2)).denied_by, Deny::kIdReuse) << "another price";
   other = op;
   other.fallbacks.pop_back();
   EXPECT_EQ(world.Do(Next(other, 2, 1)).denied_by, Deny::kIdReuse);
@@ -135,7 +136,7 @@ TEST_F(FallbackTest, TheChainCoversEveryPriceAndWhichModelAnswered) {
   const std::string admission = AdmissionDetail(hold);
   EXPECT_EQ(world.last.entries[0].detail, admission);
   hold.Ask(2);
-  EXPECT_EQ(AdmissionDetail(hold), admission) << "it stays what was granted";
+  EXPECT_EQ(AdmissionDetail(hold), admission) << "the detail of the admission does not change";
   EXPECT_NE(ClosingDetail(hold), ClosingDetail(world.hold(op.request_id)));
   hold.candidates[2].rates.input_pico_usd += 1;
   EXPECT_NE(AdmissionDetail(hold), admission);

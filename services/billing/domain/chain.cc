@@ -47,7 +47,7 @@ std::string EntryHash(std::string_view previous, const Entry& entry) {
   AppendInt(encoded, entry.month);
   AppendInt(encoded, entry.at_us);
   AppendText(encoded, entry.memo);
-  // Entries of older versions have none.
+  // Entries of older versions have no detail.
   if (!entry.detail.empty()) AppendText(encoded, entry.detail);
   return Sha256(encoded);
 }
@@ -57,7 +57,7 @@ std::string AdmissionDetail(const Hold& hold) {
   AppendText(encoded, hold.id.ToBytes());
   AppendInt(encoded, hold.created_us);
   AppendText(encoded, hold.key_id);
-  // Which of the candidates is the current one changes while the hold is open.
+  // Uses the first candidate: the current one changes while the hold is open.
   AppendCandidate(encoded, hold.candidates.empty() ? hold.Current() : hold.candidates.front());
   AppendOptional(encoded, hold.cap_nano_usd);
   AppendOptional(encoded, hold.key_quota_nano_usd);

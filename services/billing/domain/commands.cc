@@ -6,7 +6,7 @@
 namespace tollgate::billing {
 namespace {
 
-// 10^9 USD: sums of posted credit stay far below 64 bits.
+// 10^9 USD, so that sums of posted credit stay far below 64 bits.
 constexpr int64_t kMaxCreditNanoUsd = 1'000'000'000 * kNanoPerUsd;
 
 bool IsCommandId(std::string_view text) { return !text.empty() && text.size() <= 64; }
@@ -95,7 +95,7 @@ Reply Batch::Execute(const SetCap& command) {
     const std::string detail = CommandDetail(set);
     state_.commands.emplace(key, std::move(set));
     out_.commands.push_back(key);
-    // verify.cc reads the cap back from this memo.
+    // verify.cc reads the cap from this memo.
     const std::string memo = "cap=" + (cap ? std::to_string(*cap) : "none") + " " + command.actor;
     Post(EntryKind::kCapChange, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
          command.command_id, memo, detail);

@@ -50,7 +50,7 @@ TEST_F(CommandsTest, LoweringTheCapRefusesNewRequestsButNotRunningOnes) {
   EXPECT_EQ(world.Do(MakeSettle(id, 100, 250)).charged_nano_usd, 600);
   EXPECT_EQ(world.Do(MakeAuthorize(world.NewId(), 10, 1)).denied_by, Deny::kCap);
   ASSERT_TRUE(world.Do(MakeSetCap("cap3", 1000)).ok);
-  EXPECT_TRUE(world.Do(MakeAuthorize(world.NewId(), 100, 50)).ok) << "raising takes effect at once";
+  EXPECT_TRUE(world.Do(MakeAuthorize(world.NewId(), 100, 50)).ok) << "a raised cap applies at once";
 }
 
 }  // namespace

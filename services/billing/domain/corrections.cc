@@ -1,5 +1,5 @@
 // Corrections of the ledger by an operator or a payment provider: refund, adjustment, freeze,
-// chargeback, write-off. Each is new entries; large ones wait for a second person
+// chargeback, write-off. Each one posts new entries; large ones wait for a second person
 // (docs/design/ledger.md 8).
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace tollgate::billing {
 namespace {
 
-// 10^9 USD, as for credit.
+// 10^9 USD, like the limit of credit.
 constexpr int64_t kMaxCorrectionNanoUsd = 1'000'000'000 * kNanoPerUsd;
 
 bool MovesMoney(CommandKind kind) {
@@ -22,7 +22,7 @@ bool IsCorrection(CommandKind kind) {
          kind == CommandKind::kRefundFailed;
 }
 
-// Disputes and failed refunds are the provider's word: a second person has nothing to decide.
+// The payment provider decides disputes and failed refunds, so a second person cannot.
 bool MayNeedSecondPerson(CommandKind kind) {
   return MovesMoney(kind) && kind != CommandKind::kChargeback &&
          kind != CommandKind::kChargebackWon && kind != CommandKind::kRefundFailed;
@@ -50,7 +50,7 @@ Command MakeCommand(const Correct& correct, int64_t at_us) {
   command.reason = correct.reason;
   command.reference = correct.reference;
   if (correct.kind == CommandKind::kFreeze) {
-    // Stored in the amount of a command that moves none.
+    // The reason of a freeze is stored as amount: a freeze moves no money.
     command.amount_nano_usd = static_cast<int64_t>(correct.freeze);
   }
   return command;
@@ -68,7 +68,7 @@ std::string MemoOf(const Command& command) {
   return memo;
 }
 
-// Of the audit log.
+// Name of the action in the audit log.
 std::string ActionOf(const Command& command) {
   if (command.kind == CommandKind::kFreeze) return "workspace.freeze";
   if (command.kind == CommandKind::kUnfreeze) return "workspace.unfreeze";
@@ -144,7 +144,7 @@ Reply Batch::Execute(const Decide& decide) {
     Audit(decide, decide.approve ? "adjustment.approve" : "adjustment.reject", command.command_id,
           decide.reason, decide.call_id);
   } else if (command.state != wanted || command.decided_by != decide.actor) {
-    // Decided before, otherwise or by another person; or it never waited.
+    // The correction was decided differently or by another person before, or never had to wait.
     return Refuse(Deny::kIdReuse);
   }
   Reply reply;
@@ -169,7 +169,7 @@ Deny Batch::PostCorrection(const Command& command) {
     }
   };
   const Account credit = command.granted ? Account::kGranted : Account::kPaid;
-  // What running requests do not hold, of one of the two kinds of credit.
+  // Amount of one of the two kinds of credit that running requests do not hold.
   const auto available = [this](Account account) {
     const int64_t posted =
         account == Account::kGranted ? wallet_->granted_nano_usd : wallet_->paid_nano_usd;
@@ -225,7 +225,7 @@ Deny Batch::PostCorrection(const Command& command) {
     case CommandKind::kUnfreeze:
       wallet_->frozen = Freeze::kNone;
       PostNote(EntryKind::kUnfreeze, command, memo);
-      // What became available under a version that let debts wait.
+      // Credit may have become available under an older version, which did not pay debts from it.
       PayReceivable(command.command_id);
       return Deny::kNone;
     default:

@@ -1,4 +1,4 @@
-// Corrections are new entries, and large ones need two people (docs/design/ledger.md 8).
+// Corrections post new entries, and large ones need two people (docs/design/ledger.md 8).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ TEST_F(CorrectionsTest, RefundsOnlyUnspentPaidCreditThatNoRequestHolds) {
   EXPECT_EQ(LastEntry(), EntryKind::kRefund);
   EXPECT_EQ(world.wallet().paid_nano_usd, 0);
   EXPECT_EQ(world.wallet().granted_nano_usd, 500);
-  // Granted credit is not refundable.
+  // Granted credit cannot be refunded.
   EXPECT_EQ(Do("r2", CommandKind::kRefund, 1).denied_by, Deny::kNoCredit);
 }
 
@@ -92,7 +92,7 @@ TEST_F(CorrectionsTest, AChargebackTakesTheWalletAndLeavesTheRestAsReceivable) {
   EXPECT_EQ(world.wallet().receivable_nano_usd, 800);
   EXPECT_EQ(world.wallet().frozen, Freeze::kDispute);
   EXPECT_TRUE(world.Do(MakeSettle(running, 100, 100)).ok);
-  // The next credit pays what is owed, and ends the freeze when nothing is.
+  // The next credit pays the receivable, and the freeze ends when the receivable is zero.
   Credit(500);
   EXPECT_EQ(world.wallet().receivable_nano_usd, 300);
   EXPECT_EQ(world.wallet().frozen, Freeze::kDispute);
@@ -121,7 +121,7 @@ TEST_F(CorrectionsTest, WhatIsOwedIsPaidAsSoonAsAHoldEnds) {
     const int64_t charged = world.hold(running).charged_nano_usd;
     EXPECT_EQ(world.wallet().receivable_nano_usd, 0) << name;
     EXPECT_EQ(world.wallet().paid_nano_usd, 100 - charged) << name;
-    EXPECT_EQ(world.wallet().frozen, Freeze::kNone) << name << ": nothing is owed any more";
+    EXPECT_EQ(world.wallet().frozen, Freeze::kNone) << name << ": the receivable is paid";
   }
 }
 
@@ -166,7 +166,7 @@ TEST_F(CorrectionsTest, AFailedRefundGivesTheCreditBackWithoutASecondPerson) {
   EXPECT_EQ(LastEntry(), EntryKind::kRefundFailed);
   EXPECT_EQ(world.wallet().paid_nano_usd, 3'000);
   EXPECT_EQ(Do("large", CommandKind::kRefundFailed, 5'000).command_state, CommandState::kPosted);
-  // What is owed is paid first.
+  // The receivable is paid first.
   EXPECT_TRUE(Do("d", CommandKind::kChargeback, 10'000).ok);
   EXPECT_TRUE(Do("g", CommandKind::kRefundFailed, 500).ok);
   EXPECT_EQ(world.wallet().paid_nano_usd, 0);
@@ -193,7 +193,7 @@ TEST_F(CorrectionsTest, ALargeCorrectionWaitsForAnotherPerson) {
   EXPECT_EQ(world.Do(Decide{"ws", "r", true, "ann", ""}).denied_by, Deny::kSamePerson);
   EXPECT_TRUE(world.Do(Decide{"ws", "r", true, "bob", "ok"}).ok);
   EXPECT_EQ(world.wallet().paid_nano_usd, 600);
-  // Decided once.
+  // A correction is decided once.
   EXPECT_TRUE(world.Do(Decide{"ws", "r", true, "bob", "ok"}).ok);
   EXPECT_EQ(world.wallet().paid_nano_usd, 600);
   EXPECT_EQ(world.Do(Decide{"ws", "r", false, "bob", "ok"}).denied_by, Deny::kIdReuse);

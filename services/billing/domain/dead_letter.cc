@@ -11,13 +11,13 @@ namespace tollgate::billing {
 namespace {
 
 constexpr std::string_view kTitle = "settle1";
-// Longer engine names are refused; of one that is refused for it the beginning is kept.
+// The ledger refuses longer engine names. The dead letter keeps the beginning of such a name.
 constexpr size_t kMaxEngineBytes = 1024;
 constexpr size_t kNumbers = 11;
 
 }  // namespace
 
-// The title, eleven numbers and the engine's name, separated by blanks.
+// The title, eleven numbers and the engine's name, separated by spaces.
 std::string EncodeSettle(const Settle& settle) {
   const std::array<int64_t, kNumbers> numbers = {settle.sequence,
                                                  settle.usage.prompt,
@@ -100,7 +100,7 @@ Reply Batch::Execute(const ResolveDeadLetter& resolve) {
   }
   const std::string memo = std::string(retry ? "retried" : "written off") + " by " + resolve.actor +
                            ": " + resolve.reason;
-  // Without a wallet there is no chain; the row says who.
+  // Without a wallet the workspace has no chain; only the row records who resolved it.
   if (wallet_ != nullptr) {
     Post(EntryKind::kDeadLetterResolved, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
          letter.id.ToBytes(), memo);

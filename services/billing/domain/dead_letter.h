@@ -1,5 +1,5 @@
-// Settlements that the ledger has refused for good: evidence that someone may owe something. They
-// are kept with the reason until a person resolves them (docs/design/ledger.md 6).
+// Settlements that the ledger has refused permanently. Each one may mean uncharged usage, so it is
+// kept with its reason until a person resolves it (docs/design/ledger.md 6).
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace tollgate::billing {
 
-// Not part of a stored operation: request id and workspace, which have columns of their own.
+// Does not contain request id and workspace, which have columns of their own.
 std::string EncodeSettle(const Settle& settle);
-// Empty: not an encoded settle.
+// Returns an empty optional if the text is not an encoded settle.
 std::optional<Settle> DecodeSettle(std::string_view text, const Id& request_id,
                                    const std::string& workspace);
 
-// The dead letter of a refused settle; empty where nothing is lost: it would have charged nothing,
-// its caller's answer was a refusal, or a later try of the request has taken over. hold: that of
-// the request, as it is now; null: there is none.
+// Returns the dead letter of a refused settle. Empty if nothing is lost: the settle would have
+// charged nothing, the caller got an error, or a later attempt of the request has taken over. hold:
+// the current hold of the request; null: it has none.
 std::optional<DeadLetter> DeadLetterOf(const Settle& settle, const Reply& refused, const Hold* hold,
                                        int64_t at_us);
 

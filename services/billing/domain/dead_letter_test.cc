@@ -61,10 +61,10 @@ TEST_F(DeadLetterTest, ARefusedSettleIsKeptWithItsReason) {
 
 TEST_F(DeadLetterTest, AnExpectedRefusalIsNone) {
   Credit(1000);
-  // Nothing would have been charged.
+  // The settle would have charged nothing.
   EXPECT_FALSE(world.Do(MakeSettle(world.NewId(), 100, 0, Outcome::kFailedBeforeOutput)).ok);
   EXPECT_TRUE(world.last.dead_letters.empty());
-  // The caller's answer was a refusal.
+  // The caller got an error.
   const Id refused = Open();
   ASSERT_TRUE(world.Do(MakeVoid(refused)).ok);
   EXPECT_EQ(world.Do(MakeSettle(refused, 100, 5)).denied_by, Deny::kClosed);
@@ -76,7 +76,7 @@ TEST_F(DeadLetterTest, AnExpectedRefusalIsNone) {
   ASSERT_TRUE(world.Do(again).ok);
   EXPECT_EQ(world.Do(MakeSettle(moved, 100, 5)).denied_by, Deny::kClosed);
   EXPECT_TRUE(world.last.dead_letters.empty());
-  // Not a settle.
+  // Only settles become dead letters.
   EXPECT_FALSE(world.Do(MakeHeartbeat(world.NewId(), 1, 1, 1)).ok);
   EXPECT_TRUE(world.last.dead_letters.empty());
 }
@@ -85,7 +85,7 @@ ResolveDeadLetter Resolve(const Id& id, DeadLetterState to) {
   return {id, "ws", 1, to, "operator", "checked"};
 }
 
-// A dead letter of a settle that came before its hold was known.
+// Dead letter of a settle that arrived before its hold.
 struct Stored {
   Id id;
   std::string key;
@@ -105,7 +105,7 @@ TEST_F(DeadLetterTest, ARetryAppliesTheSettleOnceAndLeavesAnEntry) {
   const Stored stored = Store(world);
   EXPECT_EQ(world.Do(Resolve(stored.id, DeadLetterState::kRetried)).denied_by, Deny::kInvalid);
   EXPECT_EQ(world.state.dead_letters[stored.key].state, DeadLetterState::kOpen)
-      << "refused again: it stays open";
+      << "refused again, so it stays open";
   EXPECT_TRUE(world.last.dead_letters.empty());
 
   ASSERT_TRUE(world.Do(MakeAuthorize(stored.id, 100, 100)).ok);
@@ -131,11 +131,11 @@ TEST_F(DeadLetterTest, ASettleThatNamesNoWorkspaceCanBeWrittenOff) {
   world.state.dead_letters[DeadLetterKey(id, 1)] = letter;
   ResolveDeadLetter resolve = Resolve(id, DeadLetterState::kRetried);
   resolve.workspace = "";
-  EXPECT_EQ(world.Do(resolve).denied_by, Deny::kInvalid) << "no hold of it can exist";
+  EXPECT_EQ(world.Do(resolve).denied_by, Deny::kInvalid) << "a hold cannot exist";
   resolve.to = DeadLetterState::kWrittenOff;
   EXPECT_TRUE(world.Do(resolve).ok);
   EXPECT_EQ(world.state.dead_letters[DeadLetterKey(id, 1)].state, DeadLetterState::kWrittenOff);
-  EXPECT_TRUE(world.last.entries.empty()) << "there is no chain; the row says who";
+  EXPECT_TRUE(world.last.entries.empty()) << "without a chain only the row records the person";
   resolve.request_id = world.NewId();
   EXPECT_EQ(world.Do(resolve).denied_by, Deny::kUnknownDeadLetter);
 }

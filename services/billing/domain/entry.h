@@ -1,4 +1,4 @@
-// The entries of the ledger, and the accounts that they move money between.
+// Entries of the ledger, and the accounts between which they move money.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tollgate::billing {
 
-// Accounts of one workspace. free and held are a pair of control accounts: their sum is always
-// zero, and held is the part of the posted credit that open holds and leases reserve.
+// Accounts of one workspace. free and held are control accounts: their sum is always zero, and held
+// is the part of the posted credit that open holds and leases reserve.
 enum class Account : uint8_t {
   kControl = 0,  // for entries without an amount
   kFunding = 1,
@@ -31,23 +31,23 @@ enum class EntryKind : uint8_t {
   kGrant = 2,
   kHold = 3,
   kExtend = 4,
-  // Terminal entries: exactly one per hold, of the whole authorized amount, from held to free.
+  // Terminal entries: exactly one per hold. It moves the whole authorized amount from held to free.
   kSettle = 5,
   kVoid = 6,
   kExpireCharge = 7,
   kExpireVoid = 8,
-  // Follow the terminal entry of their hold.
+  // Entries after the terminal entry of their hold.
   kCharge = 9,
   kOverrun = 10,
   kLateCorrection = 11,
   kCapChange = 12,
-  // Sets the workspace's clock back: the only entry that may be older than the one before it.
+  // Sets the workspace's clock back. Only this entry may be older than the one before it.
   kClockRepair = 14,
-  // Reserves for a lease, from free to held, and gives back: what an admitted request takes out of
-  // it, and the rest of it. They name the lessee.
+  // Entries of a lease; they name the lessee. A grant moves its amount from free to held. A return
+  // moves back what an admitted request takes out of the lease, and the unused rest.
   kLeaseGrant = 15,
   kLeaseReturn = 16,
-  // Corrections (commands.cc, corrections.cc). Nothing is ever edited.
+  // Corrections (commands.cc, corrections.cc). Entries are never edited.
   kRefund = 20,
   kCreditAdjustment = 21,
   kDebitAdjustment = 22,
@@ -59,14 +59,14 @@ enum class EntryKind : uint8_t {
   kReceivablePaid = 28,
   kCorrectionRequested = 29,  // waits for a second person
   kCorrectionRejected = 30,
-  kRefundFailed = 31,  // the provider could not pay a refund out: gives the credit back
+  kRefundFailed = 31,  // a refund that the provider could not pay out; gives the credit back
   kDeadLetterResolved = 60,
 };
 std::string_view EntryKindName(EntryKind kind);
 inline bool IsTerminal(EntryKind kind) {
   return kind >= EntryKind::kSettle && kind <= EntryKind::kExpireVoid;
 }
-// Entries that name their request by its 16 bytes; the others name a command, a lessee, or a
+// Whether the entry names its request by its 16 bytes. All others name a command, a lessee, or a
 // request in hexadecimal digits.
 inline bool IsRequestEntry(EntryKind kind) {
   return (kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection) ||
@@ -78,16 +78,16 @@ struct Entry {
   std::string workspace;
   int64_t sequence = 0;  // gapless within the workspace, from 1
   EntryKind kind = EntryKind::kCapChange;
-  std::string request;  // 16 bytes of the request id, or the text that names it (IsRequestEntry)
+  std::string request;  // 16 bytes of the request id, or a text (IsRequestEntry)
   Account debit = Account::kControl;
   Account credit = Account::kControl;
   int64_t amount_nano_usd = 0;
   int32_t month = 0;
   int64_t at_us = 0;
   std::string memo;
-  // SHA-256 of what the entry is about, 32 bytes: for a hold's first entry the body of the
-  // authorize, for its closing entries usage and outcome, for commands their values (chain.h).
-  // Empty in entries of older versions and where there is nothing more to say.
+  // SHA-256, 32 bytes, over the subject of the entry (chain.h): the body of the authorize for the
+  // first entry of a hold, usage and outcome for its closing entries, the values of a command for
+  // the entries of commands. Empty in entries of older versions and in entries that need none.
   std::string detail;
   std::string hash;  // SHA-256 over the previous hash and everything above
 };

@@ -1,4 +1,4 @@
-// Expire: closes a hold without a heartbeat for too long, charged by its last reported usage.
+// Expire: closes a hold that has had no heartbeat for too long. Charges its last reported usage.
 #include "services/billing/domain/batch.h"
 
 namespace tollgate::billing {
@@ -7,9 +7,9 @@ Reply Batch::Execute(const Expire& expire) {
   Hold* hold = FindHold(expire.request_id);
   if (!hold || hold->workspace != expire.workspace) return Refuse(Deny::kInvalid);
   if (hold->state != HoldState::kOpen) return ReplyFor(*hold, Deny::kClosed);
-  // A heartbeat has postponed it since it was listed.
+  // A heartbeat postponed the expiry after the hold was listed.
   if (hold->expires_us > now_us_) return ReplyFor(*hold, Deny::kInvalid);
-  // Nothing was delivered: of an answer that is not streamed, nothing is before its end (decision
+  // Nothing was delivered: an answer that is not streamed is delivered only at its end (decision
   // 52).
   if (hold->usage.completion == 0 || !hold->streamed) {
     Release(*hold, EntryKind::kExpireVoid, "");

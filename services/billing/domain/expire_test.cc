@@ -62,7 +62,7 @@ TEST_F(ExpireTest, AHoldOfWhichNothingWasDeliveredExpiresFree) {
     EXPECT_EQ(world.hold(id).state, HoldState::kExpiredVoid);
     EXPECT_EQ(world.hold(id).charged_nano_usd, 0);
   }
-  // The router lives after all, and its caller got the answer.
+  // The router was alive after all, and its caller got the answer.
   ASSERT_TRUE(world.Do(MakeSettle(whole.request_id, 100, 40)).ok);
   EXPECT_EQ(world.hold(whole.request_id).charged_nano_usd, 180);
 }

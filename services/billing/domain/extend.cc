@@ -1,4 +1,4 @@
-// While the engine runs: extend and heartbeat.
+// Operations while the engine runs: extend and heartbeat.
 #include <algorithm>
 
 #include "services/billing/domain/batch.h"
@@ -33,14 +33,15 @@ Reply Batch::ReportProgress(const Op& op, std::optional<int64_t> authorized_tota
   if (hold->state != HoldState::kOpen || op.attempt < hold->attempt) {
     return ReplyFor(*hold, Deny::kClosed);
   }
-  // An older sequence reports nothing new; its reply has the current amounts.
+  // An older sequence has no new usage. Its reply has the current amounts.
   if (op.sequence > hold->sequence) {
     hold->sequence = op.sequence;
     KeepAlive(*hold);
     if (IsAtLeast(op.usage, hold->usage)) hold->usage = op.usage;
     MarkChanged(*hold);
   }
-  // A later heartbeat may have overtaken an extension, which still raises: totals only grow.
+  // A later heartbeat may have overtaken an extension. The extension still applies, since totals
+  // only grow.
   const int64_t wanted = authorized_total_nano_usd.value_or(0);
   if (wanted > hold->authorized_nano_usd) {
     Raise(*hold, wanted - hold->authorized_nano_usd);
@@ -48,8 +49,8 @@ Reply Batch::ReportProgress(const Op& op, std::optional<int64_t> authorized_tota
   }
   Reply reply = ReplyFor(*hold);
   if (hold->authorized_nano_usd >= wanted) return reply;
-  // Granted in part at most: refused by the cap, by the posted credit, or because other requests
-  // hold the credit.
+  // Granted in part at most. The reply says why: the cap, the posted credit, or credit that other
+  // requests hold.
   const std::optional<int64_t> cap = EffectiveCap(*wallet_, *hold);
   if (cap && *cap - FindOrCreateMonth(hold->month).spent_nano_usd < wanted) {
     reply.denied_by = Deny::kCap;

@@ -15,7 +15,7 @@ TEST_F(ExtendTest, ExtendsUpToTheAvailableCredit) {
   EXPECT_EQ(reply.authorized_nano_usd, 700);
   const Id other = Open(100, 50);
   reply = world.Do(MakeExtend(id, 2, 1000));
-  EXPECT_TRUE(reply.ok) << "granted in part: the reason says why";
+  EXPECT_TRUE(reply.ok) << "granted in part, with a reason";
   EXPECT_EQ(reply.authorized_nano_usd, 800);
   EXPECT_EQ(reply.denied_by, Deny::kHeld);
   reply = world.Do(MakeExtend(id, 3, 1001));
@@ -50,9 +50,9 @@ TEST_F(ExtendTest, AnExtensionOvertakenByAHeartbeatIsGranted) {
   ASSERT_TRUE(world.Do(MakeHeartbeat(id, 5, 100, 50)).ok);
   const Reply late = world.Do(MakeExtend(id, 3, 5000, 100, 20));
   EXPECT_TRUE(late.ok);
-  EXPECT_EQ(late.denied_by, Deny::kNone) << "nobody else holds the credit";
+  EXPECT_EQ(late.denied_by, Deny::kNone) << "no other request holds the credit";
   EXPECT_EQ(late.authorized_nano_usd, 5000);
-  EXPECT_EQ(world.hold(id).usage.completion, 50) << "its report is older";
+  EXPECT_EQ(world.hold(id).usage.completion, 50) << "the late report is older";
   EXPECT_EQ(world.hold(id).sequence, 5);
   const Reply lower = world.Do(MakeExtend(id, 4, 400));
   EXPECT_EQ(lower.authorized_nano_usd, 5000) << "a total is never lowered";

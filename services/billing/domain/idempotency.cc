@@ -1,10 +1,10 @@
-// Decisions 43 and 59: the same Idempotency-Key and body within a day never bill twice.
+// Decisions 43 and 59: the same Idempotency-Key and body within a day are never billed twice.
 #include "services/billing/domain/batch.h"
 
 namespace tollgate::billing {
 namespace {
 
-// The request ended without a charge, so another one may run in its place.
+// Whether the request ended without a charge, so that another one may take its place.
 bool EndedFree(const Hold& hold) {
   return hold.tombstone() || hold.free() || hold.state == HoldState::kVoided ||
          hold.state == HoldState::kExpiredVoid;
@@ -13,7 +13,7 @@ bool EndedFree(const Hold& hold) {
 }  // namespace
 
 Deny Batch::FindIdempotencyConflict(const Authorize& authorize) {
-  // Without a hold nothing is billed.
+  // A check opens no hold, so it bills nothing.
   if (authorize.idempotency_key_digest.empty() || authorize.check_only) return Deny::kNone;
   const auto found = state_.idempotency_keys.find(
       IdempotencyRowKey(authorize.workspace, authorize.idempotency_key_digest));

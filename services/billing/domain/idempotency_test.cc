@@ -1,4 +1,4 @@
-// Decisions 43 and 59: the same Idempotency-Key and body within 24 h never bill twice.
+// Decisions 43 and 59: the same Idempotency-Key and body within 24 h are never billed twice.
 #include <gtest/gtest.h>
 
 #include "services/billing/domain/testing/ledger_world.h"
@@ -74,7 +74,7 @@ TEST_F(IdempotencyTest, AnotherBodyIsRefusedHoweverTheFirstRequestEnded) {
 TEST_F(IdempotencyTest, AFreeRequestIsRunAgain) {
   const Id voided = OpenWithKey();
   EXPECT_TRUE(world.Do(MakeVoid(voided)).ok);
-  const Id nothing = OpenWithKey();  // in its place
+  const Id nothing = OpenWithKey();  // takes its place
   EXPECT_EQ(Again(), Deny::kIdempotencyRunning);
   EXPECT_TRUE(world.Do(MakeSettle(nothing, 0, 0, Outcome::kFailedBeforeOutput)).ok);
   const Id refused = OpenWithKey();
@@ -100,7 +100,7 @@ TEST_F(IdempotencyTest, ALateSettleOfAReplacedRequestIsFree) {
   EXPECT_TRUE(world.Do(MakeSettle(lost, 100, 100)).ok);
   EXPECT_EQ(world.hold(lost).charged_nano_usd, 0);
   EXPECT_EQ(world.wallet().paid_nano_usd, 1'000'000 - 300);
-  // Its repetition changes nothing, and is no dead letter.
+  // Repeating it changes nothing and makes no dead letter.
   (void)world.Do(MakeSettle(lost, 100, 100));
   EXPECT_TRUE(world.last.dead_letters.empty());
   EXPECT_EQ(world.wallet().paid_nano_usd, 1'000'000 - 300);

@@ -1,4 +1,4 @@
-// Leases: credit of a workspace that a router may spend without asking (docs/design/ledger.md 14).
+// Leases: credit of a workspace that a router may spend without asking (docs/design/ledger.md 13).
 #include <algorithm>
 
 #include "common/base/clock.h"
@@ -8,11 +8,11 @@
 namespace tollgate::billing {
 namespace {
 
-// A lessee may have this part of the credit that requests do not hold. With many lessees less, so
-// that their leases together take half of it at most.
+// Part of the credit not held by requests that one lease may reserve: 1/100, or less with many
+// lessees, so that all leases together reserve at most half of it.
 constexpr int64_t kLeastShare = 100;
 constexpr int64_t kSharesOfOneLease = 8;
-// Credit is low when each lessee could not take so many leases more.
+// Credit is low when it does not cover this many further leases for each lessee.
 constexpr int64_t kLeasesLeft = 4;
 
 bool IsValid(const TakeLease& take) {
@@ -92,16 +92,18 @@ Reply Batch::Enlarge(const TakeLease& take) {
     return refused;
   }
   const LeaseName name{take.workspace, take.lessee, UtcMonth(now_us_)};
-  // Requests are admitted in the month of their lease, on clocks that are a little apart.
+  // Requests are admitted in the month of their lease, and clocks differ a little, so leases end
+  // early.
   const int64_t end_us = UtcMonthStartUs(NextMonth(name.month)) - policy_.lease_margin_us;
   if (now_us_ >= end_us) return Refuse(Deny::kNoLease);
   Lease* lease = FindLease(name);
   const bool has_it = take.month == name.month;
-  // It has lost count of a lease that the ledger still knows: a new one begins when that expires.
+  // The lessee has lost the state of a lease that the ledger still has. It gets a new one when the
+  // old lease expires.
   if (lease != nullptr && !has_it && lease->used_nano_usd > 0) return Refuse(Deny::kNoLease);
   Lease fresh{name.workspace, name.lessee, name.month};
   if (lease == nullptr && has_it) {
-    // A lease that has expired, or was given back with nothing left: it goes on from there.
+    // The lease has expired, or was given back completely: it continues from the amount used.
     fresh.granted_nano_usd = fresh.used_nano_usd = take.used_nano_usd;
   }
   const Lease& now = lease ? *lease : fresh;
@@ -142,7 +144,8 @@ Reply Batch::GiveBack(const TakeLease& take) {
   const LeaseName name{take.workspace, take.lessee, take.month};
   Lease* lease = take.month == 0 ? nullptr : FindLease(name);
   if (lease == nullptr) return Granted(take.month, take.used_nano_usd);
-  // What the ledger does not know yet stays reserved for its requests until the lease expires.
+  // Amounts used by requests that the ledger does not know yet stay reserved until the lease
+  // expires.
   const int64_t used = std::max(lease->used_nano_usd, take.used_nano_usd);
   const int64_t kept = std::min(used, lease->granted_nano_usd);
   ReturnLease(*lease, kept, "given back");
@@ -155,7 +158,7 @@ Reply Batch::Execute(const ExpireLease& expire) {
   if (!wallet_) return Refuse(Deny::kInvalid);
   const LeaseName name{expire.workspace, expire.lessee, expire.month};
   Lease* lease = FindLease(name);
-  // Gone, or renewed since it was listed.
+  // The lease was given back, or renewed after it was listed.
   if (lease == nullptr || lease->expires_us > now_us_) return Refuse(Deny::kInvalid);
   ReturnLease(*lease, lease->used_nano_usd, "expired");
   RemoveLease(name);

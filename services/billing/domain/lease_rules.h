@@ -1,4 +1,4 @@
-// What leases and admissions may name. Internal to this folder.
+// Limits of names and amounts in leases and admissions. Internal to this folder.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tollgate::billing {
 
-// As much as may be posted.
+// Same limit as for posted credit.
 inline constexpr int64_t kMaxLeaseNanoUsd = 1'000'000'000 * kNanoPerUsd;
 
 inline int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
@@ -18,7 +18,7 @@ inline bool IsMonth(int32_t month) {
   return month >= 197001 && month <= 999912 && month % 100 >= 1 && month % 100 <= 12;
 }
 
-// It is text in the database and in lists.
+// A lessee is stored as text and appears in lists, so only printable names are allowed.
 inline bool IsLessee(const std::string& name) {
   return !name.empty() && name.size() <= 64 &&
          std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });

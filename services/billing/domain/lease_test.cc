@@ -31,7 +31,7 @@ class LeaseTest : public LedgerTest {
     admission.authorized_nano_usd = amount;
     return std::make_shared<const Admission>(std::move(admission));
   }
-  // The settlement of a request that the ledger sees for the first time: 100 + 2 * 50 nano-USD.
+  // Settlement of a request that the ledger does not know yet: 100 + 2 * 50 nano-USD.
   Settle Whole(const Id& id, int64_t amount = 200) {
     Settle op = MakeSettle(id, 100, 50);
     op.admission = Admitted(id, amount);
@@ -50,7 +50,7 @@ TEST_F(LeaseTest, ReservesAtMostOneHundredthOfTheCredit) {
   EXPECT_EQ(world.wallet().held_nano_usd, 300);
   EXPECT_EQ(world.month().held_nano_usd, 300);
   EXPECT_EQ(Take(kCredit).lease.granted_nano_usd, kCredit / 100);
-  EXPECT_EQ(Take(1).lease.granted_nano_usd, kCredit / 100) << "nothing is taken from who asks";
+  EXPECT_EQ(Take(1).lease.granted_nano_usd, kCredit / 100) << "the lessee that asks loses nothing";
   EXPECT_EQ(world.wallet().held_nano_usd, kCredit / 100);
 }
 
@@ -88,7 +88,7 @@ TEST_F(LeaseTest, ASettlementOpensItsHoldOutOfTheLease) {
   EXPECT_TRUE(again.ok);
   EXPECT_EQ(again.charged_nano_usd, 200);
   EXPECT_EQ(lease()->used_nano_usd, 200) << "once";
-  // The lessee has used 200, and gets as much as it wants beyond that.
+  // The lessee has used 200, and gets the full amount that it asks for beyond that.
   EXPECT_EQ(Take(5'000, 200).lease.granted_nano_usd, 5'200);
 }
 
@@ -102,10 +102,10 @@ TEST_F(LeaseTest, AHeartbeatOpensItAndALaterSettlementEndsIt) {
   EXPECT_EQ(world.hold(id).authorized_nano_usd, 300);
   EXPECT_EQ(world.wallet().held_nano_usd, 5'000);
   ASSERT_TRUE(world.Do(MakeSettle(id, 100, 50)).ok);
-  EXPECT_EQ(world.wallet().held_nano_usd, 4'700) << "what it did not need is available";
+  EXPECT_EQ(world.wallet().held_nano_usd, 4'700) << "the unused rest is available";
 }
 
-// The request has run: what credit does not cover is the operator's.
+// The request has run: the operator pays what credit does not cover.
 TEST_F(LeaseTest, WithoutItsLeaseAnAdmittedRequestIsBookedAllTheSame) {
   Credit(150);
   const Id id = world.NewId();
@@ -124,10 +124,10 @@ TEST_F(LeaseTest, WhatWasRefusedToItsCallerStaysFree) {
   EXPECT_EQ(world.Do(Whole(id)).denied_by, Deny::kClosed);
   EXPECT_EQ(world.Do(Whole(id)).denied_by, Deny::kClosed);
   EXPECT_EQ(world.wallet().posted_nano_usd(), kCredit);
-  EXPECT_EQ(lease()->used_nano_usd, 200) << "its router counts it as used, once";
+  EXPECT_EQ(lease()->used_nano_usd, 200) << "the router counts it as used, once";
 }
 
-// A gateway has lost the router and gave the request to another one.
+// The gateway lost the router and sent the request to another one.
 TEST_F(LeaseTest, AnEarlierTryIsRefused) {
   Credit(kCredit);
   ASSERT_TRUE(Take(5'000, 0, 0).ok);
@@ -174,7 +174,7 @@ TEST_F(LeaseTest, NoneReachesIntoTheNextMonth) {
   EXPECT_EQ(taken.lease.valid_ms, 20'000);
   world.now_us = end_us - 10 * kSecondUs;
   EXPECT_EQ(Take(5'000).denied_by, Deny::kNoLease);
-  // Reported in the next month, charged to its own.
+  // Reported in the next month, but charged to its own month.
   const Id id = world.NewId();
   world.now_us = end_us + kSecondUs;
   ASSERT_TRUE(world.Do(Whole(id)).ok);
@@ -182,7 +182,7 @@ TEST_F(LeaseTest, NoneReachesIntoTheNextMonth) {
   const Reply next = Take(5'000, 200);
   ASSERT_TRUE(next.ok);
   EXPECT_EQ(next.lease.month, 202512);
-  EXPECT_EQ(next.lease.granted_nano_usd, 5'000) << "another lease, of which nothing is used";
+  EXPECT_EQ(next.lease.granted_nano_usd, 5'000) << "a new lease with nothing used";
 }
 
 TEST_F(LeaseTest, AFrozenWalletGrantsNothingAndTakesBack) {
@@ -200,7 +200,7 @@ TEST_F(LeaseTest, AFrozenWalletGrantsNothingAndTakesBack) {
   EXPECT_EQ(world.wallet().held_nano_usd, 0);
 }
 
-// Any operations in any order, with leases among them, keep what every commit must keep.
+// Random operations in random order, including leases, never break an invariant.
 TEST(LeaseHistoryTest, NoHistoryBreaksAnInvariant) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     World world;

@@ -1,4 +1,5 @@
-// Apply: runs operations in order, checks the invariants after each, undoes what breaks one.
+// Apply: runs operations in order, checks the invariants after each, and undoes an operation that
+// breaks one.
 #include "services/billing/domain/ledger.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ Applied Apply(State& state, std::span<const Operation> operations, int64_t now_u
 Applied Batch::Finish() {
   SortUnique(out_.wallets);
   SortUnique(out_.new_wallets);
-  // One that was refused right after is not written.
+  // A new wallet whose operation was refused afterwards is not written.
   std::erase_if(out_.new_wallets, [this](const std::string& name) {
     return !std::binary_search(out_.wallets.begin(), out_.wallets.end(), name);
   });
@@ -74,8 +75,8 @@ void Batch::Run(const Operation& operation) {
              std::holds_alternative<ResolveDeadLetter>(operation)) {
     reply = std::visit([this](const auto& op) { return Admitted(op); }, operation);
   } else {
-    // Only new names are checked: a workspace that has a wallet must always be able to settle. The
-    // dead letter of a settle that names no workspace must be resolvable.
+    // Only workspaces without a wallet need a valid name: a workspace that has a wallet must always
+    // be able to settle. A dead letter whose settle names no workspace must be resolvable.
     reply = Refuse(Deny::kInvalid);
   }
   if (const std::string broken = BrokenInvariant(request_id); !broken.empty()) {
@@ -84,19 +85,19 @@ void Batch::Run(const Operation& operation) {
   } else if (!request_id.empty()) {
     RecordUsageChange(request_id);
   }
-  // Undecided is not refused: the settle stays with its sender.
+  // kUnavailable is not a refusal: the sender keeps the settle.
   if (const auto* settle = std::get_if<Settle>(&operation);
       settle != nullptr && !reply.ok && reply.denied_by != Deny::kUnavailable) {
     auto letter = DeadLetterOf(*settle, reply, FindHold(request_id), at_us_);
-    // What is no name cannot be stored as one; it has no wallet either.
+    // An invalid workspace name cannot be stored, and has no wallet.
     if (letter && wallet_ == nullptr && !IsWorkspaceId(workspace)) letter->workspace.clear();
     if (letter) out_.dead_letters.push_back(std::move(*letter));
   }
   out_.replies.push_back(std::move(reply));
 }
 
-// Another replica has created the wallet and stored this command or hold between two reads of this
-// batch. Nothing can be decided without the wallet.
+// Another replica created the wallet and stored this command or hold between two reads of this
+// batch. Without the wallet nothing can be decided.
 bool Batch::LacksItsWallet(const Operation& operation) const {
   if (wallet_ != nullptr) return false;
   const std::string_view command = CommandIdOf(operation);
@@ -108,7 +109,7 @@ bool Batch::LacksItsWallet(const Operation& operation) const {
          hold->second.workspace == WorkspaceOf(operation);
 }
 
-// Wallet and entries of the workspace contradict each other: freezes it.
+// Wallet and entries of the workspace contradict each other: freezes the workspace.
 Reply Batch::RefuseBroken(const Operation& operation, const std::string& why) {
   const std::string& workspace = WorkspaceOf(operation);
   const auto found = state_.wallets.find(workspace);
@@ -119,9 +120,9 @@ Reply Batch::RefuseBroken(const Operation& operation, const std::string& why) {
     out_.wallets.push_back(workspace);
     out_.frozen.push_back(workspace);
   }
-  // Once: its settlements are sent again and again.
+  // Reported once, since its settlements are sent again and again.
   if (!is_known) out_.violations.push_back("workspace " + workspace + ": " + why);
-  // Not final: a settlement stays with its sender until the ledger is repaired.
+  // Settlements get a retryable refusal: the sender keeps them until the ledger is repaired.
   return Refuse(IsAuthorize(operation) ? Deny::kFrozenByCheck : Deny::kUnavailable);
 }
 

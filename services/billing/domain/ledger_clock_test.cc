@@ -1,4 +1,5 @@
-// A clock that ran ahead dates entries in the future and decides nothing (docs/design/ledger.md 7).
+// A clock that ran ahead dates entries in the future but affects no decision (docs/design/ledger.md
+// 7).
 #include "common/base/clock.h"
 #include "common/base/time_units.h"
 #include "services/billing/domain/testing/ledger_world.h"
@@ -8,7 +9,7 @@ namespace {
 
 class ClockTest : public LedgerTest {
  protected:
-  // One batch of a process whose clock is ahead, then the right time again.
+  // Runs one operation in a process whose clock is ahead, then sets the right time again.
   void OneOperationAhead(int64_t us) {
     world.now_us += us;
     Credit(1);
@@ -43,7 +44,7 @@ TEST_F(ClockTest, HoldsLiveTheirTimeAndExpireInTime) {
   const Id id = Open();
   EXPECT_EQ(world.hold(id).created_us, world.now_us);
   EXPECT_EQ(world.hold(id).expires_us, world.now_us + world.policy.hold_ttl_us);
-  EXPECT_FALSE(world.Do(MakeExpire(id)).ok) << "it has just been opened";
+  EXPECT_FALSE(world.Do(MakeExpire(id)).ok) << "the hold was just opened";
   world.now_us += 30 * kSecondUs;
   EXPECT_TRUE(world.Do(MakeHeartbeat(id, 1, 10, 10)).ok);
   EXPECT_EQ(world.hold(id).expires_us, world.now_us + world.policy.hold_ttl_us);
@@ -87,7 +88,7 @@ TEST_F(ClockTest, ARepairSetsTheClockBackAndLeavesAnEntry) {
   EXPECT_EQ(world.wallet().paid_nano_usd, before.paid_nano_usd);
   Open();
   EXPECT_EQ(newest_us(), world.now_us);
-  // Repeated: nothing more. Another command under its id: refused.
+  // A repetition changes nothing. Another command under the same id is refused.
   EXPECT_TRUE(world.Do(repair).ok);
   EXPECT_TRUE(world.last.entries.empty());
   EXPECT_EQ(world.Do(MakeAddCredit("repair", 5)).denied_by, Deny::kIdReuse);

@@ -1,4 +1,4 @@
-// What a wallet is answered that is frozen, and when the ledger itself freezes one.
+// Replies for a frozen wallet, and when the ledger itself freezes one.
 #include "services/billing/domain/testing/ledger_world.h"
 
 namespace tollgate::billing {
@@ -20,7 +20,7 @@ TEST_F(FrozenTest, TheReasonDecidesTheAnswer) {
   EXPECT_EQ(Authorize(world.NewId()).denied_by, Deny::kFrozen);
   wallet().frozen = Freeze::kFailedCheck;
   EXPECT_EQ(Authorize(world.NewId()).denied_by, Deny::kFrozenByCheck);
-  EXPECT_TRUE(world.Do(MakeSettle(running, 100, 100)).ok) << "what runs is still settled";
+  EXPECT_TRUE(world.Do(MakeSettle(running, 100, 100)).ok) << "running requests are still settled";
 }
 
 TEST_F(FrozenTest, ABrokenInvariantFreezesTheWalletAndLosesNoSettlement) {
@@ -31,7 +31,7 @@ TEST_F(FrozenTest, ABrokenInvariantFreezesTheWalletAndLosesNoSettlement) {
   wallet().held_nano_usd = 0;  // the wallet disagrees with its hold
   const Reply settled = world.Do(MakeSettle(id, 100, 100));
   EXPECT_FALSE(settled.ok);
-  EXPECT_EQ(settled.denied_by, Deny::kUnavailable) << "to be sent again";
+  EXPECT_EQ(settled.denied_by, Deny::kUnavailable) << "the sender retries";
   EXPECT_EQ(world.last.violations.size(), 1U);
   EXPECT_EQ(world.last.frozen, std::vector<std::string>{"ws"});
   EXPECT_EQ(world.last.wallets, std::vector<std::string>{"ws"});
@@ -44,8 +44,8 @@ TEST_F(FrozenTest, ABrokenInvariantFreezesTheWalletAndLosesNoSettlement) {
   EXPECT_TRUE(world.Do(MakeSettle(id, 100, 100)).ok);
 }
 
-// Another replica creates the wallet between two reads of this batch: the command or the hold is
-// there, the wallet is not.
+// Another replica creates the wallet between two reads of this batch: the batch has the command or
+// the hold but not the wallet.
 TEST_F(FrozenTest, ACommandOrHoldWithoutItsWalletIsAskedAgain) {
   ASSERT_TRUE(world.Do(MakeAddCredit("c", 100'000)).ok);
   ASSERT_TRUE(world.Do(MakeSetCap("cap", 50'000)).ok);
@@ -68,7 +68,7 @@ TEST_F(FrozenTest, ACommandOrHoldWithoutItsWalletIsAskedAgain) {
   }
 }
 
-// A call that is refused, or that no engine sees, writes no row.
+// A call that is refused, or that reaches no engine, writes no row.
 TEST_F(FrozenTest, ACheckWritesNothing) {
   ASSERT_TRUE(world.Do(MakeAddCredit("c", 100'000)).ok);
   auto check = MakeAuthorize(world.NewId(), 100, 1);
@@ -91,7 +91,7 @@ TEST_F(FrozenTest, ATombstoneIsWrittenOnlyWhereADelayedAuthorizeCouldOpenAHold) 
     EXPECT_TRUE(world.Do(MakeVoid(id)).ok);
     return !world.last.new_holds.empty();
   };
-  EXPECT_FALSE(writes(world.NewId())) << "no wallet: every authorize is refused";
+  EXPECT_FALSE(writes(world.NewId())) << "without a wallet every authorize is refused";
   ASSERT_TRUE(world.Do(MakeSetCap("cap", 50)).ok);
   EXPECT_FALSE(writes(world.NewId())) << "no credit";
   ASSERT_TRUE(world.Do(MakeAddCredit("c", 100'000)).ok);

@@ -1,4 +1,4 @@
-// Rules that hold for every kind of operation; those of one kind are tested beside its source.
+// Rules for every kind of operation. Rules for one kind are tested next to its source.
 #include "services/billing/domain/ledger.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST_F(LedgerTest, EntriesNeverGoBackInTime) {
   Credit(10'000);
   world.now_us -= 5 * kSecondUs;
   const Id id = Open();
-  EXPECT_EQ(world.hold(id).month, 202511) << "decided by the time that it is";
+  EXPECT_EQ(world.hold(id).month, 202511) << "the current time decides";
   EXPECT_EQ(world.last.entries.front().at_us, UtcMonthStartUs(202512) + kSecondUs);
 }
 

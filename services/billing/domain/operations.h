@@ -1,5 +1,5 @@
-// The operations of the ledger: plain values, one struct per kind. All are safe to repeat: those of
-// a request by its id, commands by theirs.
+// The operations of the ledger: plain values, one struct per kind. All are safe to repeat: the
+// request id or the command id identifies them.
 #pragma once
 
 #include <array>
@@ -24,41 +24,42 @@ struct Authorize {
   int64_t price_version = 0;
   int64_t prompt_bound = 0;  // tokens, at most
   int64_t output_bound = 0;
-  // The models that may answer instead, in the order of the tries; part of the body.
+  // Models that may answer instead, in the order in which they are tried. Part of the body.
   std::vector<Candidate> fallbacks;
-  std::optional<int64_t> key_quota_nano_usd;  // of the key per UTC month
-  // As in Hold; a repetition may differ in them.
+  std::optional<int64_t> key_quota_nano_usd;  // the key's quota per UTC month
+  // As in Hold. A repetition may have other values.
   Surface surface = Surface::kUnknown;
   bool streamed = false;
   std::string client_request_id;
   std::string idempotency_key_digest;   // 32 bytes, or both empty
   std::string idempotency_body_digest;  // may differ only between requests
-  // Number of the try, from 0; not part of the body.
+  // Number of the attempt, from 0. Not part of the body.
   int32_t attempt = 0;
-  // Which model this try asks: 0 the first one, n the fallback n - 1. Changes with the try only.
+  // Model of this attempt: 0 is the first one, n the fallback n - 1. Only a new attempt may change
+  // it.
   int32_t candidate = 0;
-  bool check_only = false;  // only says whether it would be granted; writes nothing
+  bool check_only = false;  // only returns whether it would be granted; writes nothing
 };
 
-// How a router has admitted a request from its lease. An operation that carries it opens the hold
-// first, unless it is there. What neither the lease nor credit covers is overrun once it is
-// charged: the request has run already.
+// How a router has admitted a request from its lease. An operation that carries one opens the hold
+// first, unless it exists. The request has already run, so a charge that neither the lease nor
+// credit covers is overrun.
 struct Admission {
-  Authorize authorize;  // of one model, without a quota, an idempotency key and check_only
+  Authorize authorize;  // has one model; no quota, idempotency key or check_only
   std::string lessee;
-  int32_t month = 0;  // of the lease
+  int32_t month = 0;  // month of the lease
   int64_t authorized_nano_usd = 0;
 };
 
-// Raises the authorized amount of an open hold. Also a heartbeat.
+// Raises the authorized amount of an open hold, and counts as a heartbeat.
 struct Extend {
   Id request_id;
   std::string workspace;
-  int64_t sequence = 0;  // grows with each operation of one hold
+  int64_t sequence = 0;  // increases with each operation of one hold
   Usage usage;
   int64_t authorized_total_nano_usd = 0;
   int32_t attempt = 0;
-  std::shared_ptr<const Admission> admission = nullptr;  // of a request that has one
+  std::shared_ptr<const Admission> admission = nullptr;  // null unless admitted from a lease
 };
 
 // Reports progress and postpones the expiry of an open hold.
@@ -68,7 +69,7 @@ struct Heartbeat {
   int64_t sequence = 0;
   Usage usage;
   int32_t attempt = 0;
-  std::shared_ptr<const Admission> admission = nullptr;  // of a request that has one
+  std::shared_ptr<const Admission> admission = nullptr;  // null unless admitted from a lease
 };
 
 // Closes a hold: charges the cost of the usage and releases the rest.
@@ -83,11 +84,11 @@ struct Settle {
   std::string engine;
   int64_t first_token_us = 0;
   int32_t attempt = 0;
-  std::shared_ptr<const Admission> admission = nullptr;  // of a request that has one
+  std::shared_ptr<const Admission> admission = nullptr;  // null unless admitted from a lease
 };
 
-// Closes a hold without a charge. refused: the caller's answer was an error, so a charge that was
-// made is undone (decision 52).
+// Closes a hold without a charge. refused: the caller got an error, so a charge that was made is
+// undone (decision 52).
 struct Void {
   Id request_id;
   std::string workspace;
@@ -95,7 +96,7 @@ struct Void {
   bool refused = false;
 };
 
-// Closes a hold without a heartbeat for too long. The ledger submits it to itself.
+// Closes a hold that has had no heartbeat for too long. The ledger submits it itself.
 struct Expire {
   Id request_id;
   std::string workspace;
@@ -109,7 +110,7 @@ struct AddCredit {
   std::string actor;
   std::string reason;
   bool open_only = false;  // refused when the workspace has no wallet (OpenWallet)
-  // Of the client that asked for it, for the audit log; may be empty, as in those below.
+  // Client address for the audit log. May be empty, also in the commands below.
   std::string address = {};
 };
 
@@ -124,32 +125,32 @@ struct SetCap {
 };
 
 // Corrects the ledger by new entries: refund, adjustment, freeze, chargeback, write-off. Above
-// Policy::second_person_above_nano_usd it waits for a Decide of another person.
+// Policy::second_person_above_nano_usd it waits for another person's Decide.
 struct Correct {
   std::string workspace;
   std::string command_id;  // unique within the workspace
   CommandKind kind = CommandKind::kRefund;
   int64_t amount_nano_usd = 0;  // zero for freeze, unfreeze
-  bool granted = false;         // adjustments: of granted instead of paid credit
+  bool granted = false;         // adjustments: changes granted instead of paid credit
   std::string actor;
   std::string reason;                 // required
-  std::string reference;              // of the payment or dispute; may be empty
-  Freeze freeze = Freeze::kOperator;  // kFreeze only: why
+  std::string reference;              // payment or dispute; may be empty
+  Freeze freeze = Freeze::kOperator;  // reason, for kFreeze only
   std::string address = {};
 };
 
-// The second person's word on a pending correction.
+// The second person's decision on a pending correction.
 struct Decide {
   std::string workspace;
-  std::string command_id;  // of the correction
+  std::string command_id;  // id of the correction
   bool approve = false;
-  std::string actor;  // not the one who asked for it
+  std::string actor;  // must differ from the requester
   std::string reason;
   std::string address = {};
-  std::string call_id = {};  // the request_id of the decision; may be empty
+  std::string call_id = {};  // request_id of the decision; may be empty
 };
 
-// Opens the wallet of a new workspace. Changes nothing when it is open (decision 64).
+// Opens the wallet of a new workspace. Does nothing if it exists (decision 64).
 struct OpenWallet {
   std::string workspace;
   std::string actor = {};
@@ -157,7 +158,7 @@ struct OpenWallet {
   std::string call_id = {};
 };
 
-// Sets the time of the workspace's newest entry back to now.
+// Sets the time of the workspace's newest entry back to the current time.
 struct RepairClock {
   std::string workspace;
   std::string command_id;  // unique within the workspace
@@ -166,8 +167,8 @@ struct RepairClock {
   std::string address = {};
 };
 
-// A person's word on a dead letter: applies its settle again, which may be refused again, or gives
-// it up.
+// A person's decision on a dead letter: applies its settle again, which may be refused again, or
+// writes it off.
 struct ResolveDeadLetter {
   Id request_id;
   std::string workspace;
@@ -179,17 +180,18 @@ struct ResolveDeadLetter {
   std::string call_id = {};
 };
 
-// Enlarges and renews a lease, or gives its rest back.
+// Enlarges and renews a lease, or gives back its rest.
 struct TakeLease {
   std::string workspace;
   std::string lessee;
-  int32_t month = 0;  // of the lease that the lessee has; 0: none
-  // By all requests that it has admitted from it, also those that the ledger does not know yet.
+  int32_t month = 0;  // month of the lessee's lease; 0: none
+  // Amount used by all requests admitted from the lease, including those that the ledger does not
+  // know yet.
   int64_t used_nano_usd = 0;
-  int64_t wanted_nano_usd = 0;  // beyond that; 0: gives back
+  int64_t wanted_nano_usd = 0;  // beyond used_nano_usd; 0: gives back
 };
 
-// Closes a lease whose time is over. The ledger submits it to itself.
+// Closes an expired lease. The ledger submits it itself.
 struct ExpireLease {
   std::string workspace;
   std::string lessee;
@@ -200,7 +202,7 @@ using Operation =
     std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit, SetCap, Correct,
                  Decide, RepairClock, ResolveDeadLetter, OpenWallet, TakeLease, ExpireLease>;
 
-// By Operation::index(), for logs and metrics.
+// Indexed by Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
     "authorize",   "extend",     "heartbeat",   "settle", "void",         "expire",
     "add_credit",  "set_cap",    "correct",     "decide", "repair_clock", "resolve_dead_letter",
@@ -238,13 +240,13 @@ inline std::string_view CommandIdOf(const Operation& operation) {
 
 inline bool IsCommand(const Operation& operation) { return !CommandIdOf(operation).empty(); }
 
-// Whether the audit log has it when it changes something.
+// Whether a change by this operation goes to the audit log.
 inline bool IsAudited(const Operation& operation) {
   return IsCommand(operation) || std::holds_alternative<OpenWallet>(operation) ||
          std::holds_alternative<ResolveDeadLetter>(operation);
 }
 
-// Null: it carries none.
+// Returns the operation's admission or null.
 inline const Admission* AdmissionOf(const Operation& operation) {
   return std::visit(
       [](const auto& op) -> const Admission* {
@@ -261,8 +263,8 @@ inline bool IsAuthorize(const Operation& operation) {
   return std::holds_alternative<Authorize>(operation);
 }
 
-// Whether the operation must not run once its caller was told that it failed: its hold would be
-// unused, or its money would move after all. Operations that release or settle always run.
+// Whether the operation must not run after its caller got an error: its hold would be unused, or
+// its money would move after all. Operations that release or settle always run.
 inline bool EndsWithItsCall(const Operation& operation) {
   if (const auto* take = std::get_if<TakeLease>(&operation)) return take->wanted_nano_usd > 0;
   return IsAuthorize(operation) || IsCommand(operation);

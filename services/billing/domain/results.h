@@ -1,4 +1,4 @@
-// Which results an operation can have.
+// Which results each kind of operation can have.
 #pragma once
 
 #include <array>
@@ -12,17 +12,17 @@ namespace tollgate::billing {
 
 namespace results_internal {
 
-using Set = uint32_t;  // a bit for each Deny
+using Set = uint32_t;  // one bit per Deny
 
 constexpr Set SetOf(std::initializer_list<Deny> denies) {
-  // A name that is none, and a ledger that cannot decide now, can refuse everything.
+  // Any operation may name an invalid workspace or find a ledger that cannot decide.
   Set set = 1U << static_cast<int>(Deny::kNone) | 1U << static_cast<int>(Deny::kInvalid) |
             1U << static_cast<int>(Deny::kUnavailable);
   for (const Deny deny : denies) set |= 1U << static_cast<int>(deny);
   return set;
 }
 
-// By Operation::index().
+// Indexed by Operation::index().
 inline constexpr std::array<Set, std::variant_size_v<Operation>> kPossible = {
     // authorize
     SetOf({Deny::kNoCredit, Deny::kCap, Deny::kHeld, Deny::kFrozen, Deny::kIdReuse, Deny::kClosed,

@@ -1,5 +1,5 @@
-// Settle: charges the usage of a hold and closes it, or corrects an expired one. This is where a
-// price becomes a charge.
+// Settle: charges the usage of a hold and closes it, or corrects an expired hold. Usage becomes a
+// charge here.
 #include <algorithm>
 
 #include "common/base/clock.h"
@@ -26,7 +26,7 @@ bool SameSettle(const Hold& hold, const Settle& settle) {
 }
 
 // A settle recovered from a router's journal may be older than the last heartbeat, which the ledger
-// knows for sure: it raises counters, and never lowers one. Any other settle is final.
+// has stored. It may raise counters but never lower one. Any other settle is final.
 Usage SettledUsage(const Settle& settle, const Hold& hold) {
   Usage usage = Clamped(settle.usage);
   if (settle.outcome != Outcome::kRecovered) return usage;
@@ -38,13 +38,13 @@ Usage SettledUsage(const Settle& settle, const Hold& hold) {
   return Clamped(usage);
 }
 
-// A closed hold needs nothing more of this settle: it is the one that closed it, or one that knows
-// less than the one that did. A router sends such a one after a crash between the ledger's answer
-// and the release of its slot.
+// Whether a closed hold already covers this settle: it is the settle that closed the hold, or one
+// with less information. A router sends the latter if it crashed between the ledger's reply and the
+// release of its slot.
 bool IsCovered(const Hold& hold, const Settle& settle) {
   if (SameSettle(hold, settle)) return true;
   if (IsFree(settle.outcome, settle.usage) && hold.state == HoldState::kVoided) return true;
-  if (settle.outcome == Outcome::kFailedBeforeOutput) return true;  // of a slot without delivery
+  if (settle.outcome == Outcome::kFailedBeforeOutput) return true;  // from a slot without delivery
   return settle.outcome == Outcome::kRecovered && !hold.free();
 }
 
@@ -74,7 +74,8 @@ Reply Batch::Execute(const Settle& settle) {
       return SettleOpen(settle, *hold);
     case HoldState::kExpiredVoid:
       if (IsReplaced(*hold)) {
-        // The caller has asked again under the same Idempotency-Key, and pays for that request.
+        // The caller has repeated the request under the same Idempotency-Key and pays for the
+        // repetition.
         Settle free = settle;
         free.outcome = Outcome::kFailedBeforeOutput;
         return SettleLate(free, *hold);
@@ -86,7 +87,7 @@ Reply Batch::Execute(const Settle& settle) {
     case HoldState::kSettled:
     case HoldState::kCorrected:
       if (IsCovered(*hold, settle)) return ReplyFor(*hold);
-      // Free for good, by a release or a refusal: nothing can be charged any more.
+      // A release or refusal made the hold free: it cannot be charged later.
       return ReplyFor(*hold, hold->free() ? Deny::kClosed : Deny::kIdReuse);
   }
   return Refuse(Deny::kInvalid);
@@ -106,8 +107,8 @@ Reply Batch::SettleOpen(const Settle& settle, Hold& hold) {
 
 void Batch::Charge(Hold& hold, EntryKind terminal) {
   const int64_t cost = CostNanoUsd(hold);
-  // The engine may have generated more than the hold covers: raise it once more; what the credit
-  // does not cover is the operator's overrun (docs/design/ledger.md 4).
+  // The engine may have generated more than the hold covers, so raise it once more. The operator
+  // pays the overrun that credit does not cover (docs/design/ledger.md 4).
   if (cost > hold.authorized_nano_usd) Raise(hold, cost - hold.authorized_nano_usd);
   const int64_t charged = std::min(cost, hold.authorized_nano_usd);
   Release(hold, terminal, "");
@@ -130,7 +131,7 @@ void Batch::Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t
 }
 
 void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd) {
-  // A charge that came after the hold's month was closed is in a later one.
+  // If the hold's month was closed before the charge, the charge is in a later month.
   const int64_t of_its_month =
       std::min(amount_nano_usd, FindOrCreateMonth(hold.month).spent_nano_usd);
   GiveBack(hold, of_its_month, hold.month);
@@ -175,20 +176,21 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
   if (now_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
   CopySettle(settle, hold);
   const int64_t cost = IsFree(settle.outcome, hold.usage) ? 0 : CostNanoUsd(hold);
-  // A closed month takes no more charges: they count towards the current one.
+  // A closed month takes no more charges: they count towards the current month.
   const bool month_open = now_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
   const int32_t month = month_open ? hold.month : UtcMonth(now_us_);
-  // Brings the new usage under the chain, also when no money moves.
+  // Covers the new usage by the hash chain even if no money moves.
   Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, month,
        hold.id.ToBytes(), "", ClosingDetail(hold));
   const int64_t charged_before = hold.charged_nano_usd;
   if (cost > charged_before) {
-    // Within the cap of that month; what credit and cap do not cover is the operator's overrun.
+    // Limited by the cap of that month. The operator pays the overrun that credit and cap do not
+    // cover.
     const int64_t more = std::min({cost - charged_before, wallet_->available_nano_usd(),
                                    CapHeadroom(EffectiveCap(*wallet_, hold), month)});
     Capture(hold, EntryKind::kLateCorrection, more, month);
   } else if (cost < charged_before) {
-    // The last heartbeat reported more than an exact settle.
+    // The last heartbeat reported more usage than the exact settle.
     GiveBack(hold, charged_before - cost);
   }
   SetOverrun(hold, cost - hold.charged_nano_usd, month);

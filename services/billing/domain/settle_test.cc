@@ -60,7 +60,7 @@ TEST_F(SettleTest, PartsAreClampedToTheirWhole) {
   EXPECT_EQ(stored.cached, 10);
   EXPECT_EQ(stored.cache_write, 10);
   EXPECT_EQ(stored.reasoning, 5);
-  EXPECT_EQ(world.Do(settle), first) << "a repetition must be recognized";
+  EXPECT_EQ(world.Do(settle), first) << "a repetition is recognized";
 }
 
 struct LateSettleCase {
@@ -126,7 +126,7 @@ TEST_F(SettleTest, ARecoveredSettleTakesTheLargerOfEachCounter) {
     heartbeat.usage.cached = 40;
     ASSERT_TRUE(world.Do(heartbeat).ok);
   }
-  // The journal is behind in what was generated, ahead in the prompt.
+  // The journal has less output than the last heartbeat, but more of the prompt.
   Settle settle = MakeSettle(open, 100, 20, Outcome::kRecovered);
   EXPECT_EQ(world.Do(settle).charged_nano_usd, 100 + 2 * 30);
   EXPECT_EQ(world.hold(open).usage.cached, 40);
@@ -174,8 +174,8 @@ TEST_F(SettleTest, ACorrectionOfAClosedMonthCountsTowardsTheCurrentOne) {
   EXPECT_EQ(world.month().spent_nano_usd, 300);
 }
 
-// A router that crashed between the ledger's answer and the release of its slot finds a request of
-// which nothing was delivered, and releases it.
+// A router that crashed between the ledger's reply and the release of its slot finds a request
+// without delivered output, and releases it.
 TEST_F(SettleTest, AReleaseAfterTheSettlementIsNoContradiction) {
   Credit(1000);
   const Id id = Open();

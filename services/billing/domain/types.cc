@@ -7,12 +7,12 @@ std::string MonthKey(const std::string& workspace, int32_t month) {
 }
 
 std::string LeaseKey(const LeaseName& name) {
-  // Unambiguous: neither the name of a workspace nor a month contains a colon.
+  // Unambiguous: neither workspace names nor months contain a colon.
   return name.workspace + ':' + std::to_string(name.month) + ':' + name.lessee;
 }
 
 std::string KeyMonthKey(const std::string& workspace, const std::string& key_id, int32_t month) {
-  // Unambiguous: neither the name of a workspace nor a month contains a colon.
+  // Unambiguous: neither workspace names nor months contain a colon.
   return workspace + ':' + std::to_string(month) + ':' + key_id;
 }
 
@@ -21,7 +21,7 @@ std::string IdempotencyRowKey(const std::string& workspace, const std::string& d
 }
 
 std::string CommandKey(std::string_view workspace, std::string_view command_id) {
-  // Unambiguous: the name of a workspace contains no colon.
+  // Unambiguous: workspace names contain no colon.
   std::string key(workspace);
   key += ':';
   key += command_id;

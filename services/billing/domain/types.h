@@ -1,5 +1,5 @@
 // Plain values of the ledger: its rows and its replies. No I/O, no protos. Amounts are integer
-// nano-USD, times Unix microseconds of the ledger's own clock.
+// nano-USD, times are Unix microseconds of the ledger's clock.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Usage {
   friend bool operator==(const Usage&, const Usage&) = default;
 };
 
-// Why an operation was refused. The numbers are those of the proto and of the database.
+// Why an operation was refused. The proto and the database use the same numbers.
 enum class Deny : uint8_t {
   kNone = 0,
   kNoCredit = 1,
@@ -40,17 +40,17 @@ enum class Deny : uint8_t {
   kQuota = 8,
   kFrozenByCheck = 9,
   kUnknownWorkspace = 10,  // commands only
-  kSamePerson = 11,        // who asked for a correction may not approve it
+  kSamePerson = 11,        // the requester of a correction may not approve it
   kUnknownDeadLetter = 12,
-  kUnavailable = 13,  // nothing is decided: ask again under the same id
-  kNoLease = 14,      // of TakeLease: the workspace has no leases at the moment
-  // The Idempotency-Key was used within a day by another request (decision 59):
+  kUnavailable = 13,  // nothing is decided: retry with the same id
+  kNoLease = 14,      // TakeLease: leases are not available to the workspace now
+  // The Idempotency-Key was used by another request within a day (decision 59):
   kIdempotencyBody = 20,     // with another body
   kIdempotencyRunning = 21,  // that is still running
   kIdempotencyDone = 22,     // that has been answered
 };
 
-// How a generation ended. The numbers are those of the proto and of the database.
+// How a generation ended. The proto and the database use the same numbers.
 enum class Outcome : uint8_t {
   kNone = 0,  // not closed by a settle
   kCompleted = 1,
@@ -75,16 +75,16 @@ enum class HoldState : uint8_t {
 
 std::string_view HoldStateName(HoldState state);
 
-// Why a workspace takes no new requests. The numbers are those of the database.
+// Why a workspace takes no new requests. The database uses the same numbers.
 enum class Freeze : uint8_t {
   kNone = 0,
   kOperator = 1,
   kDispute = 2,
-  kFailedCheck = 3,  // its books disagree with themselves (decision 64)
+  kFailedCheck = 3,  // its wallet disagrees with its entries (decision 64)
 };
 std::string_view FreezeName(Freeze freeze);
 
-// Where a request came in. The numbers are those of the proto and of the database.
+// Public API that received the request. The proto and the database use the same numbers.
 enum class Surface : uint8_t {
   kUnknown = 0,
   kChatCompletions = 1,
@@ -99,83 +99,82 @@ std::string_view SurfaceName(Surface surface);
 
 struct Wallet {
   std::string workspace;
-  int64_t paid_nano_usd = 0;     // posted: includes what is held
-  int64_t granted_nano_usd = 0;  // the same, given by the operator
+  int64_t paid_nano_usd = 0;     // posted, including what is held
+  int64_t granted_nano_usd = 0;  // posted, given by the operator
   int64_t held_nano_usd = 0;
-  // What a chargeback took beyond the credit that was available. It is paid as soon as paid credit
-  // is available: while it is above zero, all paid credit is held.
+  // Debt from chargebacks that took more than the available credit. Paid as soon as paid credit is
+  // available, so while it is above zero all paid credit is held.
   int64_t receivable_nano_usd = 0;
-  // Open holds, and leases that reserve something: versions without leases take a wallet that holds
-  // something without any for broken.
+  // Number of open holds and of leases that reserve something. Versions without leases treat a
+  // wallet with a held amount but no open holds as broken.
   int64_t open_holds = 0;
   int64_t leased_nano_usd = 0;          // the part of held that leases reserve
-  int64_t leases = 0;                   // that reserve something
+  int64_t leases = 0;                   // number that reserve something
   std::optional<int64_t> cap_nano_usd;  // per UTC month
   Freeze frozen = Freeze::kNone;
-  // The newest entry of this workspace's hash chain (docs/adr/0003).
+  // Newest entry of this workspace's hash chain (docs/adr/0003).
   int64_t sequence = 0;
   std::string head = std::string(32, '\0');
-  // Time of the newest entry. Only a clock repair sets it back. It dates entries and decides
-  // nothing: one clock that ran ahead must not change what is granted, capped or expired
-  // afterwards.
+  // Time of the newest entry. Only a clock repair sets it back. It dates entries and affects no
+  // decision: a clock that ran ahead must not change what is granted, capped or expired afterwards.
   int64_t clock_us = 0;
 
   int64_t posted_nano_usd() const { return paid_nano_usd + granted_nano_usd; }
   int64_t available_nano_usd() const { return posted_nano_usd() - held_nano_usd; }
 };
 
-// What one workspace spent in one UTC month, and what holds of that month reserve.
+// Spend of one workspace in one UTC month, and the amount reserved by holds of that month.
 struct Month {
   std::string workspace;
   int32_t month = 0;  // YYYYMM
   int64_t spent_nano_usd = 0;
   int64_t held_nano_usd = 0;
 };
-// Names a month's row in a State.
+// Key of the row in a State.
 std::string MonthKey(const std::string& workspace, int32_t month);
 
-// The same for one key that has a quota. Kept from the first request on that came with a quota, or
-// the first late correction that counts towards another month than its request.
+// Month of one key with a quota. Kept from the first request with a quota, or from the first late
+// correction that counts towards another month than its request.
 struct KeyMonth {
   std::string workspace;
   std::string key_id;
   int32_t month = 0;  // YYYYMM
   int64_t spent_nano_usd = 0;
-  int64_t held_nano_usd = 0;  // of holds that were opened with a quota
+  int64_t held_nano_usd = 0;  // by holds opened with a quota
 };
 std::string KeyMonthKey(const std::string& workspace, const std::string& key_id, int32_t month);
 
-// Money reserved for one request, and how it ended.
+// Credit reserved for one request, and how the request ended.
 struct Hold {
-  Id id;  // of the request
+  Id id;  // request id
   std::string workspace;
   HoldState state = HoldState::kOpen;
-  // The body of the authorize. A tombstone (voided before it was opened) has month 0 and no body.
+  // Body of the authorize. A tombstone (voided before it was opened) has month 0 and no body.
   std::string key_id;
-  // Of the model that the live try asks, or that has answered.
+  // Model that the live attempt uses, or that has answered.
   std::string model;
   Rates rates;
   int64_t price_version = 0;
   int64_t prompt_bound = 0;
   int64_t output_bound = 0;
-  // All models that may answer, the first one included, and which of them the fields above are of.
-  // Empty and 0: there is only one.
+  // All models that may answer, including the first one, and the index of the one in the fields
+  // above. Empty and 0 if there is only one.
   std::vector<Candidate> candidates;
   int32_t candidate = 0;
-  int32_t month = 0;                          // of the admission
-  std::optional<int64_t> cap_nano_usd;        // in force at admission
-  std::optional<int64_t> key_quota_nano_usd;  // of the key per month, in force at admission
-  // What receipts and lists show of the request; not part of the body that is compared.
+  int32_t month = 0;                          // month of the admission
+  std::optional<int64_t> cap_nano_usd;        // cap at admission
+  std::optional<int64_t> key_quota_nano_usd;  // monthly quota of the key at admission
+  // Shown in receipts and lists. Not part of the body that is compared.
   Surface surface = Surface::kUnknown;
   bool streamed = false;
   std::string client_request_id;       // the x-request-id that the caller saw
   std::string idempotency_key_digest;  // 32 bytes, or empty
-  int32_t attempt = 0;                 // the live try; operations of earlier ones are refused
+  int32_t attempt = 0;                 // the live attempt; operations of earlier ones are refused
   int64_t first_authorized_nano_usd = 0;
   int64_t authorized_nano_usd = 0;
   int64_t created_us = 0;
   int64_t expires_us = 0;
-  // From the newest extend or heartbeat of that try.
+  // From the newest extend or heartbeat of the live attempt.
   int64_t sequence = 0;
   Usage usage;
   // Set when the hold closes.
@@ -190,26 +189,26 @@ struct Hold {
   int64_t first_token_us = 0;  // from the arrival at the router to the first output; 0: none
 
   bool tombstone() const { return month == 0; }
-  // Closed without a charge, for good: nothing was generated, or the caller's answer was an error.
+  // Whether the hold was closed without a charge for good: no output, or the caller got an error.
   bool free() const {
     return outcome == Outcome::kFailedBeforeOutput ||
            (state == HoldState::kVoided && outcome == Outcome::kNone);
   }
-  // The usage that is priced: zero when the request was free.
+  // Usage to charge: zero when the request was free.
   Usage BillableUsage() const;
   Int128 CostPicoUsd() const;
-  // The model of the live try, with its price and bounds.
+  // Model of the live attempt, with its price and bounds.
   Candidate Current() const;
-  // Makes another candidate the current one. The index must be valid.
+  // Makes this candidate the current one. The index must be valid.
   void Ask(int32_t index);
 };
 
-// The numbers are those of the database.
+// The database uses the same numbers.
 enum class CommandKind : uint8_t {
   kAddCredit = 6,
   kSetCap = 7,
   kRepairClock = 14,
-  // The entry of a correction has the same number.
+  // The entry of a correction has the same number as its command.
   kRefund = 20,
   kCreditAdjustment = 21,
   kDebitAdjustment = 22,
@@ -222,14 +221,14 @@ enum class CommandKind : uint8_t {
 };
 std::string_view CommandKindName(CommandKind kind);
 
-// The numbers are those of the database.
+// The database uses the same numbers.
 enum class CommandState : uint8_t {
   kPosted = 1,
   kPending = 2,  // waits for a second person
   kRejected = 3,
 };
 
-// A command of an owner or operator, stored so that its repetition changes nothing.
+// A command of an owner or operator, stored so that repeating it changes nothing.
 struct Command {
   std::string workspace;
   std::string command_id;
@@ -241,20 +240,20 @@ struct Command {
   CommandState state = CommandState::kPosted;
   std::string actor;
   std::string reason;
-  std::string reference;   // of the payment or dispute that a correction is about
+  std::string reference;   // payment or dispute that a correction is about
   std::string decided_by;  // the second person
   int64_t decided_us = 0;
 };
-// Names a command's row in a State.
+// Key of the row in a State.
 std::string CommandKey(std::string_view workspace, std::string_view command_id);
 
-// The numbers are those of the database.
+// The database uses the same numbers.
 enum class DeadLetterState : uint8_t { kOpen = 1, kRetried = 2, kWrittenOff = 3 };
 
 // A settle that was refused (dead_letter.h).
 struct DeadLetter {
-  Id id;               // of the request
-  int32_t number = 0;  // per id, from 1; set when it is stored
+  Id id;               // request id
+  int32_t number = 0;  // per id, from 1; set when stored
   std::string workspace;
   int64_t at_us = 0;
   Deny reason = Deny::kNone;
@@ -265,7 +264,7 @@ struct DeadLetter {
   std::string actor;
   std::string note;
 };
-// The primary key of its row.
+// Primary key of the row.
 std::string DeadLetterKey(const Id& id, int32_t number);
 
 struct Balance {
@@ -303,23 +302,24 @@ inline Reply Refuse(Deny reason) {
   return reply;
 }
 
-// What a batch adds to the roll-ups of a key and model (decision 53). A correction may be negative.
+// Amounts that a batch adds to the roll-ups of a key and model (decision 53). A correction may be
+// negative.
 struct UsageChange {
   std::string workspace;
   std::string key_id;
   std::string model;
   int64_t admitted_us = 0;
-  int64_t requests = 0;       // closed requests that generated something
-  int64_t free_requests = 0;  // closed requests that cost nothing, since nothing was generated
+  int64_t requests = 0;       // closed requests with output
+  int64_t free_requests = 0;  // closed requests without charge or output
   Usage usage;
   int64_t charged_nano_usd = 0;
   int64_t overrun_nano_usd = 0;
 
-  // Adds the figures; the key stays.
+  // Adds the amounts; the key stays.
   UsageChange& operator+=(const UsageChange& other);
 };
 
-// The request that an Idempotency-Key stands for. How that request ended is in its hold.
+// Request that an Idempotency-Key belongs to. Its hold has the outcome.
 struct IdempotencyKey {
   std::string workspace;
   std::string digest;  // 32 bytes
@@ -327,10 +327,10 @@ struct IdempotencyKey {
   std::string body_digest;  // 32 bytes
   int64_t created_us = 0;
 };
-// Names its row in a State.
+// Key of the row in a State.
 std::string IdempotencyRowKey(const std::string& workspace, const std::string& digest);
 
-// The rows that a batch touches; a row that is not here does not exist.
+// Rows that a batch uses. A row that is not here does not exist.
 struct State {
   std::unordered_map<std::string, Wallet> wallets;       // by workspace
   std::unordered_map<std::string, Month> months;         // by MonthKey
@@ -340,8 +340,8 @@ struct State {
   std::unordered_map<std::string, DeadLetter> dead_letters;          // by DeadLetterKey
   std::unordered_map<std::string, IdempotencyKey> idempotency_keys;  // by IdempotencyRowKey
   std::unordered_map<std::string, Lease> leases;                     // by LeaseKey
-  // Workspaces whose wallet disagrees with their entries: nothing of them may be written.
-  std::unordered_map<std::string, std::string> broken;  // why, by workspace
+  // Workspaces whose wallet disagrees with their entries: their rows must not be written.
+  std::unordered_map<std::string, std::string> broken;  // reason, by workspace
 };
 
 }  // namespace tollgate::billing

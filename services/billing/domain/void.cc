@@ -1,4 +1,4 @@
-// Void: closes a hold without a charge, since its request reached no engine, or its caller got an
+// Void: closes a hold without a charge, because the request reached no engine or its caller got an
 // error.
 #include "services/billing/domain/batch.h"
 
@@ -20,9 +20,9 @@ Reply Batch::Execute(const Void& op) {
   }
   const int64_t age_us = now_us_ - op.request_id.unix_ms() * 1000;
   if (age_us > policy_.id_max_age_us) return Refuse(Deny::kInvalid);
-  // Where a delayed authorize would be refused, or is not to be expected any more, nothing is
-  // written: callers without credit and outages must not fill the table. Should one come after all,
-  // its hold expires without a charge.
+  // Writes no tombstone if a delayed authorize would be refused or is no longer to be expected:
+  // callers without credit and outages must not fill the table. If one comes after all, its hold
+  // expires without a charge.
   const bool may_be_admitted = wallet_ && wallet_->leases > 0 && op.refused;
   const int64_t max_age_us =
       may_be_admitted ? policy_.admitted_tombstone_max_age_us : policy_.tombstone_max_age_us;
@@ -31,7 +31,7 @@ Reply Batch::Execute(const Void& op) {
     nothing_held.ok = true;
     return nothing_held;
   }
-  // A tombstone: a delayed authorize of this id must not open a hold any more.
+  // The tombstone stops a delayed authorize of this id from opening a hold.
   Hold tombstone;
   tombstone.id = op.request_id;
   tombstone.workspace = op.workspace;

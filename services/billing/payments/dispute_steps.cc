@@ -1,9 +1,9 @@
-// The part of the engine that follows disputes. A chargeback is the provider's word: the ledger
-// takes the credit, and what is not there becomes a receivable that freezes the workspace.
+// Part of the engine: follows disputes. A chargeback is decided by the provider: the ledger takes
+// the credit, and the part that is missing becomes a receivable that freezes the workspace.
 //
-// The provider is asked for each event, but its answers may be applied in another order than they
-// were given. So the state of a dispute only moves forward (DisputeView::State), under the
-// workspace's lock, and what the ledger gets follows from the stored state alone.
+// The engine asks the provider about each event, but answers may be applied in another order than
+// they were given. So the state of a dispute only moves forward (DisputeView::State), under the
+// workspace's lock, and the operations for the ledger follow from the stored state alone.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace tollgate::billing::payments {
 using sql::SqlResult;
 
 SqlResult<std::optional<Payment>> PaymentEngine::FindDisputed(const DisputeView& view) {
-  // Our own id also finds a payment whose charge we have not seen yet.
+  // Our id also finds a payment whose charge id is not stored yet.
   if (IsWorkspaceId(view.workspace) && !view.payment_id.empty()) {
     auto found = store_.FindPayment(view.workspace, view.payment_id);
     if (!found.ok() || *found) return found;
@@ -36,8 +36,8 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     auto row = tx.FindPayment(payment.id);
     if (!row.ok()) return Fail{row.error()};
     const bool holds = dispute.state == State::kOpen || dispute.state == State::kLost;
-    // Taken by a version that kept no disputes: the payment's flag alone says so. Taking it again
-    // has the same command id, and changes nothing.
+    // An older version took the credit without storing the dispute; only the payment's flag shows
+    // it. Taking it again has the same command id and changes nothing.
     const bool taken_before = !*known && *row && (*row)->disputed && dispute.state == State::kWon;
     if ((holds || taken_before) && !dispute.taken) {
       dispute.taken = true;
@@ -66,7 +66,7 @@ bool PaymentEngine::ApplyDispute(const DisputeView& view) {
     return false;
   }
   if (!*found) {
-    log::Error("payments: a dispute names a charge that is no payment of ours",
+    log::Error("payments: a dispute concerns a charge that belongs to none of our payments",
                {{"dispute", view.id}, {"charge", view.charge}});
     return true;
   }
@@ -76,9 +76,9 @@ bool PaymentEngine::ApplyDispute(const DisputeView& view) {
     LogError("dispute", dispute.error());
     return false;
   }
-  // An inquiry, or won before anything was taken.
+  // Nothing was taken: the dispute is an inquiry, or was won before.
   if (!dispute->taken || dispute->amount_nano_usd <= 0) return true;
-  if (!payment.credited) return false;  // later: first the credit
+  if (!payment.credited) return false;  // retried after the credit is posted
   Correct take;
   take.workspace = payment.workspace;
   take.command_id = "dispute-" + DerivedId("dispute", payment.workspace, view.id);

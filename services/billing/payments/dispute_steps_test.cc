@@ -12,7 +12,7 @@ constexpr char kOpen[] = "needs_response";
 
 class DisputeStepsTest : public PaymentTest {
  protected:
-  // The provider says this of the dispute, and an event tells of it.
+  // Sets the dispute's status at the provider and delivers its event.
   void Says(Replica& replica, const std::string& dispute, const std::string& status) {
     stripe_.CloseDispute(dispute, status);
     DeliverAll(replica);
@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(All, DisputeStepsTest,
 TEST_P(DisputeStepsTest, AnInquiryBeforeThePaymentWasFoundPaidStillBecomesAChargeback) {
   auto replica = Make();
   const Payment payment = Buy(*replica, "r1");
-  // The charge is flagged as disputed from the inquiry on.
+  // The provider flags the charge as disputed from the inquiry on.
   const std::string dispute = stripe_.Dispute(stripe_.intents().front().id, kInquiry);
   replica->engine.RunOnce();
   EXPECT_EQ(Paid("acme"), kTen);
@@ -51,7 +51,7 @@ TEST_P(DisputeStepsTest, TheBooksEndRightInEveryOrderOfAnswers) {
       Buy(*replica, "r" + std::to_string(++round));
       replica->engine.RunOnce();
       const std::string dispute = stripe_.Dispute(stripe_.intents().back().id, order[0]);
-      // Answers of the provider that were read earlier may be applied later.
+      // Older answers of the provider may be applied later.
       for (const std::string& status : order) {
         for (int i = 0; i < 2; ++i) Says(*replica, dispute, status);
       }
@@ -83,7 +83,7 @@ TEST_P(DisputeStepsTest, ADisputeThatIsKnownBeforeItsPaymentIsPaidWaitsForIt) {
   EXPECT_EQ(Paid("acme"), 0);
 }
 
-// A version that kept no disputes has taken the credit.
+// An older version, which stored no disputes, has taken the credit.
 TEST_P(DisputeStepsTest, ADisputeFromBeforeDisputesWereKeptIsGivenBackWhenItIsWon) {
   auto replica = Make();
   Buy(*replica, "r1");
@@ -108,7 +108,7 @@ TEST_P(DisputeStepsTest, TwoDisputesOfOnePaymentAreKeptApart) {
   Says(*replica, dispute, kOpen);
   EXPECT_EQ(Paid("acme"), 0);
   Says(*replica, inquiry, "warning_closed");
-  EXPECT_EQ(Paid("acme"), 0) << "the end of the inquiry gives nothing back";
+  EXPECT_EQ(Paid("acme"), 0) << "closing the inquiry returns no credit";
   EXPECT_TRUE(replica->admin.Get("acme", payment.id)->disputed);
   Says(*replica, dispute, "won");
   EXPECT_EQ(Paid("acme"), kTen);

@@ -1,5 +1,5 @@
-// The part of the engine that works on webhooks: an event only says what to ask the provider about,
-// so that lost, repeated and reordered events change nothing.
+// Part of the engine: processes webhooks. An event only says which object to ask the provider
+// about, so that lost, repeated and reordered events do no harm.
 #include <algorithm>
 #include <utility>
 
@@ -22,7 +22,7 @@ int64_t RetryEventUs(int64_t attempts) {
 
 }  // namespace
 
-// With a claim: several replicas see the same due event.
+// Claims the event first, since several replicas see the same due event.
 void PaymentEngine::StepEvent(const ProviderEvent& event) {
   if (!Survives("before_event")) return;
   const int64_t claimed_until_us = NowUs() + options_.lease_us;
@@ -35,9 +35,9 @@ void PaymentEngine::StepEvent(const ProviderEvent& event) {
   after.check_us = finished ? 0 : NowUs() + RetryEventUs(after.attempts++);
   if (!finished && NowUs() - event.received_us > kGiveUpEventUs) {
     after.check_us = 0;
-    // A page for saving a card is often left unused.
+    // Many customers leave the page for saving a card without using it.
     if (event.type != kSetupEvent)
-      log::Error("payments: an event of the provider could not be worked on for three days",
+      log::Error("payments: an event of the provider could not be processed for three days",
                  {{"event", event.id}, {"type", event.type}, {"object", event.object}});
   }
   if (auto put = store_.FinishEvent(after, claimed_until_us); !put.ok()) {
@@ -45,7 +45,7 @@ void PaymentEngine::StepEvent(const ProviderEvent& event) {
   }
 }
 
-// Whether nothing is left to do for it.
+// Returns whether the event needs no further work.
 bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   if (provider_.manual()) return true;
   if (event.type == kSetupEvent) return StoreMethod(event);
@@ -62,7 +62,7 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   if (!*found || (*found)->provider != provider_.name()) return true;
   const Payment& payment = **found;
   if (payment.state == PaymentState::kSucceeded && payment.credited) return true;
-  // A running first send has its own answer.
+  // The running first call will bring its own answer.
   if (payment.state == PaymentState::kRequested) return false;
   auto view = provider_.Find(payment.ref());
   if (!Survives("event_found")) return false;
@@ -79,21 +79,21 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   return true;
 }
 
-// Also of refunds that were accepted before.
+// Handles events of refunds, also of those accepted before.
 bool PaymentEngine::RunRefundEvent(const ProviderEvent& event) {
   auto view = provider_.GetRefund(event.object);
   if (!view.ok()) {
     metrics_.OnProviderError(view.error());
     return view.error().kind == ProviderError::Kind::kRefused;
   }
-  // One that was made in the provider's dashboard is found by the reconciliation.
+  // The reconciliation finds refunds made in the provider's dashboard.
   if (!view->failed || view->refund_id.empty() || !IsWorkspaceId(view->workspace)) return true;
   if (!FailRefund(view->workspace, view->refund_id)) return false;
   StepRefund(view->workspace, view->refund_id);
   return true;
 }
 
-// A customer has left the page for saving a card.
+// Handles a visited page for saving a card.
 bool PaymentEngine::StoreMethod(const ProviderEvent& event) {
   auto setup = provider_.GetSetup(event.object);
   if (!setup.ok()) {
@@ -105,9 +105,9 @@ bool PaymentEngine::StoreMethod(const ProviderEvent& event) {
   auto done = store_.Run(setup->workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto customer = tx.FindCustomer(provider_.name());
     if (!customer.ok()) return Fail{customer.error()};
-    // Only a card of this workspace's own customer.
+    // Stores a card only if it belongs to this workspace's customer.
     if (customer->empty() || *customer != setup->method->customer) return {};
-    // Also one that was deleted: events come late and repeated.
+    // A deleted card is not stored again: events may come late or repeated.
     auto known = tx.KnowsMethod(setup->method->id);
     if (!known.ok()) return Fail{known.error()};
     if (*known) return {};

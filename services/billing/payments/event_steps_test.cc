@@ -30,7 +30,7 @@ TEST_P(EventStepsTest, TwoReplicasWorkOnAnEventOnceAndTheSecondDoesNotAskTheProv
   at = [&](std::string_view point) {
     if (point != "event_found" || met) return;
     met = true;
-    // Another replica has read the same list, and looks for due events itself.
+    // Another replica has read the same list and also looks for due events.
     other->engine.StepEvent(due[0]);
     for (const ProviderEvent& event : *other->store.DueEvents(clock_.WallUs(), 10)) {
       EXPECT_NE(event.id, due[0].id);
@@ -40,7 +40,7 @@ TEST_P(EventStepsTest, TwoReplicasWorkOnAnEventOnceAndTheSecondDoesNotAskTheProv
   EXPECT_TRUE(met);
   EXPECT_EQ(stripe_.calls() - before, 1);
   other->engine.StepEvent(due[0]);
-  EXPECT_EQ(stripe_.calls() - before, 1) << "it is done";
+  EXPECT_EQ(stripe_.calls() - before, 1) << "processed only once";
   EXPECT_EQ(Topups("acme"), 1);
 }
 
@@ -57,7 +57,7 @@ TEST_P(EventStepsTest, AReplicaThatCrashesWithAnEventLeavesItToAnother) {
   crashing->engine.RunOnce();
   const int before = stripe_.calls("/v1/disputes/");
   other->engine.RunOnce();
-  EXPECT_EQ(stripe_.calls("/v1/disputes/"), before) << "the claim still counts";
+  EXPECT_EQ(stripe_.calls("/v1/disputes/"), before) << "the claim is still valid";
   Advance(61);
   other->engine.RunOnce();
   EXPECT_EQ(stripe_.calls("/v1/disputes/"), before + 1);
@@ -76,7 +76,8 @@ TEST_P(EventStepsTest, ADeletedCardDoesNotReturnWithARepeatedEvent) {
   replica->engine.RunOnce();
   ASSERT_EQ(replica->admin.Methods("acme")->size(), 1u);
   ASSERT_TRUE(replica->admin.DeleteMethod("acme", card, "ann").ok());
-  // The look without a webhook is due now, and the provider sends the event again as another one.
+  // The check without a webhook is due now, and the provider sends the event again under another
+  // id.
   std::string again = saved[0].body;
   again.replace(again.find("evt_"), 4, "evt_9");
   EXPECT_EQ(Deliver(*replica, again), 200);

@@ -1,4 +1,4 @@
-// The webhooks' events in the database.
+// The events of webhooks in the database.
 #include "common/base/ledger_shard.h"
 #include "services/billing/payments/payment_rows.h"
 #include "services/billing/payments/payment_store.h"

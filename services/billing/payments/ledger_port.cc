@@ -15,10 +15,10 @@ Result<Reply> LedgerServicePort::Submit(Operation operation) {
   auto future = promise->get_future();
   std::vector<Operation> operations;
   operations.push_back(std::move(operation));
-  // The ledger always answers: its calls have a time-out of their own.
+  // The ledger always replies: its calls have their own timeout.
   ledger_.Submit(std::move(operations), [promise](Result<std::vector<Reply>> replies) {
     if (!replies.ok()) return promise->set_value(Fail{std::move(replies).error()});
-    // Nothing is decided yet: not a refusal.
+    // Nothing is decided yet, so this is not a refusal.
     if (replies->front().denied_by == Deny::kUnavailable) {
       return promise->set_value(
           Unavailable("billing: the ledger of this workspace cannot be written"));
@@ -30,7 +30,7 @@ Result<Reply> LedgerServicePort::Submit(Operation operation) {
 
 namespace {
 
-// Waits for a read of the ledger's database.
+// Runs a read of the ledger's database and waits for it.
 template <typename T, typename Read>
 Result<T> Blocking(LedgerService& ledger, Read read) {
   auto promise = std::make_shared<std::promise<Result<T>>>();

@@ -1,4 +1,4 @@
-// What payments need of the ledger. Calls block. Every posting has an id of its own: repeating it
+// What payments need from the ledger. Calls block. Every posting has its own id, so repeating it
 // changes nothing.
 #pragma once
 
@@ -13,22 +13,22 @@ namespace tollgate::billing::payments {
 class LedgerPort {
  public:
   virtual ~LedgerPort() = default;
-  // An error: the outcome is unknown, repeat it.
+  // After an error the outcome is unknown: repeat the operation.
   virtual Result<Reply> Submit(Operation operation) = 0;
   virtual Result<Balance> ReadBalance(const std::string& workspace) = 0;
   // Whether the workspace has a wallet.
   virtual Result<bool> HasWallet(const std::string& workspace) = 0;
-  // The posted commands that came from payments: credit, refunds, and those that failed.
+  // A posted command of payments: credit, refund, or return of a failed refund.
   struct Posting {
     std::string command_id;
     bool refund = false;
-    int64_t amount_nano_usd = 0;  // of a refund that failed: negative
+    int64_t amount_nano_usd = 0;  // negative for a failed refund
     std::string payment;          // refunds only: our id
   };
   virtual Result<std::vector<Posting>> ReadPostings(const std::string& workspace) = 0;
 };
 
-// The ledger of this process, which must outlive the port.
+// Port to the ledger of this process, which must outlive the port.
 class LedgerServicePort : public LedgerPort {
  public:
   explicit LedgerServicePort(LedgerService& ledger) : ledger_(ledger) {}

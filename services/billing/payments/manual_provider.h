@@ -1,4 +1,4 @@
-// Bank transfers: an operator confirms that the money has arrived. Makes no calls.
+// Bank transfers: an operator confirms that the money has arrived. The provider makes no calls.
 #pragma once
 
 #include "services/billing/payments/provider.h"
@@ -21,7 +21,7 @@ class ManualProvider : public PaymentProvider {
   ProviderResult<ChargeView> Find(const PaymentRef&) override { return None(); }
   ProviderResult<ChargeView> Cancel(const PaymentRef&) override { return None(); }
   ProviderResult<RefundView> Refund(const RefundRef& refund) override {
-    // The operator sends the money back; the refund's own id is the reference.
+    // The operator sends the money back. The refund's own id is the reference.
     return RefundView{"manual-" + refund.id, false, refund.workspace, refund.id};
   }
   ProviderResult<RefundView> GetRefund(const std::string&) override { return None(); }
@@ -33,7 +33,7 @@ class ManualProvider : public PaymentProvider {
  private:
   static Fail<ProviderError> None() {
     return Fail{ProviderError{ProviderError::Kind::kRefused, "manual_provider",
-                              "bank transfers need no call of a provider"}};
+                              "bank transfers need no calls to a provider"}};
   }
 };
 

@@ -16,7 +16,7 @@ using admin::NotFound;
 using admin::Precondition;
 using sql::SqlResult;
 
-// One dollar to 100,000 USD, in whole cents.
+// One USD to 100,000 USD, in whole cents.
 constexpr int64_t kMinNanoUsd = kNanoPerUsd;
 constexpr int64_t kMaxNanoUsd = 100'000 * kNanoPerUsd;
 constexpr int64_t kMaxLimitNanoUsd = 1'000'000'000 * kNanoPerUsd;
@@ -38,7 +38,7 @@ Fail<Failure> WrongState(const Payment& payment) {
                                            payment.provider + ")");
 }
 
-// A change that may find that the caller is wrong.
+// Finishes a change that may have found an error of the caller.
 template <typename T>
 AdminResult<T> Finish(const SqlResult<void>& done, std::optional<Failure>& failure, T value) {
   if (!done.ok()) return Sql(done.error());
@@ -165,8 +165,8 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
       return {};
     }
     const PaymentState was = payment.state;
-    // Without a page the customer cannot pay; should one appear all the same, the provider tells
-    // us.
+    // Without a page the customer cannot pay. If one was created after all, the provider reports
+    // it.
     const bool at_once = was == PaymentState::kAwaitingTransfer ||
                          (was == PaymentState::kRequested && payment.checkout_id.empty());
     if (!at_once) {
@@ -183,7 +183,7 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
   });
   auto cancelled = Finish(done, failure, payment);
   if (!cancelled.ok() || cancelled->state == PaymentState::kCancelled) return cancelled;
-  // The provider decides: the customer may have paid a moment ago.
+  // The provider decides, since the customer may have paid a moment ago.
   auto view = engine_.provider().Cancel(payment.ref());
   if (!view.ok()) return ProviderFailed(view.error());
   if (auto applied = engine_.Apply(payment, view); !applied.ok()) return Sql(applied.error());
@@ -231,7 +231,8 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
       return {};
     }
     if (amount_nano_usd > payment.amount_nano_usd - payment.refunded_nano_usd) {
-      failure = InvalidField("amount_usd", "more than what is left of the payment").error;
+      failure = InvalidField("amount_usd", "more than the part of the payment that is not refunded")
+                    .error;
       return {};
     }
     payment.refunded_nano_usd += amount_nano_usd;
@@ -255,8 +256,7 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
   if (!refund.ok()) return Sql(refund.error());
   if (!*refund) return NotFound("the refund was not stored");
   if ((*refund)->state == RefundState::kRefused) {
-    return Precondition("NOT_REFUNDABLE",
-                        "only unspent paid credit can be refunded, and no more than there is");
+    return Precondition("NOT_REFUNDABLE", "a refund must not exceed the unspent paid credit");
   }
   return **refund;
 }
@@ -298,7 +298,7 @@ AdminResult<std::string> PaymentAdmin::SetupMethod(const std::string& workspace,
   auto page = engine_.provider().CreateSetup(workspace, *customer,
                                              DerivedId("setup", workspace, request_id));
   if (!page.ok()) return ProviderFailed(page.error());
-  // Also asked for without a webhook.
+  // Also checked without a webhook.
   ProviderEvent event;
   event.id = "page-" + page->id;
   event.type = kSetupEvent;
@@ -345,7 +345,7 @@ AdminResult<AutoReload> PaymentAdmin::UpdateReload(const std::string& workspace,
     if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
     reload = *seen == SeenRequest::kFresh ? reload : found->value_or(AutoReload());
     if (*seen != SeenRequest::kFresh) return {};
-    // A higher ceiling ends the pause that the old one has made.
+    // A higher ceiling ends a pause caused by the old one.
     if (reload.state == ReloadState::kPaused && reload.pause_reason == kPausedByCeiling) {
       Resume(reload);
     }
@@ -400,7 +400,7 @@ AdminResult<AutoReload> PaymentAdmin::ResumeReload(const std::string& workspace,
     if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
     const bool stopped =
         reload.state == ReloadState::kPaused || reload.state == ReloadState::kBackoff;
-    if (*seen != SeenRequest::kFresh || !stopped) return {};  // a later pause is not ended
+    if (*seen != SeenRequest::kFresh || !stopped) return {};  // a later pause stays
     const ReloadState was = reload.state;
     Resume(reload);
     reload.actor = by.actor;

@@ -1,5 +1,4 @@
-// What people do with payments: the calls of PaymentService and of the command line, without gRPC's
-// messages. Calls block.
+// Calls of PaymentService and of the command line, without gRPC types. Calls block.
 #pragma once
 
 #include <optional>
@@ -21,7 +20,7 @@ struct ReloadChange {
   std::optional<int64_t> amount_nano_usd;
   std::optional<int64_t> ceiling_nano_usd;
 
-  // All of it, as text.
+  // All fields as text.
   std::string Content() const {
     const auto text = [](const std::optional<int64_t>& value) {
       return " " + (value ? std::to_string(*value) : std::string("-"));
@@ -54,7 +53,7 @@ class PaymentAdmin {
   AdminResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
   AdminResult<void> DeleteMethod(const std::string& workspace, const std::string& id,
                                  const audit::Origin& by);
-  // The page's URL.
+  // Returns the URL of the page.
   AdminResult<std::string> SetupMethod(const std::string& workspace, const std::string& request_id,
                                        const audit::Origin& by);
 

@@ -1,4 +1,4 @@
-// What people change in payments is an audit entry, in the transaction of the change.
+// Each change by a person writes an audit entry in the same transaction.
 #include "services/billing/payments/payment_admin.h"
 
 #include "common/audit/log.h"
@@ -9,7 +9,7 @@ namespace {
 
 class PaymentAdminTest : public PaymentTest {
  protected:
-  // "actor action subject: detail" of the entries of people, oldest first.
+  // Audit entries of people as "actor action subject: detail", oldest first.
   std::vector<std::string> Entries() {
     std::vector<std::string> texts;
     auto connection = database_->Borrow();

@@ -13,18 +13,18 @@ namespace {
 using sql::SqlResult;
 
 constexpr int kBatch = 64;
-// An idempotency key of the provider lasts 24 h at least: until then a lost charge is sent again
-// under its key. A call that was sent cannot arrive later than an hour after.
+// An idempotency key of the provider lasts at least 24 h: until then a lost charge is sent again
+// under its key. A call cannot arrive more than an hour after it was sent.
 constexpr int64_t kResendUs = 23 * kHourUs;
 constexpr int64_t kGiveUpUs = 25 * kHourUs;
 constexpr int64_t kMismatchUs = kHourUs;
 constexpr int64_t kCreditRefusedUs = 600 * kSecondUs;
 
-// 1 s, 2 s, 4 s … for answers that are missing, up to a minute.
+// Retry delays of missing answers: 1 s, 2 s, 4 s and so on, up to a minute.
 int64_t RetryPaymentUs(int64_t attempts) {
   return std::min<int64_t>(60, 1LL << std::min<int64_t>(attempts, 6)) * kSecondUs;
 }
-// A customer needs minutes on a page; the webhook tells sooner.
+// Intervals of asking about a page, where a customer takes minutes. The webhook is usually faster.
 int64_t PollUs(int64_t attempts) {
   return std::min<int64_t>(1800, 10LL << std::min<int64_t>(attempts, 8)) * kSecondUs;
 }
@@ -54,7 +54,7 @@ PaymentEngine::PaymentEngine(Options options, const Clock& clock, PaymentStore& 
       metrics_(metrics) {}
 
 void PaymentEngine::LogError(std::string_view what, const sql::SqlError& error) const {
-  log::Warn("payments: the database failed; the step is repeated later",
+  log::Warn("payments: database error; the step will be retried",
             {{"step", what}, {"error", error.message}});
 }
 
@@ -110,7 +110,8 @@ std::optional<PaymentEngine::Claimed> PaymentEngine::Claim(const std::string& wo
     payment.check_us = tx.now_us() + options_.lease_us;
     bool first = false;
     if (payment.reload && payment.state == PaymentState::kRequested) {
-      // Written before the charge is sent: after a crash it is asked for, not assumed missing.
+      // Written before the charge is sent, so that after a crash the engine asks about the charge
+      // instead of assuming that it was not sent.
       first = true;
       payment.state = PaymentState::kSubmitted;
       payment.sent_us = tx.now_us();
@@ -133,7 +134,7 @@ void PaymentEngine::StepPayment(const std::string& workspace, const std::string&
   Payment& payment = claimed->payment;
   if (payment.state == PaymentState::kSucceeded && !payment.credited) return Credit(payment);
   if (payment.provider != provider_.name() || provider_.manual()) {
-    // Made while another provider was set: its calls go to the one that has it.
+    // The payment was made with another provider, which must handle it.
     log::Warn("payments: a payment waits for a provider that is not configured",
               {{"payment", payment.id}, {"provider", payment.provider}});
     return;
@@ -165,7 +166,7 @@ ProviderResult<ChargeView> PaymentEngine::Ask(const Payment& payment) {
   return ResendOrGiveUp(payment);
 }
 
-// The provider knows nothing of it.
+// Called when the provider does not know the payment.
 ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(const Payment& payment) {
   const int64_t age_us = NowUs() - std::max(payment.sent_us, payment.created_us);
   ChargeView gone;
@@ -174,9 +175,9 @@ ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(const Payment& payment)
   gone.reason = "lost";
   if (!payment.reload) return age_us > kGiveUpUs ? ProviderResult<ChargeView>(gone) : ChargeView();
   if (payment.state != PaymentState::kSubmitted && payment.state != PaymentState::kUnknown) {
-    return gone;  // it had ended before
+    return gone;  // the payment had ended before
   }
-  // The same key: if the first call still arrives, the provider sees one charge.
+  // Same key: if the first call still arrives, the provider makes only one charge.
   if (age_us < kResendUs) return provider_.Charge(payment.ref());
   if (age_us > kGiveUpUs) return gone;
   return ChargeView();
@@ -226,7 +227,7 @@ ProviderResult<std::string> PaymentEngine::EnsureCustomer(const std::string& wor
   if (!made.ok()) return made;
   auto stored = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     if (auto put = tx.PutCustomer(provider_.name(), *made); !put.ok()) return put;
-    return read(tx);  // the one that was first counts
+    return read(tx);  // the customer stored first is used
   });
   if (!stored.ok()) return failed;
   return customer;
@@ -237,7 +238,7 @@ SqlResult<void> PaymentEngine::Apply(const Payment& asked,
   if (!result.ok()) {
     metrics_.OnProviderError(result.error());
     log::Warn(
-        "payments: a call of the provider failed; it is repeated",
+        "payments: a call to the provider failed, retrying",
         {{"payment", asked.id}, {"code", result.error().code}, {"error", result.error().message}});
   }
   Payment before, after;
@@ -263,7 +264,7 @@ void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
       payment.state == PaymentState::kSubmitted || payment.state == PaymentState::kUnknown;
   if (payment.state == PaymentState::kRequested && payment.checkout_id.empty() &&
       error.kind == ProviderError::Kind::kRefused) {
-    // Without a page nothing can be paid.
+    // Without a page the customer cannot pay.
     payment.state = PaymentState::kCancelled;
     payment.reason = error.code;
     payment.check_us = 0;
@@ -280,7 +281,7 @@ void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
 void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
   using State = ChargeView::State;
   if (payment.state == PaymentState::kSucceeded) {
-    // Paid stays paid: refunds and disputes are entries of their own.
+    // A paid payment stays paid: refunds and disputes have their own entries.
     payment.check_us = payment.credited ? 0 : NowUs();
     return;
   }
@@ -304,7 +305,7 @@ void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
           view.provider_id.empty()) {
         metrics_.OnMismatch();
         log::Error(
-            "payments: the provider's amount is not that of the payment; no credit is posted",
+            "payments: the provider's amount differs from the payment's; no credit is posted",
             {{"payment", payment.id},
              {"provider_id", view.provider_id},
              {"received_cents", view.received_cents},

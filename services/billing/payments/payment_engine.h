@@ -1,6 +1,6 @@
 // The state machine of payments, refunds and auto-reload. Several engines, in several processes,
 // may work on one database: each step claims its row under the workspace's lock before it calls the
-// provider, writes what it is about to do before it does it, and every call carries our id.
+// provider, stores what it is about to do before it does it, and passes our id to every call.
 #pragma once
 
 #include <atomic>
@@ -18,42 +18,42 @@
 
 namespace tollgate::billing::payments {
 
-// Type of the events that stand for a visited page for saving a card.
+// Event type of a page for saving a card that the customer has visited.
 inline constexpr char kSetupEvent[] = "setup";
-// For the log of changes: steps that no person asked for.
+// Actor in the log of changes for steps that no person requested.
 inline constexpr char kEngineActor[] = "payments";
 
 class PaymentEngine {
  public:
   struct Options {
-    // How long a claimed row is left alone: longer than any call of the provider.
+    // How long others leave a claimed row alone: longer than any call to the provider.
     int64_t lease_us = 60'000'000;
-    // For tests: false makes the engine stop at this point as a crash would.
+    // For tests: returning false stops the engine at this point, like a crash.
     std::function<bool(std::string_view point)> survives;
   };
 
   PaymentEngine(Options options, const Clock& clock, PaymentStore& store, PaymentProvider& provider,
                 LedgerPort& ledger, PaymentMetrics& metrics);
 
-  // One round: everything that is due, then the triggers of auto-reload.
+  // Runs one round: everything that is due, then the triggers of auto-reload.
   void RunOnce();
-  // Payments, refunds and events that are due. Returns how many.
+  // Processes payments, refunds and events that are due. Returns how many.
   int RunDue();
-  // The rounds above end before their next row, and running calls of the provider soon.
+  // Ends the rounds above before their next row, and running calls to the provider soon.
   void Stop();
-  // Looks at the balance of workspaces with auto-reload: of these, or of all.
+  // Checks the balance of these workspaces, or of all workspaces with auto-reload.
   void RunTriggers(const std::unordered_set<std::string>* only = nullptr);
 
-  // The single steps, for calls that want their result at once.
+  // Runs a single step, for calls that need its result at once.
   void StepPayment(const std::string& workspace, const std::string& id);
   void StepRefund(const std::string& workspace, const std::string& id);
   void StepEvent(const ProviderEvent& event);
   // Starts a charge if the available credit is below the threshold and none is running.
   void Trigger(const AutoReload& seen);
 
-  // What the provider says now, applied to the payment.
+  // Applies the provider's current answer to the payment.
   sql::SqlResult<void> Apply(const Payment& asked, const ProviderResult<ChargeView>& result);
-  // The provider's id of the workspace; created on first use.
+  // Returns the provider's customer id of the workspace; created on first use.
   ProviderResult<std::string> EnsureCustomer(const std::string& workspace);
 
   PaymentStore& store() { return store_; }
@@ -69,14 +69,15 @@ class PaymentEngine {
   }
   struct Claimed {
     Payment payment;
-    bool first_send = false;  // the charge has never been sent
+    bool first_send = false;  // the charge was never sent before
   };
   std::optional<Claimed> Claim(const std::string& workspace, const std::string& id);
   ProviderResult<ChargeView> Ask(const Payment& payment);
   ProviderResult<ChargeView> ResendOrGiveUp(const Payment& payment);
   ProviderResult<ChargeView> MakePage(const Payment& payment);
   void Credit(const Payment& payment);
-  // Rules of Apply: change payment and, if it belongs to it, the workspace's reload.
+  // Rules of Apply: change the payment and the workspace's auto-reload if the payment belongs to
+  // it.
   void ApplyView(const ChargeView& view, Payment& payment);
   void ApplyError(const ProviderError& error, Payment& payment);
   sql::SqlResult<void> WriteChange(WorkspaceTx& tx, const Payment& before, Payment after);
@@ -86,10 +87,10 @@ class PaymentEngine {
   void SendRefund(Refund refund, const Payment& payment);
   void AskRefund(Refund refund);
   void ReturnCredit(Refund refund);
-  // The provider says that it cannot pay it out. False: try again later.
+  // Records that the provider cannot pay out the refund. Returns false if it must be retried.
   bool FailRefund(const std::string& workspace, const std::string& id);
   void WriteRefund(const Refund& refund, RefundState was);
-  // False: try again later.
+  // Returns false if it must be retried.
   bool ApplyDispute(const DisputeView& view);
   sql::SqlResult<std::optional<Payment>> FindDisputed(const DisputeView& view);
   sql::SqlResult<Dispute> StoreDispute(const DisputeView& view, const Payment& payment);
@@ -107,10 +108,10 @@ class PaymentEngine {
   std::atomic<bool> stopping_ = false;
 };
 
-// The id of the ledger's command that posts the credit of a charge: the same whoever finds out that
-// it was paid.
+// Id of the ledger's command that posts the credit of a charge. It is the same for every engine
+// that finds the charge paid.
 std::string CreditCommandId(const std::string& provider, const std::string& provider_id);
-// 32 hexadecimal digits from these words.
+// 32 hexadecimal digits derived from these texts.
 std::string DerivedId(std::string_view kind, std::string_view workspace, std::string_view key);
 
 }  // namespace tollgate::billing::payments

@@ -1,9 +1,9 @@
-// Auto-reload under races: two engines on one database, a provider that loses answers, fails, lies
-// and repeats itself, events that come repeated, reordered, forged or never, and engines that crash
-// between any two steps. Every trigger makes exactly one charge and one credit.
+// Auto-reload under races: two engines on one database; a provider that loses answers, fails,
+// returns wrong data and repeats itself; events that are repeated, reordered, forged or lost;
+// engines that crash between any two steps. Every trigger makes exactly one charge and one credit.
 //
-// TOLLGATE_RELOAD_RACES: how many triggers; default 200 (./dev prove reload: 10,000).
-// TOLLGATE_RELOAD_SEED: of all that is random; default 1.
+// TOLLGATE_RELOAD_RACES: number of triggers, default 200 (./dev prove reload: 10,000).
+// TOLLGATE_RELOAD_SEED: seed of all random choices, default 1.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -34,7 +34,7 @@ class ReloadRacesTest : public PaymentTest {
   struct Racer {
     std::string workspace;
     std::string customer;
-    bool declined = false;  // the first charge
+    bool declined = false;  // the first charge is declined
   };
 
   std::unique_ptr<Replica> MakeCrashing(uint64_t seed) {
@@ -48,7 +48,7 @@ class ReloadRacesTest : public PaymentTest {
     return Make(std::move(options));
   }
 
-  // Events of the provider, in any order, some twice, some never, some forged.
+  // Delivers events of the provider in any order; some twice, some never, some forged.
   void DeliverEvents(Replica& replica, Random& random) {
     std::vector<ScriptedStripe::Event> events = stripe_.TakeEvents();
     std::shuffle(events.begin(), events.end(), random.engine);
@@ -65,7 +65,7 @@ class ReloadRacesTest : public PaymentTest {
       }
       if (random.Below(4) == 0) kept_.push_back(event.body);
     }
-    // Replayed much later.
+    // Replays an event much later.
     while (kept_.size() > 50) {
       EXPECT_EQ(Deliver(replica, kept_.front()), 200);
       kept_.erase(kept_.begin());
@@ -112,7 +112,7 @@ class ReloadRacesTest : public PaymentTest {
     }
     bool settled = false;
     for (int turn = 0; turn < 4000 && !settled; ++turn) {
-      // Leases end while calls run, too.
+      // Some claims expire while calls run.
       Advance(random.Below(10) == 0 ? 70 : random.Below(3));
       DeliverEvents(*calm_, random);
       if (turn == 400) stripe_.SetFaults({});
@@ -147,7 +147,7 @@ class ReloadRacesTest : public PaymentTest {
       for (const PaymentEvent& event : *events) {
         triggers += event.subject == "reload" && event.to == "requested";
       }
-      // A declined one is tried again after an hour.
+      // A declined charge is tried again after an hour.
       if (!racer.declined) EXPECT_EQ(triggers, 1) << racer.workspace;
       EXPECT_EQ(sent[racer.workspace], triggers) << racer.workspace;
       EXPECT_EQ(charged[racer.workspace], racer.declined ? 0 : 1) << racer.workspace;

@@ -47,7 +47,7 @@ TEST_P(PaymentEngineTest, APaidPageIsCreditedOnceByWebhookAndByPolling) {
   auto events = stripe_.TakeEvents();
   ASSERT_EQ(events.size(), 2u);
   for (int i = 0; i < 3; ++i) {
-    // Reordered and repeated.
+    // Events arrive in reverse order and repeated.
     EXPECT_EQ(Deliver(*replica, events[1].body), 200);
     EXPECT_EQ(Deliver(*replica, events[0].body), 200);
     replica->engine.RunOnce();
@@ -55,7 +55,7 @@ TEST_P(PaymentEngineTest, APaidPageIsCreditedOnceByWebhookAndByPolling) {
   EXPECT_EQ(Paid("acme"), kTen);
   EXPECT_EQ(Topups("acme"), 1);
 
-  // Without webhooks it is found by asking.
+  // Without webhooks the engine finds the payment by asking.
   auto other = replica->admin.Create("acme", kTen, "r2", "ann");
   stripe_.PayPage(other->checkout_id);
   Advance(60);
@@ -115,7 +115,7 @@ TEST_P(PaymentEngineTest, APageWithADeclinedTryEndsByItsPageAndCannotBePaidAfter
   stripe_.PayPage(open->checkout_id);
   EXPECT_NE(stripe_.intents().front().status, "succeeded");
 
-  // The customer gives up after a declined try, and the page expires.
+  // The customer leaves after a declined attempt, and the page expires.
   auto left = replica->admin.Create("acme", kTen, "r2", "ann");
   stripe_.FailPage(left->checkout_id, "card_declined");
   Advance(60);
@@ -125,7 +125,7 @@ TEST_P(PaymentEngineTest, APageWithADeclinedTryEndsByItsPageAndCannotBePaidAfter
   replica->engine.RunOnce();
   EXPECT_EQ(replica->admin.Get("acme", left->id)->state, PaymentState::kCancelled);
 
-  // Or another card works.
+  // Another card works.
   auto paid = replica->admin.Create("acme", kTen, "r3", "ann");
   stripe_.FailPage(paid->checkout_id, "card_declined");
   Advance(60);
@@ -140,8 +140,8 @@ TEST_P(PaymentEngineTest, ALostAnswerIsResolvedByAskingAndNeverChargesTwice) {
   SaveCard(*replica, "acme");
   EnableReload(*replica, "acme");
   stripe_.SetFaults({.lost_after = 1000});
-  replica->engine.RunOnce();  // requested
-  replica->engine.RunOnce();  // charged, the answer is lost
+  replica->engine.RunOnce();  // requests the charge
+  replica->engine.RunOnce();  // charges; the answer is lost
   ASSERT_EQ(stripe_.intents().size(), 1u);
   EXPECT_EQ(replica->admin.GetReload("acme")->state, ReloadState::kUnknown);
   EXPECT_EQ(Paid("acme"), 0);
@@ -169,7 +169,7 @@ TEST_P(PaymentEngineTest, AChargeThatTheProviderNeverSawIsSentAgainUnderItsKeyAn
     Advance(70);
   }
   EXPECT_EQ(replica->admin.GetReload("acme")->state, ReloadState::kUnknown);
-  // After the provider's memory of keys it is only asked for.
+  // After the provider's idempotency key has expired the engine only asks.
   Advance(24 * 3600);
   stripe_.SetFaults({});
   replica->engine.RunOnce();
@@ -217,7 +217,7 @@ TEST_P(PaymentEngineTest, DeclinesBackOffThenPauseAndResumeStartsAgain) {
     EXPECT_EQ(stripe_.intents().size(), static_cast<size_t>(declines));
     Advance(waits[declines - 1] - 1);
     run();
-    EXPECT_EQ(stripe_.intents().size(), static_cast<size_t>(declines)) << "not before its time";
+    EXPECT_EQ(stripe_.intents().size(), static_cast<size_t>(declines)) << "too early";
     Advance(1);
   }
   run();
@@ -278,7 +278,7 @@ TEST_P(PaymentEngineTest, ABalanceThatWasReadBeforeACreditTriggersNothing) {
   for (int i = 0; i < 4; ++i) replica->engine.RunOnce();
   ASSERT_EQ(stripe_.intents().size(), 1u);
   Spend("acme", kTen, "spend");
-  // Another engine, which was frozen since it had read the row.
+  // Another engine, which was stopped after it had read the row.
   replica->engine.Trigger(seen);
   EXPECT_EQ(replica->admin.GetReload("acme")->state, ReloadState::kIdle);
 }

@@ -17,7 +17,7 @@ prometheus::Counter& Webhooks(const std::string& result) {
                           "Webhooks of the payment provider by result.", {{"result", result}});
 }
 
-// By ProviderError::kind.
+// Indexed by ProviderError::kind.
 constexpr const char* kProviderErrors[] = {"not_done", "refused", "unknown"};
 
 prometheus::Counter& ProviderErrors(const char* kind) {
@@ -33,9 +33,10 @@ prometheus::Counter& ReloadsPaused() {
 }
 
 prometheus::Counter& Mismatches() {
-  return metrics::Counter("tollgate_billing_payment_mismatches_total",
-                          "Answers of the provider whose amount or currency is not that of the "
-                          "payment. No credit is posted for them. Page.");
+  return metrics::Counter(
+      "tollgate_billing_payment_mismatches_total",
+      "Answers of the provider with another amount or currency than the payment. "
+      "No credit is posted for them. Page.");
 }
 
 prometheus::Counter& CreditRefused() {
@@ -67,7 +68,7 @@ prometheus::Counter& RefundFailures() {
 }  // namespace
 
 PaymentMetrics::PaymentMetrics() {
-  // All exist from the start, so that alerts see them grow from zero.
+  // All counters exist from the start, so that alerts see them rise from zero.
   for (const char* result :
        {"accepted", "duplicate", "bad_signature", "malformed", "unavailable"}) {
     Webhooks(result);

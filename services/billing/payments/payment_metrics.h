@@ -1,4 +1,4 @@
-// Metrics and alarms of payments.
+// Metrics and alerts of payments.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace tollgate::billing::payments {
 class PaymentMetrics {
  public:
   PaymentMetrics();
-  void OnPayment(const Payment& payment);  // reached its state
+  void OnPayment(const Payment& payment);  // called when a state is reached
   void OnReloadPaused();
   void OnProviderError(const ProviderError& error);
-  void OnMismatch();  // the provider's amount or currency is not ours
-  // accepted, duplicate, bad_signature, malformed or unavailable
+  void OnMismatch();  // the provider's amount or currency differs
+  // result: accepted, duplicate, bad_signature, malformed or unavailable.
   void OnWebhook(const std::string& result);
   void OnCreditRefused();
   void OnRefundFailed();

@@ -195,7 +195,7 @@ std::vector<Param> Cells(const ProviderEvent& event) {
 
 std::string EventHash(const std::string& before, const PaymentEvent& event) {
   std::string text = before;
-  // Each field with its length: no two events have the same text.
+  // Each field is prefixed with its length, so that no two events have the same text.
   const auto add = [&text](std::string_view field) {
     text += std::to_string(field.size()) + ":";
     text += field;

@@ -1,4 +1,4 @@
-// Columns of the tables in the order of their fields.
+// Columns of the tables, in the order of their fields.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ inline constexpr std::string_view kEventColumns =
     "workspace, id, type, object, payment, received_us, check_us, attempts";
 ProviderEvent ReadEventRow(const sql::Row& row);
 
-// With the shard first. The values must outlive the result.
+// Values of the columns, shard first. The values must outlive the result.
 std::vector<sql::Param> Cells(const Payment& payment);
 std::vector<sql::Param> Cells(const AutoReload& reload);
 std::vector<sql::Param> Cells(const Refund& refund);

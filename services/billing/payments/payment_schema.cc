@@ -126,7 +126,7 @@ CREATE TABLE payment_event (
 ) {keyed};
 )sql";
 
-// Deleted cards stay known, and each dispute has a state of its own.
+// Keeps deleted cards and stores a state for each dispute.
 constexpr std::string_view kSecond = R"sql(
 ALTER TABLE payment_method ADD COLUMN deleted_us {int} NOT NULL DEFAULT 0;
 CREATE TABLE payment_dispute (

@@ -1,5 +1,5 @@
-// The tables of payments, a component of their own beside the ledger's. The ledger shard of the
-// workspace comes first in every key (decision 49).
+// The tables of payments, a separate component next to the ledger's. The workspace's ledger shard
+// comes first in every key (decision 49).
 #pragma once
 
 #include <span>

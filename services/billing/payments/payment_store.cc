@@ -16,7 +16,7 @@ using sql::SqlResult;
 
 constexpr size_t kMaxReason = 512;
 
-// "INSERT … VALUES ($1, …) ON CONFLICT (key) DO UPDATE SET …" for all columns behind the key.
+// "INSERT … VALUES ($1, …) ON CONFLICT (key) DO UPDATE SET …" for all columns after the key.
 std::string Upsert(std::string_view table, std::string_view columns, std::string_view key) {
   std::vector<std::string> names{"shard"};
   std::string name;
@@ -89,7 +89,7 @@ WorkspaceTx::WorkspaceTx(Connection& db, std::string workspace, int64_t now_us)
     : db_(db), workspace_(std::move(workspace)), shard_(LedgerShard(workspace_)), now_us_(now_us) {}
 
 SqlResult<void> WorkspaceTx::Lock() {
-  // The write comes first, so that SQLite and PostgreSQL both hold the row from here on.
+  // Writes first, so that both SQLite and PostgreSQL lock the row from here on.
   const std::string zero(32, '\0');
   auto made = db_.Execute(
       "INSERT INTO payment_head (shard, workspace, sequence, head) VALUES ($1, $2, 0, $3)"
@@ -115,7 +115,7 @@ SqlResult<void> WorkspaceTx::Put(const Payment& payment) {
 
 SqlResult<int64_t> WorkspaceTx::PaidNotCredited() {
   int64_t sum = 0;
-  // Such a payment is due: the index is small.
+  // Such a payment is always due, so the query uses the small index.
   auto done = db_.Query(
       "SELECT CAST(sum(amount) AS BIGINT) FROM payment WHERE check_us > 0 AND shard = $1 AND"
       " workspace = $2 AND state = 4 AND credited = 0",
@@ -376,7 +376,7 @@ SqlResult<PaymentStore::Counts> PaymentStore::Count() {
   Counts counts;
   auto done = database_.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
     counts = {};
-    // Payments that wait for an answer are all due: the index has them.
+    // Payments that wait for an answer are all due, so the index contains them.
     auto read = db.Query(
         "SELECT count(*), min(CASE WHEN sent_us > 0 THEN sent_us ELSE created_us END) FROM payment"
         " WHERE check_us > 0 AND state = 7",

@@ -1,6 +1,6 @@
-// Reads and writes the rows of payments. Every change of a workspace happens in one transaction
-// that holds its row of payment_head, so changes of one workspace are in order, across replicas
-// too, and every one of them is in the log.
+// Reads and writes the rows of payments. Every change of a workspace is a transaction that locks
+// its row of payment_head. So the changes of one workspace are ordered, also across replicas, and
+// each one is in the log.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace tollgate::billing::payments {
 
-// A transaction on one workspace, under its lock.
+// Transaction on one workspace, under its lock.
 class WorkspaceTx {
  public:
   WorkspaceTx(sql::Connection& db, std::string workspace, int64_t now_us);
@@ -28,20 +28,20 @@ class WorkspaceTx {
   int64_t now_us() const { return now_us_; }
   sql::SqlResult<std::optional<Payment>> FindPayment(const std::string& id);
   sql::SqlResult<void> Put(const Payment& payment);
-  // Sum of the payments whose credit is on its way into the ledger.
+  // Sum of payments whose credit is not yet in the ledger.
   sql::SqlResult<int64_t> PaidNotCredited();
   sql::SqlResult<std::optional<AutoReload>> FindReload();
-  // Counts the version up.
+  // Increments the version.
   sql::SqlResult<void> Put(AutoReload reload);
   sql::SqlResult<std::optional<Refund>> FindRefund(const std::string& id);
   sql::SqlResult<void> Put(const Refund& refund);
-  sql::SqlResult<std::string> FindCustomer(const std::string& provider);  // "" without one
+  sql::SqlResult<std::string> FindCustomer(const std::string& provider);  // "": none
   sql::SqlResult<void> PutCustomer(const std::string& provider, const std::string& customer);
   sql::SqlResult<void> Put(const PaymentMethod& method);
-  sql::SqlResult<bool> RemoveMethod(const std::string& id);  // whether it was there
-  // Whether it is saved, or was.
+  sql::SqlResult<bool> RemoveMethod(const std::string& id);  // false: not found
+  // Whether the method is saved or was saved before.
   sql::SqlResult<bool> KnowsMethod(const std::string& id);
-  // Without deleted ones, newest first.
+  // Methods that are not deleted, newest first.
   sql::SqlResult<std::vector<PaymentMethod>> Methods();
   sql::SqlResult<std::optional<Dispute>> FindDispute(const std::string& id);
   sql::SqlResult<void> Put(const Dispute& dispute);
@@ -51,9 +51,10 @@ class WorkspaceTx {
   sql::SqlResult<void> Log(std::string subject, std::string_view from, std::string_view to,
                            int64_t amount_nano_usd, std::string_view actor,
                            std::string_view reason);
-  // Whether this call was made before, by its request id. content: all that it asks for.
+  // Whether this call was made before, by its request id. content: all parameters of the call.
   sql::SqlResult<SeenRequest> See(const audit::Origin& by, std::string_view content);
-  // The same for a call of a person, which is in the audit log too: last in the transaction.
+  // Like Log, for a call by a person: also writes to the audit log. Must be last in the
+  // transaction.
   sql::SqlResult<void> LogCall(const audit::Origin& by, std::string action, std::string subject,
                                std::string_view from, std::string_view to, int64_t amount_nano_usd,
                                std::string_view reason);
@@ -73,12 +74,12 @@ class PaymentStore {
 
   sql::SqlResult<void> Migrate();
 
-  // May run change several times: it must set its results anew each time. An error of change rolls
-  // back.
+  // Runs change in a transaction, possibly several times, so change must reset its results each
+  // time. An error of change rolls back.
   using Change = std::function<sql::SqlResult<void>(WorkspaceTx&)>;
   sql::SqlResult<void> Run(const std::string& workspace, int64_t now_us, const Change& change);
-  // The same for a call with a request id. Sets the failure and changes nothing if the id is that
-  // of another call; a repetition runs again. content: all that the call asks for.
+  // Like Run, for a call with a request id. Sets the failure and changes nothing if another call
+  // has used the id; a repetition runs again. content: all parameters of the call.
   struct Call {
     const audit::Origin& by;
     std::string content;
@@ -90,17 +91,17 @@ class PaymentStore {
   sql::SqlResult<std::optional<Payment>> FindPayment(const std::string& workspace,
                                                      const std::string& id);
   sql::SqlResult<std::optional<Payment>> FindByProviderId(const std::string& provider_id);
-  // Newest first, after this one, of those that are wanted.
+  // Position and filter of a list: payments after this one, newest first.
   struct Position {
     int64_t created_us = INT64_MAX;
     std::string id;
-    std::optional<PaymentState> state;  // unset: any
-    std::optional<bool> reload;         // whether auto-reload made it
+    std::optional<PaymentState> state;  // unset: all
+    std::optional<bool> reload;         // whether made by auto-reload
   };
-  // Newest first. An empty workspace: of all.
+  // Newest first. An empty workspace means all workspaces.
   sql::SqlResult<std::vector<Payment>> ListPayments(const std::string& workspace, int limit,
                                                     const Position& before);
-  // Of a provider, made in [start, end), in order of their time.
+  // A provider's payments made in [start, end), ordered by time.
   sql::SqlResult<std::vector<Payment>> PaymentsBetween(const std::string& provider,
                                                        int64_t start_us, int64_t end_us);
   sql::SqlResult<std::vector<Payment>> DuePayments(int64_t now_us, int limit);
@@ -108,21 +109,22 @@ class PaymentStore {
   sql::SqlResult<std::optional<Refund>> FindRefund(const std::string& workspace,
                                                    const std::string& id);
   sql::SqlResult<std::optional<AutoReload>> FindReload(const std::string& workspace);
-  // Enabled ones that may start a charge: idle, or a time to try again has come.
+  // Enabled auto-reloads that may start a charge: idle, or due for a retry.
   sql::SqlResult<std::vector<AutoReload>> TriggerableReloads(int64_t now_us);
   sql::SqlResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
   sql::SqlResult<std::vector<PaymentEvent>> Events(const std::string& workspace);
 
-  // An audit entry about what changes nothing here.
+  // Writes an audit entry without a change in these tables.
   sql::SqlResult<void> Log(audit::Record record);
-  // Stores a webhook's event once; whether it was new. A record goes into the audit log with it.
+  // Stores an event of a webhook once; returns whether it is new. A record is written to the audit
+  // log in the same transaction.
   sql::SqlResult<bool> AddEvent(const ProviderEvent& event, const audit::Record* record = nullptr);
   sql::SqlResult<std::vector<ProviderEvent>> DueEvents(int64_t now_us, int limit);
-  // Leaves the event to the caller until then; false when it is done or another one has it.
+  // Reserves the event for the caller until then. False if it is done or another replica has it.
   sql::SqlResult<bool> ClaimEvent(const ProviderEvent& seen, int64_t until_us);
-  // Writes check_us and attempts, unless the claim has ended and another one has it.
+  // Writes check_us and attempts, unless the claim has expired and another replica has it.
   sql::SqlResult<void> FinishEvent(const ProviderEvent& event, int64_t claimed_until_us);
-  // Removes events that are done and were received before.
+  // Removes completed events received before this time.
   sql::SqlResult<void> PruneEvents(int64_t before_us);
 
   struct Counts {
@@ -139,7 +141,7 @@ class PaymentStore {
   sql::Database& database_;
 };
 
-// Recomputes the hashes of a workspace's log; "" or what is wrong.
+// Recomputes the hashes of a workspace's log. Returns "" or the first error.
 std::string CheckEvents(const std::vector<PaymentEvent>& events);
 
 }  // namespace tollgate::billing::payments

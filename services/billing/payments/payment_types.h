@@ -1,4 +1,4 @@
-// The rows of payments: plain values. Amounts are integer nano-USD, times Unix microseconds.
+// The rows of payments: plain values. Amounts are integer nano-USD, times are Unix microseconds.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tollgate::billing::payments {
 
-// The numbers are those of the proto and of the database.
+// The proto and the database use the same numbers.
 enum class PaymentState : uint8_t {
   kRequested = 1,
   kSubmitted = 2,
@@ -23,7 +23,7 @@ std::string_view Name(PaymentState state);
 
 struct Payment {
   std::string workspace;
-  std::string id;  // 32 hexadecimal digits, made from the request id or the trigger
+  std::string id;  // 32 hexadecimal digits, derived from the request id or trigger
   std::string provider;
   PaymentState state = PaymentState::kRequested;
   bool reload = false;
@@ -34,16 +34,16 @@ struct Payment {
   std::string checkout_id;
   std::string checkout_url;
   std::string reason;
-  std::string reference;  // of the bank transfer
+  std::string reference;  // reference of the bank transfer
   std::string actor;
   bool credited = false;
   int64_t refunded_nano_usd = 0;  // taken from the ledger by our refunds
   bool disputed = false;
   int64_t created_us = 0;
   int64_t updated_us = 0;
-  int64_t sent_us = 0;   // first time that the charge was sent
-  int64_t check_us = 0;  // when the worker looks at it; 0: never
-  int64_t attempts = 0;  // checks without a decision
+  int64_t sent_us = 0;   // when the charge was first sent
+  int64_t check_us = 0;  // next check by the worker; 0: never
+  int64_t attempts = 0;  // checks without a result
 
   int64_t amount_cents() const { return amount_nano_usd / kNanoPerCent; }
   PaymentRef ref() const {
@@ -61,22 +61,22 @@ enum class ReloadState : uint8_t {
 };
 std::string_view Name(ReloadState state);
 
-// One per workspace, so that at most one charge is in flight.
+// Auto-reload of a workspace. One row per workspace, so that at most one charge is in flight.
 struct AutoReload {
   std::string workspace;
   bool enabled = false;
   int64_t threshold_nano_usd = 0;
   int64_t amount_nano_usd = 0;
-  int64_t ceiling_nano_usd = 0;  // of a UTC month
+  int64_t ceiling_nano_usd = 0;  // per UTC month
   ReloadState state = ReloadState::kIdle;
   std::string pause_reason;
-  std::string reload_id;  // of the newest payment; stays after its end
-  int64_t next_us = 0;    // backoff, and a pause that ends by itself; 0: never
+  std::string reload_id;  // newest payment; kept after its end
+  int64_t next_us = 0;    // end of a backoff or temporary pause; 0: none
   int64_t declines = 0;   // in a row
   int32_t month = 0;      // YYYYMM of month_charged
   int64_t month_charged_nano_usd = 0;
-  int64_t version = 0;  // grows with every change
-  std::string actor;    // who set it
+  int64_t version = 0;  // increases with every change
+  std::string actor;    // who configured it
   int64_t updated_us = 0;
 
   bool running() const {
@@ -87,23 +87,23 @@ struct AutoReload {
 
 struct PaymentMethod {
   std::string workspace;
-  std::string id;  // the provider's
+  std::string id;  // provider's id
   std::string provider;
   std::string brand;
   std::string last4;
   std::string expiry;
   int64_t created_us = 0;
-  int64_t deleted_us = 0;  // not 0: deleted; the row stays, so that no late event brings it back
+  int64_t deleted_us = 0;  // 0: not deleted. The row is kept, so that late events cannot restore it
 };
 
-// The numbers are those of the database.
+// The database uses the same numbers.
 enum class RefundState : uint8_t {
   kRequested = 1,  // stored
-  kTaken = 2,      // the credit is out of the wallet
+  kTaken = 2,      // the credit was taken from the wallet
   kSubmitted = 3,  // the provider has it
   kRefused = 4,    // the ledger refused it: nothing was moved
-  kFailed = 5,     // the provider cannot pay it out: the credit is on its way back
-  kReturned = 6,   // the credit is back
+  kFailed = 5,     // the provider cannot pay it out; the credit is returned next
+  kReturned = 6,   // the credit was returned
 };
 std::string_view Name(RefundState state);
 
@@ -122,30 +122,31 @@ struct Refund {
   int64_t attempts = 0;
 };
 
-// A dispute of a payment, as far as we know it.
+// A dispute of a payment, as far as known.
 struct Dispute {
   std::string workspace;
-  std::string id;  // the provider's
+  std::string id;  // provider's id
   std::string payment;
   DisputeView::State state = DisputeView::State::kInquiry;
   int64_t amount_nano_usd = 0;
-  bool taken = false;  // the chargeback belongs into the ledger
+  bool taken = false;  // the ledger must post the chargeback
 };
 std::string_view Name(DisputeView::State state);
 
-// What a verified webhook named. Its content is never used: the provider is asked.
+// Object named by a verified webhook. The event's content is not used: the engine asks the
+// provider.
 struct ProviderEvent {
   std::string id;
   std::string type;
   std::string object;     // id of the object
-  std::string workspace;  // as the event's metadata says, or ""
-  std::string payment;    // the same: our id of the payment
+  std::string workspace;  // from the event's metadata, or ""
+  std::string payment;    // our payment id, from the metadata
   int64_t received_us = 0;
   int64_t check_us = 0;  // 0: done
   int64_t attempts = 0;
 };
 
-// One line of the log of changes.
+// One row of the log of changes.
 struct PaymentEvent {
   std::string workspace;
   int64_t sequence = 0;  // gapless within the workspace
@@ -156,7 +157,7 @@ struct PaymentEvent {
   int64_t amount_nano_usd = 0;
   std::string actor;
   std::string reason;
-  std::string hash;  // SHA-256 over the hash before and all of the above
+  std::string hash;  // SHA-256 over the previous hash and all of the above
 };
 
 }  // namespace tollgate::billing::payments

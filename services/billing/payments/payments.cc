@@ -19,7 +19,7 @@ constexpr size_t kMaxSecretFile = 16 * 1024;
 constexpr int kMaxConnections = 200;
 constexpr int64_t kEventDays = 30;
 
-// The lines of a file of secrets that are not empty.
+// Reads the lines of a file of secrets that are not empty.
 Result<std::vector<std::string>> ReadSecrets(const std::string& path, const std::string& setting) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -42,7 +42,7 @@ Result<std::vector<std::string>> ReadSecrets(const std::string& path, const std:
 
 Payments::Payments(PaymentsOptions options, const Clock& clock, LedgerService& ledger)
     : options_(std::move(options)), clock_(clock), ledger_(ledger) {
-  // Payments are rare: each commit is durable at once, whatever the ledger does.
+  // Payments are rare, so each commit is durable at once, whatever the ledger uses.
   options_.sql.deferred_sync = false;
   ledger.OnCommitted([this](std::span<const Operation> operations) { OnCommitted(operations); });
 }
@@ -77,9 +77,9 @@ Result<void> Payments::Start(LoopPool& loops) {
   engine_ = std::make_unique<PaymentEngine>(options_.engine, clock_, *store_, *provider_, ledger_,
                                             metrics_);
   admin_ = std::make_unique<PaymentAdmin>(*engine_);
-  // SQLite: its file is opened now, or the process does not start.
+  // SQLite: opens the file now; the process does not start if that fails.
   if (database_->dialect() == sql::Dialect::kSqlite && !Migrate()) {
-    return Internal("the tables of payments cannot be made; the log says why");
+    return Internal("cannot create the tables of payments; see the log for the reason");
   }
   if (!options_.webhook_listen.empty()) {
     if (auto listening = Listen(loops); !listening.ok()) return listening;
@@ -103,7 +103,7 @@ Result<void> Payments::Listen(LoopPool& loops) {
 }
 
 Task<void> Payments::Serve(http::Exchange& exchange) {
-  // The job owns what it uses: it runs to its end even if the connection is closed meanwhile.
+  // The job owns its data: it runs to its end even if the connection is closed meanwhile.
   auto request = std::make_shared<http::HttpRequest>(std::move(exchange.mutable_request()));
   auto job = [this, request]() {
     if (!open()) return http::HttpResponse{.status = 503, .body = "starting or stopping\n"};
@@ -124,7 +124,7 @@ void Payments::Stop() {
     stopping_ = true;
   }
   wake_.notify_all();
-  // What is queued is answered at once, and what runs does not wait for the provider.
+  // Answers queued calls at once; running ones do not wait for the provider.
   closing_ = true;
   if (engine_) engine_->Stop();
   if (server_) server_->Stop();
@@ -155,7 +155,7 @@ bool Payments::Migrate() {
   if (migrated.ok()) {
     open_ = true;
   } else {
-    log::Warn("payments cannot open their tables", {{"error", migrated.error().message}});
+    log::Warn("payments: cannot open the tables", {{"error", migrated.error().message}});
   }
   return migrated.ok();
 }
@@ -168,7 +168,7 @@ void Payments::OnCommitted(std::span<const Operation> operations) {
   }
 }
 
-// Once a day: done events older than the provider repeats them.
+// Once a day: removes completed events that the provider no longer repeats.
 void Payments::Prune() {
   const int64_t now_us = clock_.WallUs();
   if (now_us - pruned_us_ < kDayUs) return;
@@ -176,12 +176,12 @@ void Payments::Prune() {
   if (pruned.ok()) pruned_us_ = now_us;
 }
 
-// The first worker also looks for triggers and keeps the gauges.
+// The first worker also checks triggers and updates the gauges.
 void Payments::WorkerMain(bool first) {
   int64_t sweep_us = 0;
   while (Sleep()) {
     if (!open_ && (!first || !Migrate())) continue;
-    // With a pause between rounds: what cannot be written stays due.
+    // Pauses between rounds: rows that cannot be written stay due.
     while (engine_->RunDue() > 0) {
       if (!Sleep()) return;
     }

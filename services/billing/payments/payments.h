@@ -1,5 +1,4 @@
-// The running payments of one billing process: provider, database, engine, its threads and the
-// webhook listener.
+// Payments of one billing process: provider, database, engine, threads and webhook listener.
 #pragma once
 
 #include <atomic>
@@ -24,7 +23,7 @@ struct PaymentsOptions {
   std::string provider = "manual";
   std::string secret_key_file;
   std::string webhook_secret_file;
-  std::string webhook_listen;  // empty: none
+  std::string webhook_listen;  // empty: no listener
   StripeOptions stripe;
   int64_t sweep_us = 30'000'000;
   PaymentEngine::Options engine;
@@ -32,7 +31,7 @@ struct PaymentsOptions {
 
 class Payments {
  public:
-  // The ledger must outlive it, and must not have been started.
+  // ledger must outlive the object and must not have been started.
   Payments(PaymentsOptions options, const Clock& clock, LedgerService& ledger);
   ~Payments();
 
@@ -42,13 +41,13 @@ class Payments {
   // The address of the webhook listener; empty without one.
   std::string webhook_address() const { return server_ ? server_->address() : ""; }
 
-  // Whether calls may begin: not before the database is open, and not while it stops.
+  // Whether calls are accepted: the database is open and payments are not stopping.
   bool open() const { return open_ && !closing_; }
   PaymentAdmin& admin() { return *admin_; }
   PaymentEngine& engine() { return *engine_; }
-  // For calls that block.
+  // Threads for calls that block.
   ThreadPool& pool() { return pool_; }
-  // Lets the worker look for due rows at once.
+  // Makes the worker check for due rows at once.
   void Wake();
 
  private:
@@ -59,7 +58,7 @@ class Payments {
   void Prune();
   void WorkerMain(bool first);
   void OnCommitted(std::span<const Operation> operations);
-  // False when stopping.
+  // Returns false when stopping.
   bool Sleep();
 
   PaymentsOptions options_;
@@ -74,7 +73,7 @@ class Payments {
   std::unique_ptr<Webhook> webhook_;
   std::unique_ptr<http::Server> server_;
   ThreadPool pool_{8, 256, "payments"};
-  // Beside the calls of people, which may wait for the provider.
+  // Separate from the pool for admin calls, which may wait for the provider.
   ThreadPool webhook_pool_{2, 256, "webhooks"};
 
   std::atomic<bool> open_ = false;
@@ -84,8 +83,8 @@ class Payments {
   std::condition_variable wake_;
   bool stopping_ = false;
   bool woken_ = false;
-  int64_t pruned_us_ = 0;                  // first worker only
-  std::unordered_set<std::string> spent_;  // workspaces that spent since the last look
+  int64_t pruned_us_ = 0;                  // used by the first worker only
+  std::unordered_set<std::string> spent_;  // workspaces that spent since the last check
   std::vector<std::thread> threads_;
 };
 

@@ -64,7 +64,7 @@ class PaymentsTest : public ::testing::Test {
     }
     return false;
   }
-  // The status line of the answer.
+  // Posts a webhook and returns the status line of the response.
   std::string Post(const std::string& body, const std::string& signature) {
     const std::string address = payments_->webhook_address();
     http::testing::RawClient client(
@@ -94,7 +94,7 @@ TEST_F(PaymentsTest, AWebhookOverHttpPostsTheCreditAtOnceAndNoSecretIsLogged) {
   EXPECT_EQ(Post(body, ScriptedStripe::Sign(kTestSecret, now, body)), "HTTP/1.1 200");
   EXPECT_EQ(Post(std::string(kMaxWebhookBytes + 1, 'x'), "t=1,v1=0"), "HTTP/1.1 400");
   EXPECT_TRUE(Eventually([&] { return payments_->admin().Get("acme", made->id)->credited; }));
-  // A provider that refuses the key, and one that cannot be reached.
+  // A provider that refuses the key, and one that is unreachable.
   stripe_.SetFaults({.lost_after = 500, .error_before = 500});
   static_cast<void>(payments_->admin().Create("acme", 10 * kNanoPerUsd, "r2", "ann"));
   payments_->Stop();
@@ -123,7 +123,7 @@ TEST_F(PaymentsTest, AWorkspaceThatSpendsIsReloadedWithoutASweep) {
       payments_->admin()
           .UpdateReload("acme", {true, 5 * kNanoPerUsd, 10 * kNanoPerUsd, 100 * kNanoPerUsd}, "t")
           .ok());
-  // The ledger tells of commits once some workspace has auto-reload: repeat until it does.
+  // The ledger reports commits only once a workspace has auto-reload, so repeat until it does.
   int spent = 0;
   EXPECT_TRUE(Eventually([&] {
     Correct debit;
@@ -140,7 +140,7 @@ TEST_F(PaymentsTest, AWorkspaceThatSpendsIsReloadedWithoutASweep) {
 }
 
 TEST_F(PaymentsTest, StopDoesNotWaitForAProviderThatHangs) {
-  // Accepts connections and never answers.
+  // Accepts connections but never answers.
   const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -171,7 +171,7 @@ TEST_F(PaymentsTest, StopDoesNotWaitForAProviderThatHangs) {
                     .ok());
   }
   payments_->Wake();
-  // Calls of people wait in the queue behind eight that hang.
+  // Admin calls wait in the queue behind eight that hang.
   std::atomic<int> ran = 0;
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(payments_->pool().Submit([&] {

@@ -1,4 +1,4 @@
-// What an admin call answers when the provider did not do its part.
+// Error of an admin call when the provider failed.
 #pragma once
 
 #include "common/admin/failure.h"
@@ -7,13 +7,13 @@
 namespace tollgate::billing::payments {
 
 inline Fail<admin::Failure> ProviderFailed(const ProviderError& error) {
-  return Fail{
-      admin::Failure{.code = grpc::StatusCode::UNAVAILABLE,
-                     .reason = "PROVIDER_UNAVAILABLE",
-                     .message = "the payment provider did not do it; repeat the call with the same "
-                                "request_id",
-                     .metadata = {{"code", error.code}},
-                     .retry_after_ms = 5000}};
+  return Fail{admin::Failure{.code = grpc::StatusCode::UNAVAILABLE,
+                             .reason = "PROVIDER_UNAVAILABLE",
+                             .message =
+                                 "the payment provider failed; repeat the call with the same "
+                                 "request_id",
+                             .metadata = {{"code", error.code}},
+                             .retry_after_ms = 5000}};
 }
 
 }  // namespace tollgate::billing::payments

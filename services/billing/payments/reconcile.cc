@@ -69,8 +69,8 @@ class Reconciler {
     return Compare(payment, charge);
   }
 
-  // A payment of ours that the provider's list had not: made near the edge of the period, or not
-  // there at all.
+  // Checks a payment of ours that is missing in the provider's list: it was made near the edge of
+  // the period, or the provider does not have it.
   Result<void> CheckOurs(const Payment& payment) {
     if (payment.state != PaymentState::kSucceeded) return {};
     if (!compared_.insert(payment.workspace + "/" + payment.id).second) return {};
@@ -129,7 +129,8 @@ class Reconciler {
     return {};
   }
 
-  // Credit in the ledger that belongs to no payment at all, and a log that does not fit its hashes.
+  // Checks for credit in the ledger that belongs to no payment, and for a log that does not match
+  // its hashes.
   Result<void> CheckLeft(const std::string& workspace) {
     auto events = store_.Events(workspace);
     if (!events.ok()) return Fail{sql::ToError(events.error())};

@@ -1,4 +1,4 @@
-// Compares the provider's charges with payments and with what the ledger has posted, both ways.
+// Compares the provider's charges with payments and with the ledger's postings, both ways.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace tollgate::billing::payments {
 
 struct Difference {
   enum class Kind : uint8_t {
-    kMissingCredit,  // the provider has the money, the ledger no credit
-    kMissingCharge,  // the ledger has credit, the provider no charge
-    kAmount,         // both have it, with different amounts
-    kUnknownCharge,  // a charge that belongs to no payment of ours, or a second one for a payment
-    kRefund,         // what was refunded differs
-    kLog,            // the log of changes of a workspace was changed
+    kMissingCredit,  // charged by the provider, but no credit in the ledger
+    kMissingCharge,  // credit in the ledger, but no charge of the provider
+    kAmount,         // both have it, but the amounts differ
+    kUnknownCharge,  // a charge without a payment of ours, or a second one for a payment
+    kRefund,         // the refunded amounts differ
+    kLog,            // a workspace's log of changes was tampered with
   };
   Kind kind = Kind::kMissingCredit;
   std::string workspace;
@@ -28,13 +28,13 @@ struct Difference {
 std::string_view Name(Difference::Kind kind);
 
 struct Reconciliation {
-  int64_t charges = 0;   // of the provider, paid
-  int64_t payments = 0;  // that were compared
+  int64_t charges = 0;   // paid charges of the provider
+  int64_t payments = 0;  // payments compared
   std::vector<Difference> differences;
 };
 
-// Payments made in [start, end). Fails when the provider or the database does: a part of the truth
-// is no result.
+// Reconciles payments made in [start, end). Fails if the provider or the database fails: a partial
+// result would be misleading.
 Result<Reconciliation> Reconcile(PaymentEngine& engine, int64_t start_us, int64_t end_us);
 
 }  // namespace tollgate::billing::payments

@@ -27,7 +27,7 @@ TEST_P(ReconcileTest, EachKindOfDifferenceIsFound) {
   using Names = std::vector<std::string>;
   auto replica = Make();
   const Payment first = Buy(*replica, "r1");
-  EXPECT_EQ(Kinds(*replica), Names{"MISSING_CREDIT"}) << "paid, and not worked on yet";
+  EXPECT_EQ(Kinds(*replica), Names{"MISSING_CREDIT"}) << "paid but not processed yet";
   replica->engine.RunOnce();
   EXPECT_EQ(Kinds(*replica), Names{});
 

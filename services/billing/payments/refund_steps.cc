@@ -1,6 +1,6 @@
-// The part of the engine that gives money back: the ledger first, so that the credit cannot be
-// spent meanwhile, then the provider. What the provider cannot pay out after all, at once or weeks
-// later, is credit again.
+// Part of the engine: refunds. The ledger takes the credit first, so that it cannot be spent
+// meanwhile; then the provider pays. If the provider cannot pay out the refund, at once or weeks
+// later, the credit is returned.
 #include <algorithm>
 #include <utility>
 
@@ -13,8 +13,7 @@ namespace {
 
 using sql::SqlResult;
 
-// A refund that was accepted can fail for about a month. A webhook tells of it; without one it is
-// asked for.
+// An accepted refund can fail for about a month. A webhook reports it; without one the engine asks.
 constexpr int64_t kAskUs = 86'400 * kSecondUs;
 constexpr int64_t kMayFailUs = 35 * kAskUs;
 
@@ -52,12 +51,13 @@ void PaymentEngine::StepRefund(const std::string& workspace, const std::string& 
     return WriteRefund(refund, was);
   }
   if (!Survives("refund_taken")) return;
-  // Stored before the provider is asked: from here on it is repeated until the provider has it.
+  // Stored before the call to the provider: from here on the call is repeated until the provider
+  // accepts it.
   if (was != refund.state) WriteRefund(refund, was);
   SendRefund(refund, claimed->payment);
 }
 
-// Whether the credit is out of the wallet now.
+// Returns whether the credit has been taken from the wallet.
 bool PaymentEngine::TakeCredit(Refund& refund) {
   Correct take;
   take.workspace = refund.workspace;
@@ -113,7 +113,7 @@ void PaymentEngine::SendRefund(Refund refund, const Payment& payment) {
   WriteRefund(refund, was);
 }
 
-// Whether the refund that the provider has accepted has failed since.
+// Asks whether a refund that the provider has accepted has failed since.
 void PaymentEngine::AskRefund(Refund refund) {
   auto view = provider_.manual() ? ProviderResult<RefundView>(RefundView())
                                  : provider_.GetRefund(refund.provider_id);
@@ -152,8 +152,8 @@ bool PaymentEngine::FailRefund(const std::string& workspace, const std::string& 
   if (failed) {
     metrics_.OnRefundFailed();
     log::Error(
-        "payments: the provider cannot pay a refund out; its credit is given back: tell the "
-        "customer, or pay by another way",
+        "payments: the provider cannot pay out a refund; its credit is returned. Tell the "
+        "customer, or pay in another way",
         {{"refund", id}, {"workspace", workspace}, {"payment", failed->payment}});
   }
   return Survives("refund_failed");
@@ -175,7 +175,7 @@ void PaymentEngine::ReturnCredit(Refund refund) {
     refund.check_us = 0;
   } else {
     refund.check_us = NowUs() + RetryRefundUs(refund.attempts++);
-    log::Error("payments: the credit of a failed refund cannot be given back; it is tried again",
+    log::Error("payments: the credit of a failed refund could not be returned, retrying",
                {{"refund", refund.id}, {"workspace", refund.workspace}});
   }
   WriteRefund(refund, RefundState::kFailed);
@@ -185,7 +185,7 @@ void PaymentEngine::WriteRefund(const Refund& refund, RefundState was) {
   auto done = store_.Run(refund.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto found = tx.FindRefund(refund.id);
     if (!found.ok()) return Fail{found.error()};
-    // Another engine, which had the row after its lease, was faster.
+    // Another engine claimed the row after the lease expired, and was faster.
     if (!*found || (*found)->state > refund.state || (*found)->check_us == 0) return {};
     Refund after = refund;
     after.updated_us = tx.now_us();

@@ -24,8 +24,8 @@ class RefundStepsTest : public PaymentTest {
     replica.engine.RunOnce();
     stripe_.TakeEvents();
   }
-  // The credit is back by one entry, the payment can be refunded again, and the ledger agrees
-  // with the provider.
+  // Expects that one entry returned the credit, that the payment can be refunded again, and that
+  // the ledger agrees with the provider.
   void ExpectReturned(Replica& replica, const std::string& id) {
     EXPECT_EQ(StateOf(replica, id), RefundState::kReturned);
     EXPECT_EQ(Paid("acme"), kTen);
@@ -62,14 +62,14 @@ TEST_P(RefundStepsTest, ARefundThatFailsAfterItWasAcceptedGivesTheCreditBackOnce
     EXPECT_EQ(Deliver(*replica, events[0].body), 200);
     replica->engine.RunOnce();
   }
-  // The same news under the other name of the event.
+  // The same event under its other type name.
   std::string other = events[0].body;
   other.replace(other.find("refund.failed"), 13, "charge.refund.updated");
   other.replace(other.find("evt_"), 4, "evt_2");
   EXPECT_EQ(Deliver(*replica, other), 200);
   replica->engine.RunOnce();
   ExpectReturned(*replica, refund.id);
-  EXPECT_EQ(Refunded(*replica, "f2", kTen).state, RefundState::kSubmitted) << "by another way";
+  EXPECT_EQ(Refunded(*replica, "f2", kTen).state, RefundState::kSubmitted) << "paid in another way";
 }
 
 TEST_P(RefundStepsTest, WithoutWebhooksAFailedRefundIsFoundByAsking) {
@@ -102,7 +102,7 @@ TEST_P(RefundStepsTest, ARefundThatTheProviderRefusesGivesTheCreditBackOnceWhate
   ExpectReturned(*replica, id);
 }
 
-// The customer has the money: the credit may not become spendable again.
+// The customer has the money, so the credit must not become spendable again.
 TEST_P(RefundStepsTest, ARefundThatIsRefusedSinceTheMoneyIsBackAlreadyKeepsItsCredit) {
   auto replica = Make();
   Bought(*replica);

@@ -23,7 +23,7 @@ int64_t BackoffUs(int64_t declines) {
 
 void RollMonth(AutoReload& reload, int64_t now_us) {
   const int32_t month = UtcMonth(now_us);
-  // Never back: a clock that steps back must not reset the ceiling.
+  // The month never decreases: a clock that steps back must not reset the ceiling.
   if (month <= reload.month) return;
   reload.month = month;
   reload.month_charged_nano_usd = 0;

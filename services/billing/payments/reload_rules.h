@@ -1,17 +1,17 @@
-// The rules of auto-reload: pure functions of the row.
+// The rules of auto-reload: pure functions of its row.
 #pragma once
 
 #include "services/billing/payments/payment_types.h"
 
 namespace tollgate::billing::payments {
 
-// After the first, second and third decline in a row; 0: pause.
+// Delay after the first, second and third decline in a row; 0: pause.
 int64_t BackoffUs(int64_t declines);
-// A new UTC month starts with nothing charged.
+// Resets the charged amount at the start of a UTC month.
 void RollMonth(AutoReload& reload, int64_t now_us);
-// A charge of this reload was declined or cancelled. Returns whether it is paused now.
+// Applies a declined or cancelled charge of this reload. Returns whether the reload is paused now.
 bool Decline(AutoReload& reload, const Payment& payment, int64_t now_us);
-// It was paid and its credit is posted.
+// Applies a charge that was paid and credited.
 void Succeed(AutoReload& reload);
 // Ends a pause or a backoff.
 void Resume(AutoReload& reload);

@@ -1,4 +1,4 @@
-// The part of the engine that starts and ends the charges of auto-reload.
+// Part of the engine: starts and ends the charges of auto-reload.
 #include <utility>
 
 #include "common/observability/log.h"
@@ -18,7 +18,7 @@ int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month
 
 }  // namespace
 
-// Keeps the workspace's reload in step with a payment that changed, in the same transaction.
+// Updates the workspace's auto-reload after a change of a payment, in the same transaction.
 SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& before,
                                              const Payment& after) {
   const bool credited = after.credited && !before.credited;
@@ -41,14 +41,14 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
       reload.state = ReloadState::kSubmitted;
     }
   } else if (after.reload && Ended(before.state) && after.state == PaymentState::kSucceeded) {
-    // The provider had said that it was not paid, and then it was.
+    // The provider reported the charge as not paid before.
     log::Warn("payments: a charge that was declined has been paid after all",
               {{"payment", after.id}, {"workspace", after.workspace}});
     reload.month_charged_nano_usd += after.amount_nano_usd;
     if (own) Resume(reload);
   }
-  // Also when nothing but the balance changed: whoever has read the balance before must not
-  // trigger on it (the version counts up).
+  // Written even if only the balance changed: the new version stops engines that have read the old
+  // balance from triggering.
   reload.updated_us = tx.now_us();
   if (reload.state != was) {
     auto logged = tx.Log("reload", Name(was), Name(reload.state), after.amount_nano_usd,
@@ -64,14 +64,14 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
 }
 
 void PaymentEngine::Trigger(const AutoReload& seen) {
-  // The balance is read after the row, and the row is changed only if its version is still the
-  // same: a credit that was posted in between has changed the version.
+  // Reads the balance after the row, and changes the row only if its version is still the same. A
+  // credit posted in between has changed the version.
   auto balance = ledger_.ReadBalance(seen.workspace);
   if (!balance.ok() || !Survives("before_trigger")) return;
   const int64_t available_nano_usd =
       balance->paid_nano_usd + balance->granted_nano_usd - balance->held_nano_usd;
-  // A disputed card is not charged: the workspace owes what the chargeback took, and the credit
-  // would only pay for that.
+  // Does not charge a frozen workspace, or one in debt after a chargeback: the credit would only
+  // pay the receivable.
   if (balance->frozen != Freeze::kNone || balance->receivable_nano_usd > 0) return;
   const bool low = available_nano_usd < seen.threshold_nano_usd;
   if (!low && seen.state == ReloadState::kIdle) return;
@@ -84,7 +84,7 @@ void PaymentEngine::Trigger(const AutoReload& seen) {
     AutoReload reload = **found;
     if (reload.running()) return {};
     if (!low) {
-      // Enough credit again: the backoff or the pause of the month has no purpose any more.
+      // There is enough credit again, so the backoff or the pause until next month ends.
       const ReloadState was = reload.state;
       Resume(reload);
       reload.updated_us = tx.now_us();
@@ -120,7 +120,7 @@ SqlResult<void> PaymentEngine::StartReload(WorkspaceTx& tx, AutoReload reload, b
   } else {
     Payment payment;
     payment.workspace = reload.workspace;
-    // One id per version of the row: a transaction that runs twice makes one payment.
+    // The id depends on the version of the row, so a transaction that runs twice makes one payment.
     payment.id = DerivedId("reload", reload.workspace, std::to_string(reload.version));
     payment.provider = provider_.name();
     payment.reload = true;

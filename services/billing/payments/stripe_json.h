@@ -1,4 +1,4 @@
-// What Stripe's objects mean for us.
+// Converts Stripe's objects to our types.
 #pragma once
 
 #include "common/json/json.h"
@@ -10,17 +10,17 @@ inline constexpr char kPaymentKey[] = "tollgate_payment";
 inline constexpr char kWorkspaceKey[] = "tollgate_workspace";
 inline constexpr char kRefundKey[] = "tollgate_refund";
 
-// "" unless it is a string.
+// Returns "" unless it is a string.
 std::string TextOf(json::Value value);
-// An id, whether the object is expanded or not.
+// Returns the id, whether the object is expanded or not.
 std::string IdOf(json::Value value);
 
-// A payment intent. off_session: no customer can finish it on a page.
+// Reads a payment intent. off_session: no customer can complete it on a page.
 ChargeView ReadIntent(json::Value intent, bool off_session);
-// A session of Checkout for a payment, with its payment intent expanded.
+// Reads a Checkout session of a payment, with its payment intent expanded.
 ChargeView ReadSession(json::Value session);
 MethodView ReadMethod(json::Value method);
-// With its payment intent expanded or not.
+// Reads a dispute, with its payment intent expanded or not.
 DisputeView ReadDispute(json::Value dispute);
 RefundView ReadRefund(json::Value refund);
 

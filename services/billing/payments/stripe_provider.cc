@@ -16,9 +16,9 @@ using http::HttpCall;
 using http::PercentEncode;
 using Kind = ProviderError::Kind;
 
-// An answer in which something is missing counts as no answer.
+// An incomplete answer is treated as no answer.
 Fail<ProviderError> Unusable(std::string code) {
-  return Fail{ProviderError{Kind::kUnknown, std::move(code), "the answer of Stripe is not usable"}};
+  return Fail{ProviderError{Kind::kUnknown, std::move(code), "unusable answer from Stripe"}};
 }
 
 struct Answer {
@@ -88,7 +88,7 @@ class StripeProvider : public PaymentProvider {
 
   ProviderResult<void> DetachMethod(const std::string& method) override {
     auto answer = Post("/v1/payment_methods/" + PercentEncode(method) + "/detach", {}, "");
-    // Detached before: Stripe knows no more of it.
+    // The method was detached before: Stripe no longer knows it.
     if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
     return {};
   }
@@ -108,7 +108,7 @@ class StripeProvider : public PaymentProvider {
     const json::Value root = answer->body.root();
     if (answer->status < 300) return Checked(ReadIntent(root, true), payment);
     const json::Value error = root.Find("error");
-    // A declined card is an error that carries its payment intent.
+    // Stripe reports a declined card as an error that contains the payment intent.
     if (error.Find("payment_intent").is_object()) {
       ChargeView view = ReadIntent(error.Find("payment_intent"), true);
       if (view.state == ChargeView::State::kOpen) view.state = ChargeView::State::kDeclined;
@@ -125,7 +125,7 @@ class StripeProvider : public PaymentProvider {
   }
 
   ProviderResult<ChargeView> Find(const PaymentRef& payment) override {
-    // A payment on a page ends with its page: a declined try leaves its payment intent open.
+    // A payment with a page ends with its page: a declined attempt leaves the payment intent open.
     if (!payment.checkout_id.empty()) {
       auto answer = Get("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id),
                         {{"expand[]", "payment_intent.latest_charge"}});
@@ -138,7 +138,7 @@ class StripeProvider : public PaymentProvider {
       if (!answer.ok()) return NoneIfMissing(answer.error());
       return Checked(ReadIntent(answer->body.root(), payment.checkout_id.empty()), payment);
     }
-    // Without a customer nothing was sent yet.
+    // Without a customer nothing has been sent yet.
     if (payment.customer.empty() || !payment.checkout_id.empty()) return ChargeView();
     return FindById(payment);
   }
@@ -146,7 +146,7 @@ class StripeProvider : public PaymentProvider {
   ProviderResult<ChargeView> Cancel(const PaymentRef& payment) override {
     std::string path;
     if (!payment.checkout_id.empty()) {
-      // Stripe refuses to cancel the payment intent of a page.
+      // Stripe refuses to cancel the payment intent of a page, so the session is expired.
       path = "/v1/checkout/sessions/" + PercentEncode(payment.checkout_id) + "/expire";
     } else if (!payment.provider_id.empty()) {
       path = "/v1/payment_intents/" + PercentEncode(payment.provider_id) + "/cancel";
@@ -159,11 +159,11 @@ class StripeProvider : public PaymentProvider {
   }
 
   ProviderResult<RefundView> Refund(const RefundRef& refund) override {
-    // Found before it is made: the idempotency key lasts a day only.
+    // Looks for an existing refund first: the idempotency key lasts only a day.
     auto made =
         Get("/v1/refunds", {{"payment_intent", refund.payment.provider_id}, {"limit", "100"}});
     if (!made.ok()) return Fail{made.error()};
-    bool made_elsewhere = false;  // in Stripe's dashboard, for example
+    bool made_elsewhere = false;  // for example in Stripe's dashboard
     for (const json::Value one : made->body.root().Find("data")) {
       const auto id = TextOf(one.Find("metadata").Find(kRefundKey));
       if (id == refund.id) return ReadRefund(one);
@@ -177,8 +177,8 @@ class StripeProvider : public PaymentProvider {
                        refund.id);
     if (!answer.ok()) {
       ProviderError error = answer.error();
-      // The money may be back already: the credit must not become spendable again. A person
-      // decides.
+      // The money may have been refunded already, so the credit must not become spendable again. A
+      // person decides.
       if (error.kind == Kind::kRefused &&
           (made_elsewhere || error.code == "charge_already_refunded")) {
         error.kind = Kind::kUnknown;
@@ -236,7 +236,7 @@ class StripeProvider : public PaymentProvider {
     form.emplace_back(under + "[" + kWorkspaceKey + "]", payment.workspace);
   }
 
-  // The answer must be about this payment.
+  // Checks that the answer is about this payment.
   static ProviderResult<ChargeView> Checked(ChargeView view, const PaymentRef& payment) {
     if (view.payment_id != payment.id) return Unusable("another_payment");
     return view;
@@ -250,9 +250,10 @@ class StripeProvider : public PaymentProvider {
     return Fail{error};
   }
 
-  // Among the payment intents of the customer, whose list is current; Stripe's search may lag.
+  // Searches the list of the customer's payment intents, which is up to date; Stripe's search may
+  // lag.
   ProviderResult<ChargeView> FindById(const PaymentRef& payment) {
-    // Wide: a payment that is not found because our clock is wrong would count as lost.
+    // A wide margin: a payment not found because our clock is wrong would count as lost.
     constexpr int64_t kClockMarginSeconds = 7 * 86400;
     std::string after;
     while (true) {
@@ -295,7 +296,7 @@ class StripeProvider : public PaymentProvider {
     result.message = "Stripe answered " + std::to_string(answer.status) + " " + type;
     const int status = answer.status;
     if (status == 401 || status == 403 || status == 429) {
-      result.kind = Kind::kNotDone;  // wrong or restricted key, or too fast
+      result.kind = Kind::kNotDone;  // wrong or restricted key, or rate-limited
     } else if (status >= 500 || status == 408 || status == 409 || status < 400 ||
                type == "idempotency_error") {
       result.kind = Kind::kUnknown;
@@ -318,10 +319,10 @@ class StripeProvider : public PaymentProvider {
     return answer;
   }
 
-  // The answer with any status whose body is JSON.
+  // Returns an answer with any status if its body is JSON.
   ProviderResult<Answer> Call(const std::string& method, const std::string& path, const Form& form,
                               const std::string& idempotency_key) {
-    if (aborted_) return Fail{ProviderError{Kind::kNotDone, "stopping", "the process stops"}};
+    if (aborted_) return Fail{ProviderError{Kind::kNotDone, "stopping", "the process is stopping"}};
     HttpCall call;
     call.abort = &aborted_;
     call.method = method;

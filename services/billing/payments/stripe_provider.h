@@ -1,5 +1,5 @@
-// Stripe over its HTTP API. Our id is the Idempotency-Key and is also in the metadata of everything
-// that is made, so that it can be found when an answer was lost and after the key has expired.
+// Stripe over its HTTP API. Our id is the Idempotency-Key, and also in the metadata of every
+// object, so that the object can be found after a lost answer and after the key has expired.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace tollgate::billing::payments {
 
-// The version whose fields this code reads. Stripe keeps serving it.
+// API version that this code uses. Stripe keeps serving it.
 inline constexpr char kStripeVersion[] = "2026-08-26.dahlia";
 
 struct StripeOptions {
   std::string base_url = "https://api.stripe.com";
   std::string secret_key;
-  // Where Stripe's pages send the customer afterwards.
+  // URLs to which Stripe's pages redirect the customer.
   std::string success_url;
   std::string cancel_url;
   int connect_timeout_ms = 5'000;

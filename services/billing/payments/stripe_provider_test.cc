@@ -1,6 +1,6 @@
-// The form of every call to Stripe, checked by stripe-mock (./dev parts stripe-mock), which refuses
-// missing, unknown and ill-typed parameters. It has no state: the answers are fixtures. Behaviour
-// is tested against testing/scripted_stripe.h.
+// Checks the form of every call to Stripe with stripe-mock (./dev parts stripe-mock), which refuses
+// missing, unknown and ill-typed parameters. It has no state: its answers are fixtures.
+// testing/scripted_stripe.h is used to test behaviour.
 #include "services/billing/payments/stripe_provider.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::string MockFile() {
 class StripeMockTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::ifstream(MockFile())) GTEST_SKIP() << "get it with ./dev parts stripe-mock";
+    if (!std::ifstream(MockFile())) GTEST_SKIP() << "install it with ./dev parts stripe-mock";
     const std::string log = folder_.path() + "/log";
     mock_ = std::make_unique<test::Process>(
         "stripe-mock",
@@ -52,8 +52,8 @@ class StripeMockTest : public ::testing::Test {
     provider_ = MakeStripeProvider(options_);
   }
 
-  // stripe-mock's fixtures are about no payment of ours: an answer that cannot be used shows that
-  // the call itself was accepted. A refused form is kRefused, or a decline with Stripe's type.
+  // stripe-mock's fixtures belong to none of our payments, so an unusable answer shows that the
+  // call itself was accepted. A refused form is kRefused, or a decline with Stripe's type.
   template <typename T>
   static void ExpectAccepted(const ProviderResult<T>& result) {
     if (result.ok()) return;
@@ -83,7 +83,7 @@ TEST_F(StripeMockTest, EveryCallHasTheFormThatStripeAccepts) {
   ExpectAccepted(provider_->GetSetup(setup->id));
   auto charged = provider_->Charge(charge);
   ASSERT_FALSE(charged.ok()) << charged->reason;
-  EXPECT_EQ(charged.error().code, "another_payment") << "the fixture's metadata is not ours";
+  EXPECT_EQ(charged.error().code, "another_payment") << "the fixture has other metadata";
   ExpectAccepted(provider_->Find(charge));
   PaymentRef known = charge;
   known.provider_id = "pi_1";

@@ -47,7 +47,7 @@ bool SignatureIsValid(std::string_view header, std::string_view body,
     if (secret.empty()) continue;
     const std::string expected = HexEncode(HmacSha256(secret, signed_text));
     for (const std::string_view signature : given) {
-      // All are compared: the time does not tell which one matched.
+      // Compares all signatures, so that timing does not reveal which one matched.
       if (ConstantTimeEquals(expected, signature)) valid = true;
     }
   }

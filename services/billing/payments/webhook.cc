@@ -46,7 +46,7 @@ std::optional<ProviderEvent> ReadEvent(const std::string& body) {
   return event;
 }
 
-// Whether the engine has something to do for it.
+// Whether the engine must process this event.
 bool Matters(const ProviderEvent& event) {
   return event.type == kSetupEvent || event.type.starts_with("payment_intent.") ||
          event.type.starts_with("checkout.session.") || event.type.starts_with("charge.dispute.") ||
@@ -59,7 +59,7 @@ bool IsRefundEvent(std::string_view type) {
   return type.starts_with("refund.") || type.starts_with("charge.refund.");
 }
 
-// One line a minute: anyone may call. The metric counts all.
+// Logs one line per minute, since anyone may call. The metric counts all calls.
 void Webhook::LogRefused(std::string_view why, const std::string& peer) {
   const std::lock_guard lock(mutex_);
   ++unlogged_;

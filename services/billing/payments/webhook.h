@@ -1,6 +1,6 @@
 // The endpoint that Stripe calls. It checks the signature over the exact bytes, stores which object
-// the event is about, and answers; the engine asks Stripe about the object. Answers 503 when the
-// event could not be stored: Stripe sends it again.
+// the event is about, and answers; the engine asks Stripe about the object. If the event cannot be
+// stored, it answers 503 and Stripe sends the event again.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class Webhook {
           PaymentMetrics& metrics)
       : secrets_(std::move(secrets)), clock_(clock), store_(store), metrics_(metrics) {}
 
-  // Blocks on the database. accepted: whether an event waits for the engine now.
+  // Blocks on the database. accepted: whether the engine has an event to process now.
   http::HttpResponse Handle(const http::HttpRequest& request, bool& accepted);
 
  private:
@@ -40,7 +40,7 @@ class Webhook {
   PaymentMetrics& metrics_;
   std::mutex mutex_;
   int64_t next_line_us_ = 0;
-  int64_t unlogged_ = 0;  // refused since the last line
+  int64_t unlogged_ = 0;  // refused since the last log line
 };
 
 }  // namespace tollgate::billing::payments

@@ -68,7 +68,7 @@ TEST_P(WebhookTest, AnEventIsNeverBelievedOnlyAsked) {
   auto replica = Make();
   auto made = replica->admin.Create("acme", 10 * kNanoPerUsd, "r1", "ann");
   ASSERT_TRUE(made.ok());
-  // Signed, but the page is not paid.
+  // Signed events, but the page is not paid.
   EXPECT_EQ(Deliver(*replica, Event("evt_1", "payment_intent.succeeded", made->id)), 200);
   EXPECT_EQ(Deliver(*replica, Event("evt_2", "payment_intent.succeeded", "unknown")), 200);
   Advance(10);

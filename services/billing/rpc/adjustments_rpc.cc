@@ -75,7 +75,7 @@ void Fill(const Command& command, pb::Adjustment& into) {
   if (command.decided_us > 0) SetTime(command.decided_us, *into.mutable_decide_time());
 }
 
-// Reads the command that this names and fills the response with it.
+// Reads this command and fills the response with it.
 template <typename Response>
 AdminResult<void> ReadInto(sql::Database& database, const std::string& workspace,
                            const std::string& id, bool (*fits)(const Command&),
@@ -140,7 +140,8 @@ AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const
   if (adjustment.reference().size() > kMaxReference) {
     return admin::InvalidField("adjustment.reference", "a reference has at most 128 bytes");
   }
-  // Who asks must be a name that the second person can differ from.
+  // Above this amount the requester must be identified, so that the second person can be told
+  // apart.
   if (*amount > options.known_caller_above_nano_usd) {
     if (auto known = admin::RequireStepUp(caller); !known) return Fail{known.error()};
   }
@@ -180,7 +181,7 @@ AdminResult<CommandQuery> FilterOf(const pb::ListAdjustmentsRequest& request, Co
   return query;
 }
 
-// "1763700000000000:id": time and id of the last command.
+// Parses "1763700000000000:id": time and id of the last command.
 bool ParsePosition(const std::string& text, CommandQuery& query) {
   if (text.empty()) return true;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), query.after_us);
@@ -269,7 +270,7 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   }
 
  private:
-  // Runs the command and answers with it as it is stored.
+  // Runs the command and returns it as stored.
   template <typename Command, typename Response>
   ServerUnaryReactor* Execute(CallbackServerContext* context, Command command,
                               bool (*fits)(const billing::Command&), Response* response) {
@@ -299,7 +300,7 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   template <typename Response, typename AddFn>
   ServerUnaryReactor* List(CallbackServerContext* context, const std::string& parent,
                            CommandQuery query, const Page& page, Response* response, AddFn add) {
-    // Of all workspaces, which Admit allows those only who may read everything.
+    // "workspaces/-" means all workspaces. Admit allows it only to callers who may read everything.
     if (parent != "workspaces/-") {
       auto parts = admin::NameParts("workspaces/*", parent, "parent");
       if (!parts) return Refused(context, parts.error());
@@ -347,8 +348,8 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
     decide.address = caller.address;
     decide.call_id = caller.request_id;
     ServerUnaryReactor* reactor = context->DefaultReactor();
-    // First: a decision on what does not exist is NOT_FOUND, on what was decided before a
-    // precondition.
+    // Reads first: deciding an adjustment that does not exist is NOT_FOUND, deciding one that was
+    // decided before is a failed precondition.
     ledger_.Read(
         [this, context, reactor, decide, response](sql::Database& database) {
           auto found =
@@ -363,7 +364,7 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
           if (!pending) {
             return FinishAdmin(reactor,
                                admin::Precondition("ALREADY_DECIDED",
-                                                   "the adjustment does not wait for a decision"));
+                                                   "the adjustment is not waiting for a decision"));
           }
           SubmitAdmin(ledger_, reactor, decide,
                       [this, context, reactor, decide, response](const Reply&) {

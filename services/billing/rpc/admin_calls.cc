@@ -37,7 +37,7 @@ void ReadAndFinish(LedgerService& ledger, grpc::CallbackServerContext* context,
         FinishAdmin(reactor, read(database));
       },
       [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); },
-      // Valid until Finish, which both functions above end with.
+      // context is valid until Finish, which both functions above call last.
       [context] { return context->IsCancelled(); });
 }
 
@@ -58,7 +58,7 @@ ServerUnaryReactor* RunAdminReport(LedgerService& ledger, grpc::CallbackServerCo
       return read(primary);
     }
     auto result = read(*standby);
-    // It may not have the workspace yet, or a table.
+    // The standby may not have the workspace or a table yet.
     const bool failed = !result && !sql::CancelScope::Cancelled();
     CountReport(failed ? "primary_after_failure" : "standby");
     return failed ? read(primary) : result;
@@ -78,8 +78,8 @@ void SubmitAdmin(LedgerService& ledger, ServerUnaryReactor* reactor, Operation o
     }
     const Reply& reply = replies->front();
     if (!reply.ok && decides && reply.denied_by == Deny::kIdReuse) {
-      return FinishAdmin(
-          reactor, admin::Precondition("ALREADY_DECIDED", "another operator has decided on it"));
+      return FinishAdmin(reactor, admin::Precondition("ALREADY_DECIDED",
+                                                      "another operator has already decided it"));
     }
     if (!reply.ok) return FinishAdmin(reactor, Fail{FailureOf(reply.denied_by, workspace)});
     done(reply);
@@ -106,17 +106,18 @@ Failure FailureOf(Deny deny, const std::string& workspace) {
       return {.code = grpc::StatusCode::INVALID_ARGUMENT,
               .reason = "INVALID_VALUE",
               .message =
-                  "the amount is not possible: it must be above zero, at most 1000000000 "
-                  "USD, and a write-off at most what is owed"};
+                  "the amount is invalid: it must be above zero, at most 1000000000 "
+                  "USD, and for a write-off at most the amount owed"};
     case Deny::kNoCredit:
       return admin::Precondition("INSUFFICIENT_CREDIT",
                                  "the workspace does not have that much unspent credit of this "
                                  "kind")
           .error;
     case Deny::kSamePerson:
-      return admin::Precondition("SAME_PERSON",
-                                 "who asked for a correction may not approve it; another operator "
-                                 "must")
+      return admin::Precondition(
+                 "SAME_PERSON",
+                 "the requester of a correction may not approve it; another operator "
+                 "must")
           .error;
     default:
       return {.code = grpc::StatusCode::UNAVAILABLE,

@@ -1,5 +1,5 @@
-// What the handlers of tollgate.admin.v1 share: who may call (admin::Admit, first in each), reads,
-// commands, and their failures. Handlers only enqueue; the ledger's threads reply.
+// Shared by the handlers of tollgate.admin.v1: admission of callers (admin::Admit, first in each
+// handler), reads, commands, and their failures. Handlers only enqueue; the ledger's threads reply.
 #pragma once
 
 #include <google/protobuf/timestamp.pb.h>
@@ -23,49 +23,50 @@
 namespace tollgate::billing {
 
 struct AdminOptions {
-  // Credit above it wants a fresh sign-in (decision 57).
+  // Granting more credit than this requires a recent sign-in (decision 57).
   int64_t known_caller_above_nano_usd = 100 * kNanoPerUsd;
 };
 
-// The services of tollgate.admin.v1 over one ledger, which must outlive them.
+// The services of tollgate.admin.v1 for one ledger, which must outlive them.
 std::unique_ptr<grpc::Service> MakeLedgerAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeAdjustmentAdmin(LedgerService& ledger, AdminOptions options);
 std::unique_ptr<grpc::Service> MakeUsageAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeStatementAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeDeadLetterAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeVerificationAdmin(LedgerService& ledger);
-// The audit entries, for auth.
+// Serves the audit entries to auth.
 std::unique_ptr<grpc::Service> MakeAuditSource(LedgerService& ledger);
-// What the summary of a workspace needs, for the dashboard. Reads rows of payments and alerts too.
+// Serves workspace summaries to the dashboard. Also reads rows of payments and alerts.
 std::unique_ptr<grpc::Service> MakeSummaryRpc(LedgerService& ledger);
 
-// Ends the call. What is for logs only is logged.
+// Ends the call. Logs details that callers must not see.
 void FinishAdmin(grpc::ServerUnaryReactor* reactor, const admin::AdminResult<void>& result);
 grpc::ServerUnaryReactor* Refused(grpc::CallbackServerContext* context,
                                   const admin::Failure& failure);
-// The same for a caller who was admitted; the audit log says so if a right is missing.
+// Overload for an admitted caller: writes to the audit log if a right is missing.
 grpc::ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const admin::Caller& caller,
                                   const admin::Failure& failure);
 
-// Ends the call with what a blocking read returns; the read fills the response. Its statements end
-// when the caller leaves or its deadline passes.
+// Ends the call with the result of a blocking read, which fills the response. The statements of the
+// read end when the caller leaves or its deadline passes.
 void ReadAndFinish(LedgerService& ledger, grpc::CallbackServerContext* context,
                    grpc::ServerUnaryReactor* reactor,
                    std::function<admin::AdminResult<void>(sql::Database&)> read);
-// The same for a call that is only a read.
+// Like ReadAndFinish, for a call that only reads.
 grpc::ServerUnaryReactor* RunAdminRead(
     LedgerService& ledger, grpc::CallbackServerContext* context,
     std::function<admin::AdminResult<void>(sql::Database&)> read);
 
-// The same for a report or a list that may lack what was committed a moment ago: on the standby for
-// reports, if there is one that is close behind. read fills the response last, since it is called
-// again on the primary when it fails on the standby.
+// Like RunAdminRead, for a report or list that may lack the latest commits: runs on the standby for
+// reports if there is one with a small lag. read must fill the response last, since it is called
+// again on the primary if it fails on the standby.
 grpc::ServerUnaryReactor* RunAdminReport(
     LedgerService& ledger, grpc::CallbackServerContext* context,
     std::function<admin::AdminResult<void>(sql::Database&)> read);
 
-// Ends the call with what a blocking function returns, on the threads of a part of billing
-// (payments, alerts) that has open() and pool(). What still waits when the part stops is refused.
+// Ends the call with the result of a blocking function, which runs on the threads of a part of
+// billing (payments, alerts) that has open() and pool(). Calls still waiting when the part stops
+// are refused.
 template <typename Part, typename Function>
 grpc::ServerUnaryReactor* RunOnPart(Part& part, grpc::CallbackServerContext* context,
                                     Function function) {
@@ -83,11 +84,10 @@ grpc::ServerUnaryReactor* RunOnPart(Part& part, grpc::CallbackServerContext* con
   return reactor;
 }
 
-// Runs one operation. done gets the reply of an operation that was executed; a failure ends the
-// call.
+// Runs one operation. done gets the reply of an executed operation; a failure ends the call.
 void SubmitAdmin(LedgerService& ledger, grpc::ServerUnaryReactor* reactor, Operation operation,
                  std::function<void(const Reply&)> done);
-// Why the ledger refused an operation on this workspace.
+// The failure for a caller whose operation on this workspace the ledger has refused.
 admin::Failure FailureOf(Deny deny, const std::string& workspace);
 admin::Failure NoWallet(const std::string& workspace);
 template <typename T>
@@ -95,19 +95,19 @@ Fail<admin::Failure> SqlFailure(const sql::SqlResult<T>& result) {
   return Fail{admin::FromError(sql::ToError(result.error()))};
 }
 
-// The request id in hexadecimal digits, or the id of the command.
+// Request id in hexadecimal digits, or command id.
 std::string RequestText(const Entry& entry);
 void SetTime(int64_t us, google::protobuf::Timestamp& into);
-// "" is the request_id of a call that may go without one.
+// "" if the call has no request_id.
 admin::AdminResult<std::string> OptionalRequestId(const std::string& text);
 inline audit::Origin OriginOf(const admin::Caller& caller) {
   return {caller.actor, caller.address, caller.request_id};
 }
-// Not empty, at most this many bytes.
+// Fails unless the text has 1 to limit bytes.
 admin::AdminResult<void> RequiredText(const std::string& text, size_t limit,
                                       const std::string& field);
 
-// The page of a list: its size, and the position where it continues ("" at the start).
+// Page of a list: its size, and the position where it starts ("" for the first page).
 struct Page {
   int size = 0;
   std::string position;

@@ -27,7 +27,7 @@ class ReportsRpcTest : public AdminRpcTest {
   void TearDown() override {
     if (ledger_) AdminRpcTest::TearDown();
   }
-  // With a wallet, and the standby close behind.
+  // Opens a wallet and waits until the standby has caught up.
   void Begin() {
     AdminRpcTest::SetUp();
     ASSERT_TRUE(Eventually([&] { return ledger_->Ready(); }));
@@ -43,7 +43,8 @@ class ReportsRpcTest : public AdminRpcTest {
     EXPECT_EQ(Call(*books_, &pb::LedgerService::Stub::ListTransactions, request, response), "");
     return response.transactions_size();
   }
-  // "pause" or "resume": what the standby gets is not applied, as with a report that holds it up.
+  // what: "pause" or "resume". While paused the standby does not apply what it receives, as during
+  // a report that blocks replay.
   void Replay(const std::string& what) {
     auto database = sql::Database::Open({.url = standby_->Url("service")});
     ASSERT_TRUE(database.ok());
@@ -81,7 +82,7 @@ TEST_F(ReportsRpcTest, ListsMayLackTheLastChangesAndBalancesNever) {
   pb::ListStatementsResponse statements;
   EXPECT_EQ(Call(*statements_, &pb::StatementService::Stub::ListStatements, list, statements), "");
   EXPECT_EQ(statements.statements_size(), 1);
-  EXPECT_EQ(Reports("primary_after_failure"), failed) << "the standby takes them";
+  EXPECT_EQ(Reports("primary_after_failure"), failed) << "the standby answers reports again";
 }
 
 TEST_F(ReportsRpcTest, WhatTheStandbyDoesNotKnowYetIsReadOnThePrimary) {
@@ -112,7 +113,7 @@ TEST_F(ReportsRpcTest, AStandbyThatIsTooFarBehindIsNotAsked) {
 TEST_F(ReportsRpcTest, AnIdleStandbyIsNotBehind) {
   options_.reports.max_lag_ms = 500;
   Begin();
-  // For longer than the bound there is nothing to apply.
+  // For longer than the bound the standby has nothing to apply.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   EXPECT_TRUE(Eventually([&] { return std::chrono::steady_clock::now() > until; }));
   EXPECT_TRUE(Eventually([&] { return ledger_->report_database() != nullptr; }));

@@ -7,7 +7,8 @@
 namespace tollgate::billing {
 namespace {
 
-// Decision 64: credit for a workspace without a wallet is NOT_FOUND, and is not booked later.
+// Decision 64: granting credit to a workspace without a wallet is NOT_FOUND, and is not booked
+// later.
 TEST_F(AdminRpcTest, CreditWantsAWalletAndCountsOncePerRequestId) {
   EXPECT_EQ(Grant("g1", "5"), "WALLET_NOT_FOUND");
   EXPECT_FALSE(Balance().wallet_open());
@@ -34,7 +35,7 @@ TEST_F(AdminRpcTest, CreditWantsAWalletAndCountsOncePerRequestId) {
   for (const char* bad : {"", "-1", "0", "1.0000000001", "1e3", "ten"}) {
     EXPECT_EQ(Grant("g3", bad), "INVALID_FIELD") << bad;
   }
-  EXPECT_EQ(Grant("", "1"), "INVALID_FIELD") << "money wants a request_id";
+  EXPECT_EQ(Grant("", "1"), "INVALID_FIELD") << "granting credit requires a request_id";
 }
 
 TEST_F(AdminRpcTest, ALargeCorrectionWaitsForAnotherOperator) {
@@ -70,7 +71,8 @@ TEST_F(AdminRpcTest, ALargeCorrectionWaitsForAnotherOperator) {
   EXPECT_EQ(adjustment_.state(), pb::ADJUSTMENT_STATE_REJECTED);
   EXPECT_EQ(Adjust("too-much", pb::ADJUSTMENT_KIND_DEBIT, "49.995"), "");
   EXPECT_EQ(Adjust("too-much-2", pb::ADJUSTMENT_KIND_REFUND, "50"), "INSUFFICIENT_CREDIT");
-  EXPECT_EQ(Adjust("owed", pb::ADJUSTMENT_KIND_WRITE_OFF, "1"), "INVALID_VALUE") << "nothing is";
+  EXPECT_EQ(Adjust("owed", pb::ADJUSTMENT_KIND_WRITE_OFF, "1"), "INVALID_VALUE")
+      << "nothing is owed";
 
   pb::ListAdjustmentsRequest list;
   list.set_parent(kWorkspace);
@@ -87,7 +89,7 @@ TEST_F(AdminRpcTest, ALargeCorrectionWaitsForAnotherOperator) {
   ASSERT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ListAdjustments, list, page), "");
   ASSERT_EQ(page.adjustments_size(), 1);
   EXPECT_EQ(page.adjustments(0).name(), "workspaces/ws/adjustments/more");
-  // Of all workspaces.
+  // All workspaces.
   list.set_parent("workspaces/-");
   ASSERT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ListAdjustments, list, page), "");
   ASSERT_EQ(page.adjustments_size(), 1);
@@ -212,7 +214,7 @@ TEST_F(AdminRpcTest, TransactionsHaveARunningBalance) {
   EXPECT_EQ(two.transactions(0).balance_usd(), after[4]);
   range.set_filter("sequence < \"many\"");
   EXPECT_EQ(Call(*books_, &pb::LedgerService::Stub::ListTransactions, range, two), "INVALID_FIELD");
-  // A token continues its own list only.
+  // A page token is valid only for its own list.
   pb::ListTransactionsRequest list;
   list.set_parent(kWorkspace);
   list.set_page_size(1);
@@ -230,7 +232,7 @@ int64_t Pico(const std::string& usd) {
   return std::stoll(usd.substr(0, dot)) * 1'000'000'000'000 + std::stoll(decimals);
 }
 
-// Every answer's cost can be computed again from its receipt, and is what the entries moved.
+// The cost of each answer can be recomputed from its receipt, and equals what the entries moved.
 TEST_F(AdminRpcTest, AReceiptRecomputesItsCost) {
   ASSERT_EQ(OpenWallet(), "");
   ASSERT_EQ(Grant("paid", "40"), "");
@@ -276,7 +278,7 @@ TEST_F(AdminRpcTest, AReceiptRecomputesItsCost) {
     EXPECT_EQ(terminal, 1);
     EXPECT_EQ(receipt.entries(0).kind(), "hold");
     charged += moved;
-    // The answer's id names it, too (decision 65).
+    // The id of the answer also names it (decision 65).
     const std::string name = receipt.name();
     get.set_name("workspaces/ws/requests/msg_" + id.ToBase62());
     ASSERT_EQ(Call(*usage_, &pb::UsageService::Stub::GetRequest, get, receipt), "");
@@ -286,7 +288,7 @@ TEST_F(AdminRpcTest, AReceiptRecomputesItsCost) {
   }
   EXPECT_EQ(40 * kNanoPerUsd + 1000 - *ParseDecimalUsdToNano(Balance().available_usd()),
             static_cast<int64_t>(charged));
-  // The caller's x-request-id: the newest, and how many there are.
+  // By the caller's x-request-id: returns the newest request and the number of requests.
   pb::GetRequestRequest get;
   get.set_name("workspaces/ws/requests/caller-1");
   pb::Receipt receipt;
@@ -352,7 +354,7 @@ TEST_F(AdminRpcTest, UsageIsGroupedAndItsTotalsAreThoseOfTheWallet) {
       << "more than 366 days";
 }
 
-// A service whose read would never end.
+// A service whose read never ends.
 class EndlessReads : public pb::UsageService::CallbackService {
  public:
   explicit EndlessReads(LedgerService& ledger) : ledger_(ledger) {}
@@ -375,7 +377,7 @@ class EndlessReads : public pb::UsageService::CallbackService {
   LedgerService& ledger_;
 };
 
-// Else a few reports that nobody waits for any more would keep all threads of the ledger's reads.
+// Otherwise a few reports whose callers have left would occupy all read threads of the ledger.
 TEST_F(AdminRpcTest, AReadEndsWithItsCall) {
   ASSERT_EQ(OpenWallet(), "");
   EndlessReads service(*ledger_);
@@ -386,14 +388,14 @@ TEST_F(AdminRpcTest, AReadEndsWithItsCall) {
   const auto server = builder.BuildAndStart();
   const auto stub = pb::UsageService::NewStub(
       grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()));
-  for (int i = 0; i < 4; ++i) {  // more than there are threads
+  for (int i = 0; i < 4; ++i) {  // more than the number of threads
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
     pb::QueryUsageResponse response;
     EXPECT_EQ(stub->QueryUsage(&context, pb::QueryUsageRequest(), &response).error_code(),
               grpc::StatusCode::DEADLINE_EXCEEDED);
   }
-  EXPECT_EQ(Balance().available_usd(), "0.00") << "a thread reads it";
+  EXPECT_EQ(Balance().available_usd(), "0.00") << "a thread is free to read it";
   server->Shutdown();
 }
 

@@ -38,7 +38,8 @@ void ToAlertResource(const alerts::AlertWebhook& webhook, av::Webhook& out) {
   SetTime(webhook.created_us, *out.mutable_create_time());
 }
 
-// The fields of the mask, or those that are set. Proto or JSON names.
+// Changes of the fields in the mask, or of the fields that are set. The mask has proto or JSON
+// names.
 AdminResult<SettingChange> ChangeOf(const av::UpdateAlertSettingsRequest& request) {
   const av::AlertSettings& from = request.alert_settings();
   std::vector<std::string> paths(request.update_mask().paths().begin(),

@@ -1,4 +1,4 @@
-// tollgate.admin.v1.AlertService over the alerts of this process.
+// tollgate.admin.v1.AlertService for the alerts of this process.
 #pragma once
 
 #include <memory>

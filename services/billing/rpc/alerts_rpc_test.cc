@@ -100,7 +100,7 @@ TEST_F(AlertsRpcTest, SettingsChangeByFieldAndStayOtherwise) {
   av::AlertSettings settings;
   EXPECT_EQ(Call(&Stub::UpdateAlertSettings, update, settings).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT)
-      << "no request id";
+      << "without a request id";
   update.set_request_id("r1");
   ASSERT_TRUE(Call(&Stub::UpdateAlertSettings, update, settings).ok());
   EXPECT_EQ(settings.low_balance_usd(), "12.50");

@@ -25,7 +25,7 @@ constexpr tracing::CallName kAuthorize{"tollgate.billing",
                                        "tollgate.billing.v1.BillingService/Authorize"};
 constexpr tracing::CallName kMeter{"tollgate.billing", "tollgate.billing.v1.MeteringService/Meter"};
 
-// Far above what any caller batches; a larger call is refused.
+// Far above the batch size of any caller. Larger calls are refused.
 constexpr int kMaxOperations = 4096;
 
 using rpc::CallStreams;
@@ -38,8 +38,8 @@ std::vector<Operation> ToOperations(const Items& items) {
   return operations;
 }
 
-// Which of the authorizations are of workspaces with leases; empty when none is, and for other
-// calls. Asked before they are submitted: the items may be gone afterwards.
+// Which of the authorizations belong to workspaces with leases. Empty if none does, and for other
+// calls. Called before the operations are submitted: the items may not exist afterwards.
 template <typename Items>
 std::vector<bool> FindLeases(const LedgerService& ledger, const Items& items) {
   std::vector<bool> found;
@@ -65,8 +65,8 @@ void FromReplies(const std::vector<Reply>& replies, const std::vector<bool>& lea
   }
 }
 
-// Answers with the lease, or without one when the workspace has none. A lease that is given back is
-// always taken.
+// Responds with the lease, or without one if the workspace gets none. Giving a lease back always
+// works.
 void RunLease(LedgerService& ledger, const v1::TakeLeaseRequest& request,
               std::function<void(Result<v1::TakeLeaseResponse>)> done) {
   v1::TakeLeaseResponse response;
@@ -83,7 +83,7 @@ void RunLease(LedgerService& ledger, const v1::TakeLeaseRequest& request,
                 });
 }
 
-// Answers a call with the results of its operations, in their order. The response lives until
+// Responds to a call with the results of its operations, in order. The response must live until
 // done.
 template <typename Items, typename Response, typename Done>
 void RunItems(LedgerService& ledger, const Items& items, Response& response,
@@ -195,7 +195,7 @@ class MeteringRpc : public v1::MeteringService::CallbackService {
   CallStreams<v1::MeterCallsRequest, v1::MeterCallsResponse> meters_;
 };
 
-// Replies to a call from a blocking read: read returns a SqlResult<T>, fill writes the T into the
+// Responds to a call from a blocking read: read returns a SqlResult<T>, fill writes the T into the
 // response.
 template <typename ReadFn, typename FillFn>
 ServerUnaryReactor* RunRead(LedgerService& ledger, CallbackServerContext* context, ReadFn read,
@@ -209,7 +209,7 @@ ServerUnaryReactor* RunRead(LedgerService& ledger, CallbackServerContext* contex
         reactor->Finish(grpc::Status::OK);
       },
       [reactor](Error refused) { reactor->Finish(rpc::ToStatus(refused)); },
-      // Valid until Finish, which both functions above end with.
+      // context is valid until Finish, which both functions above call last.
       [context] { return context->IsCancelled(); });
   return reactor;
 }
@@ -229,7 +229,7 @@ ServerUnaryReactor* BillingRpc::GetUsage(CallbackServerContext* context,
 ServerUnaryReactor* BillingRpc::GetReceipt(CallbackServerContext* context,
                                            const v1::GetReceiptRequest* request,
                                            v1::GetReceiptResponse* response) {
-  // A key has a workspace: it must not search all of them.
+  // A key belongs to one workspace, so a search of all workspaces is refused.
   if (request->workspace_id().empty() || request->workspace_id() == kAnyWorkspace) {
     ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(rpc::ToStatus(BadRequest("one workspace must be named", "workspace_id").error));

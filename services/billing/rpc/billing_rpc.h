@@ -15,18 +15,18 @@ class Service;
 
 namespace tollgate::billing {
 
-// BillingService and MeteringService over one ledger, which must outlive them.
+// BillingService and MeteringService for one ledger, which must outlive them.
 struct RpcServices {
   std::vector<std::unique_ptr<grpc::Service>> services;
-  // Ends the streams of calls: clients go on with another replica.
+  // Ends the streams of calls. Clients continue with another replica.
   std::function<void()> close_streams;
 };
 RpcServices MakeRpcServices(LedgerService& ledger);
-// The services of the admin address that need nothing but the ledger.
+// The services of the admin address that need only the ledger.
 std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& ledger,
                                                               AdminOptions admin = {});
 
-// The calls on the request path, without gRPC, for modules of the same process.
+// Offers the calls of the request path without gRPC to modules of the same process.
 void OfferDirect(LedgerService& ledger, DirectServices& direct);
 
 }  // namespace tollgate::billing

@@ -108,7 +108,7 @@ TEST_F(BillingRpcTest, ACheckHoldsNothing) {
   grpc::ClientContext context;
   ASSERT_TRUE(billing_->Authorize(&context, check, &checked).ok());
   EXPECT_TRUE(checked.results(0).granted());
-  EXPECT_EQ(Entries(), 1) << "the credit only";
+  EXPECT_EQ(Entries(), 1) << "only the entry of the credit";
 }
 
 TEST_F(BillingRpcTest, ABusyWorkspaceLeasesCredit) {
@@ -125,7 +125,7 @@ TEST_F(BillingRpcTest, ABusyWorkspaceLeasesCredit) {
     return response;
   };
   EXPECT_EQ(ask().denied_by(), v1::DENY_REASON_NO_LEASE);
-  // Until an answer says that it is busy.
+  // Repeats until a reply says that the workspace is busy.
   for (int n = 1;; ++n) {
     ASSERT_LT(n, 10'000);
     const auto request = AuthorizeFor({Id::Make(ledger_->NowUs() / 1000, 0, n)});
@@ -260,7 +260,7 @@ TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {
     EXPECT_EQ(found.receipt().price().output_pico_usd(), 2000);
     EXPECT_GT(found.receipt().closed_us(), 0);
   }
-  // Nothing of other workspaces, and no search through all of them.
+  // Finds no receipts of other workspaces, and does not search all of them.
   EXPECT_FALSE(receipt("other", id.ToHex()).has_receipt());
   EXPECT_FALSE(receipt("-", id.ToHex()).has_receipt());
   EXPECT_FALSE(receipt("", id.ToHex()).has_receipt());

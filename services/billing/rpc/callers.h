@@ -1,5 +1,5 @@
-// Who may call the methods of billing between processes (common/rpc/callers.h): a gateway opens
-// holds and gives back those that no router has, a router extends and settles them.
+// Which services may call billing's methods (common/rpc/callers.h): a gateway opens holds and
+// releases those that reached no router, a router extends and settles them.
 #pragma once
 
 #include "common/rpc/callers.h"
@@ -15,21 +15,22 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.billing.v1.BillingService/GetReceipt", rpc::kGateway},
     {"tollgate.billing.v1.BillingService/StoreAnswer", rpc::kGateway},
     {"tollgate.billing.v1.BillingService/GetAnswer", rpc::kGateway},
-    // Heartbeats, extensions and settlements, also those of its outbox after a restart.
+    // Heartbeats, extensions and settlements, including those from the router's outbox after a
+    // restart.
     {"tollgate.billing.v1.MeteringService/Meter", rpc::kInferenceRouter},
     {"tollgate.billing.v1.MeteringService/MeterCalls", rpc::kInferenceRouter},
     {"tollgate.billing.v1.MeteringService/TakeLease", rpc::kInferenceRouter},
 };
 
-// What another service may call at the admin address.
+// Methods that other services may call at the admin address.
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
-    // auth opens the wallet of a workspace that it has created (decision 64).
+    // auth opens the wallet of each workspace that it creates (decision 64).
     {"tollgate.admin.v1.LedgerService/OpenWallet", rpc::kAdmins | rpc::kAuth},
-    // auth closes no workspace that has credit.
+    // auth checks the balance: it closes no workspace that has credit.
     {"tollgate.admin.v1.LedgerService/GetBalance", rpc::kAdmins | rpc::kAuth},
     {"tollgate.billing.v1.KeySpendService/ListKeySpend", rpc::kAuth},
     {"tollgate.billing.v1.SummaryService/ReadSummary", rpc::kDashboard},
-    // auth copies the audit entries into its log (decision 56).
+    // auth copies the audit entries into its audit log (decision 56).
     {"tollgate.billing.v1.AuditSourceService/ReadAuditEntries", rpc::kAuth},
 };
 

@@ -65,7 +65,7 @@ Authorize ToAuthorize(const v1::AuthorizeItem& item) {
   return authorize;
 }
 
-// Null: the operation has none.
+// Returns null if the operation has no admission.
 std::shared_ptr<const Admission> ToAdmission(const v1::MeterOp& meter) {
   if (!meter.has_admission()) return nullptr;
   const v1::Admission& from = meter.admission();
@@ -118,7 +118,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
     case v1::MeterOp::OP_NOT_SET:
       break;
   }
-  // The empty id is refused as invalid.
+  // The ledger refuses the empty id as invalid.
   return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage(), 0};
 }
 

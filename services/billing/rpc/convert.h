@@ -1,4 +1,4 @@
-// Conversions between protos and the plain values of the ledger.
+// Conversions between protos and the ledger's plain values.
 #pragma once
 
 #include "services/billing/domain/operations.h"

@@ -51,7 +51,7 @@ AdminResult<Key> KeyOf(const std::string& name) {
   return key;
 }
 
-// "DENY_REASON_ID_REUSE" as "id_reuse".
+// Returns DENY_REASON_ID_REUSE as "id_reuse", for example.
 std::string ReasonText(Deny reason) {
   std::string name = v1::DenyReason_Name(static_cast<v1::DenyReason>(reason));
   constexpr std::string_view kPrefix = "DENY_REASON_";
@@ -95,9 +95,10 @@ admin::Failure WhyRefused(Deny reason) {
     case Deny::kUnknownDeadLetter:
       return admin::NotFound("there is no such dead letter").error;
     case Deny::kClosed:
-      return admin::Precondition("ALREADY_DECIDED",
-                                 "the dead letter was resolved otherwise, or its request is closed "
-                                 "for settlements")
+      return admin::Precondition(
+                 "ALREADY_DECIDED",
+                 "the dead letter was resolved differently, or its request is closed "
+                 "for settlements")
           .error;
     default:
       return admin::Precondition("REFUSED_AGAIN",
@@ -136,7 +137,7 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     return RunAdminRead(
         ledger_, context,
         [query = *query, binding, response](sql::Database& database) -> AdminResult<void> {
-          // One more than the page says whether there is another page.
+          // Reads one row more, to know whether there is another page.
           DeadLetterQuery wider = query;
           ++wider.limit;
           auto letters = ReadDeadLetters(database, wider);
@@ -209,7 +210,7 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     if (auto given = RequiredText(request.reason(), kMaxDiscardReason, "reason"); !given) {
       return Refused(context, given.error());
     }
-    // Which call it is makes no difference: a dead letter is resolved once.
+    // The request_id need not be remembered, since a dead letter is resolved only once.
     if (auto id = admin::RequiredRequestId(request.request_id()); !id) {
       return Refused(context, id.error());
     }

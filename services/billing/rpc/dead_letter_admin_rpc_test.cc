@@ -11,7 +11,7 @@ using Stub = pb::DeadLetterService::Stub;
 
 class DeadLetterRpcTest : public AdminRpcTest {
  protected:
-  // Settlements without a hold.
+  // Submits settlements that have no hold.
   void Refuse(const std::vector<Id>& ids) {
     std::vector<Operation> operations;
     for (const Id& id : ids) {
@@ -72,7 +72,8 @@ TEST_F(DeadLetterRpcTest, AreListedInPagesReadRetriedAndWrittenOff) {
   EXPECT_EQ(letter_.outcome(), "completed");
   EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_OPEN);
 
-  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(ids[0])), "REFUSED_AGAIN") << "still no hold";
+  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(ids[0])), "REFUSED_AGAIN")
+      << "the hold is still missing";
   Authorize hold = MakeAuthorize(ids[0], 100, 100);
   hold.workspace = "ws";
   ASSERT_TRUE(Do({hold}).front().ok);
@@ -91,7 +92,7 @@ TEST_F(DeadLetterRpcTest, AreListedInPagesReadRetriedAndWrittenOff) {
   EXPECT_EQ(charged, 160) << "once";
 }
 
-// It can only be written off, and a retry says so.
+// Such a dead letter can only be written off; the error of a retry says so.
 TEST_F(DeadLetterRpcTest, ASettlementThatNamesNoWorkspaceCanOnlyBeWrittenOff) {
   ASSERT_EQ(OpenWallet(), "");
   const auto open = [] { return metrics::Gauge("tollgate_billing_dead_letters_open", "").Value(); };

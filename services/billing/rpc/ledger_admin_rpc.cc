@@ -76,7 +76,7 @@ bool ParseNumber(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// "17:2500": the last entry's sequence, and the posted credit after it.
+// Parses "17:2500": the last entry's sequence, and the posted credit after it.
 bool ParsePosition(std::string_view text, EntryQuery& query) {
   const size_t colon = text.find(':');
   return colon != std::string_view::npos &&
@@ -318,7 +318,7 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     if (request.cap().has_cap_usd()) {
       auto usd = admin::ParseUsd(request.cap().cap_usd(), "cap.cap_usd");
       if (!usd) return Fail{usd.error()};
-      if (*usd < 0) return admin::InvalidField("cap.cap_usd", "a cap is not negative");
+      if (*usd < 0) return admin::InvalidField("cap.cap_usd", "a cap must not be negative");
       command.cap_nano_usd = *usd;
     }
     return Operation(std::move(command));

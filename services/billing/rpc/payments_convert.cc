@@ -15,7 +15,7 @@ std::string Under(const std::string& workspace, const std::string& path) {
 void ToResource(const payments::Payment& payment, admin::v1::Payment& out) {
   out.set_name(Under(payment.workspace, "payments/" + payment.id));
   out.set_amount_usd(admin::FormatUsd(payment.amount_nano_usd));
-  // Both have the numbers of the database.
+  // The proto and the database use the same numbers.
   out.set_state(static_cast<admin::v1::PaymentState>(payment.state));
   out.set_provider(payment.provider);
   out.set_reload(payment.reload);

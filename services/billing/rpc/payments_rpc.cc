@@ -27,15 +27,16 @@ constexpr char kWorkspace[] = "workspaces/*";
 constexpr char kPayment[] = "workspaces/*/payments/*";
 constexpr char kMethod[] = "workspaces/*/paymentMethods/*";
 constexpr char kReload[] = "workspaces/*/autoReload";
-constexpr int64_t kSettleUs = 300'000'000;  // payments of the last five minutes are on their way
+constexpr int64_t kSettleUs = 300'000'000;  // younger payments may still be under way
 
-// Limited to the years 1 to 9999, as the type is.
+// Limited to the years 1 to 9999, like Timestamp.
 int64_t UsOf(const google::protobuf::Timestamp& time) {
   const int64_t seconds = std::clamp<int64_t>(time.seconds(), -62'135'596'800, 253'402'300'799);
   return seconds * 1'000'000 + time.nanos() / 1000;
 }
 
-// The fields of the mask, or those that are set. Proto or JSON names.
+// Changes of the fields in the mask, or of the fields that are set. The mask has proto or JSON
+// names.
 AdminResult<ReloadChange> ChangeOf(const av::UpdateAutoReloadRequest& request) {
   const av::AutoReload& reload = request.auto_reload();
   std::vector<std::string> paths(request.update_mask().paths().begin(),
@@ -247,7 +248,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return RunOnPart(payments_, context, std::move(function));
   }
 
-  // A payment for a name that is no workspace would be money without an owner.
+  // A payment for a workspace that does not exist would have no owner.
   AdminResult<void> RequireWallet(const std::string& workspace) {
     auto open = payments_.engine().ledger().HasWallet(workspace);
     if (!open.ok()) return Fail{admin::FromError(open.error())};
@@ -278,7 +279,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   }
   AdminResult<void> List(const av::ListPaymentsRequest& request, const std::string& actor,
                          av::ListPaymentsResponse& response) {
-    // "": of all workspaces, which Admit allows those only who may read everything.
+    // "" means all workspaces. Admit allows it only to callers who may read everything.
     std::string workspace;
     if (request.parent() != "workspaces/-") {
       auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
@@ -298,7 +299,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       before.created_us = std::strtoll(token->c_str(), nullptr, 10);
       before.id = token->substr(comma + 1);
     }
-    // One more than the page says whether there is another page.
+    // Reads one row more, to know whether there is another page.
     auto found = payments_.admin().List(workspace, *size + 1, before);
     if (!found.ok()) return Fail{found.error()};
     const bool more = found->size() > static_cast<size_t>(*size);
@@ -312,7 +313,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  // The newest is used by auto-reload.
+  // Auto-reload uses the newest method.
   AdminResult<void> ListMethods(const av::ListPaymentMethodsRequest& request,
                                 const admin::Caller& caller,
                                 av::ListPaymentMethodsResponse& response) {
@@ -322,7 +323,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     if (!page.ok()) return Fail{page.error()};
     auto methods = payments_.admin().Methods(parts->front());
     if (!methods.ok()) return Fail{methods.error()};
-    // The position is the last method of the page before.
+    // The position is the last method of the previous page.
     size_t at = 0;
     if (!page->position.empty()) {
       const auto last = std::ranges::find(*methods, page->position, &payments::PaymentMethod::id);

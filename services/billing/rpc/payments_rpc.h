@@ -1,4 +1,4 @@
-// tollgate.admin.v1.PaymentService over the payments of this process.
+// tollgate.admin.v1.PaymentService for the payments of this process.
 #pragma once
 
 #include <memory>

@@ -160,7 +160,7 @@ TEST_F(PaymentsRpcTest, ATransferFromCreationToCreditWithPages) {
   av::ListPaymentsResponse page;
   EXPECT_EQ(ReasonOf(Call(&Stub::ListPayments, list, page)), "INVALID_FIELD");
 
-  // The filter chooses, and a token is for its own filter.
+  // The filter selects payments, and a page token is valid only for its filter.
   const auto count = [&](const std::string& filter) {
     av::ListPaymentsRequest filtered;
     filtered.set_parent("workspaces/acme");

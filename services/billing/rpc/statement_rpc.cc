@@ -18,10 +18,10 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr std::string_view kStatementName = "workspaces/*/statements/*";
-// Below the limit of a message, which is 4 MiB.
+// Below the 4 MiB limit of a gRPC message.
 constexpr size_t kMaxDocument = size_t{7} << 19;
 
-// "2026-11" as 202611.
+// Parses "2026-11" to 202611.
 std::optional<int32_t> MonthOf(const std::string& text) {
   int year = 0, month = 0;
   const char* data = text.data();
@@ -91,7 +91,7 @@ AdminResult<Statement> Read(sql::Database& database, const std::string& workspac
   auto connection = database.Borrow();
   if (!connection.ok()) return SqlFailure(connection);
   auto statement = ReadStatement(**connection, workspace, month, now_us);
-  // Archived, or a ledger that contradicts itself.
+  // The month is archived, or the ledger contradicts itself.
   if (!statement.ok() && !statement.error().retryable()) {
     return admin::Precondition("STATEMENT_UNAVAILABLE", statement.error().message);
   }
@@ -129,7 +129,7 @@ class StatementRpc : public pb::StatementService::CallbackService {
     if (!parts) return Refused(context, parts.error());
     auto page = PageOf(*request, *caller, "ListStatements", "");
     if (!page) return Refused(context, page.error());
-    // The position is the last month of the page before.
+    // The position is the last month of the previous page.
     const auto before = page->position.empty() ? std::nullopt : MonthOf(page->position);
     if (!page->position.empty() && !before) {
       return Refused(
@@ -183,7 +183,7 @@ class StatementRpc : public pb::StatementService::CallbackService {
           if (text.size() > kMaxDocument) {
             return admin::Precondition(
                 "STATEMENT_TOO_LARGE",
-                "the statement is too large for a call; write it beside the database with: "
+                "the statement is too large for one response; write it on the server with: "
                 "tollgate statement --database URL");
           }
           response->set_content_type(csv ? "text/csv; charset=utf-8" : "application/pdf");

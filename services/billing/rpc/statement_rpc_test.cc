@@ -13,7 +13,7 @@ class StatementRpcTest : public AdminRpcTest {
     request.set_format(format);
     return Call(*statements_, &pb::StatementService::Stub::DownloadStatement, request, body_);
   }
-  // "" or the error.
+  // Returns "" or the error.
   std::string DateEntries(int64_t at_us) {
     auto database = sql::Database::Open({.url = "sqlite:" + file_});
     if (!database.ok()) return database.error().message;
@@ -92,7 +92,7 @@ TEST_F(StatementRpcTest, ListGoesBackMonthByMonthInPages) {
   EXPECT_EQ(list.statements(0).closing_usd(), "12.00");
   EXPECT_EQ(list.next_page_token(), "");
 
-  // The same workspace as if its credit had come two months ago.
+  // The same workspace with its credit dated two months back.
   const int32_t last = UtcMonth(UtcMonthStartUs(UtcMonth(ledger_->NowUs())) - 1);
   ASSERT_EQ(DateEntries(UtcMonthStartUs(last) - 1), "");
   request.set_page_size(2);

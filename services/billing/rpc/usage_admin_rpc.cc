@@ -95,7 +95,7 @@ Interval ToInterval(pb::UsageInterval interval, int64_t length_us) {
   }
 }
 
-// A request for a report, checked.
+// A validated request for a report.
 struct Report {
   UsageQuery query;
   size_t top = kDefaultTop;
@@ -103,12 +103,12 @@ struct Report {
 };
 
 AdminResult<void> ReadPeriod(const pb::QueryUsageRequest& request, int64_t now_us, Report& report) {
-  // The end of the running quarter of an hour: nothing is later than now, and its roll-up is there.
+  // End of the current quarter of an hour: nothing is later than now, and roll-ups exist for it.
   const int64_t end_us =
       request.has_end_time() ? ToUs(request.end_time()) : (now_us / kQuarterUs + 1) * kQuarterUs;
   const int64_t start_us =
       request.has_start_time() ? ToUs(request.start_time()) : end_us - 7 * kDayUs;
-  // Far from where microseconds overflow.
+  // Far below the overflow of microseconds.
   if (start_us < 0 || end_us > int64_t{1} << 56) {
     return admin::InvalidField("start_time", "the period must be after 1970 and before 4200");
   }
@@ -165,7 +165,7 @@ AdminResult<Report> ReportOf(const pb::QueryUsageRequest& request, int64_t now_u
 
 using Group = std::pair<std::string, std::string>;  // model, key
 
-// The groups with the highest cost.
+// Returns the groups with the highest cost.
 std::map<Group, int64_t> TopGroups(const std::vector<UsageSum>& rows, size_t top) {
   std::map<Group, int64_t> cost;
   for (const UsageSum& row : rows) {
@@ -192,7 +192,7 @@ void Fill(const Report& report, const std::vector<UsageSum>& sums, pb::QueryUsag
   struct Key {
     size_t interval;
     bool other;
-    int64_t rank;  // of the group, the highest cost first
+    int64_t rank;  // rank of the group, highest cost first
     Group group;
     auto operator<=>(const Key&) const = default;
   };
@@ -220,7 +220,7 @@ void Fill(const Report& report, const std::vector<UsageSum>& sums, pb::QueryUsag
   SetTime(report.query.bounds_us.back(), *into.mutable_end_time());
 }
 
-// The workspace, or kAnyWorkspace, and what names the request.
+// Returns the workspace, or kAnyWorkspace, and the name of the request.
 AdminResult<std::vector<std::string>> ReceiptName(const std::string& name) {
   if (auto parts = admin::MatchName("workspaces/-/requests/*", name)) {
     return std::vector{std::string(kAnyWorkspace), parts->front()};

@@ -11,15 +11,15 @@ constexpr int64_t kQuarterUs = 900LL * 1'000'000;
 
 int64_t ToUs(absl::Time time) { return absl::ToUnixMicros(time); }
 
-// The first moment of the hour or day that contains this one, and of the next.
+// Start of the hour or day that contains this time, and start of the next one.
 std::pair<int64_t, int64_t> Around(int64_t us, Interval interval, const absl::TimeZone& zone) {
   const absl::Time time = absl::FromUnixMicros(us);
   if (interval == Interval::kDay) {
     const absl::CivilDay day = absl::ToCivilDay(time, zone);
     return {ToUs(absl::FromCivil(day, zone)), ToUs(absl::FromCivil(day + 1, zone))};
   }
-  // Hours of the local clock, which may be 30 or 45 minutes off those of UTC. Counted from the
-  // moment itself, since an hour may come twice.
+  // Hours of local time, which may differ from those of UTC by 30 or 45 minutes. Computed from the
+  // time itself, since a local hour may occur twice.
   const int64_t length = interval == Interval::kHour ? 4 * kQuarterUs : kQuarterUs;
   const int64_t offset = int64_t{zone.At(time).offset} * 1'000'000;
   const int64_t local = us + offset;
@@ -35,7 +35,7 @@ admin::AdminResult<std::vector<int64_t>> IntervalBounds(int64_t start_us, int64_
                                                         Interval interval,
                                                         const std::string& time_zone) {
   absl::TimeZone zone = absl::UTCTimeZone();
-  // A name is looked up as a file.
+  // Limited, because the name is used as a file path.
   const bool is_name = time_zone.size() <= 64 && time_zone.find("..") == std::string::npos &&
                        !time_zone.starts_with('/') && !time_zone.starts_with("file:");
   if (!IsUtc(time_zone) && (!is_name || !absl::LoadTimeZone(time_zone, &zone))) {

@@ -11,8 +11,8 @@ namespace tollgate::billing {
 
 enum class Interval : uint8_t { kQuarterHour, kHour, kDay, kNone };
 
-// The begins of the intervals that cover [start, end), the first one start itself, and last the
-// end. The time zone is an IANA name; "" is UTC.
+// Starts of the intervals that cover [start, end); the first one is start, and end is last. The
+// time zone is an IANA name; "" is UTC.
 admin::AdminResult<std::vector<int64_t>> IntervalBounds(int64_t start_us, int64_t end_us,
                                                         Interval interval,
                                                         const std::string& time_zone);

@@ -28,7 +28,7 @@ TEST(UsageIntervalsTest, TheFirstAndTheLastIntervalAreCut) {
   EXPECT_EQ(Bounds("2026-11-01", "2026-11-02", Interval::kQuarterHour).size(), 97U);
 }
 
-// Days of 23 and 25 hours; a zone that is 45 minutes off.
+// Days with 23 and 25 hours, and a time zone with a 45-minute offset.
 TEST(UsageIntervalsTest, DaysAndHoursAreThoseOfTheTimeZone) {
   EXPECT_EQ(Bounds("2026-10-24T22:00:00Z", "2026-10-26T23:00:00Z", Interval::kDay, "Europe/Berlin"),
             (Texts{"2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z", "2026-10-26T23:00:00Z"}));

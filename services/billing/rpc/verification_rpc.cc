@@ -47,7 +47,7 @@ AdminResult<Id> IdOf(const std::string& name) {
 admin::Failure AlreadyRunning() {
   return admin::Precondition("ALREADY_RUNNING",
                              "a verification of the ledger is under way; wait for it or cancel it, "
-                             "or run `tollgate verify-ledger --database URL` beside it")
+                             "or run `tollgate verify-ledger --database URL` in parallel")
       .error;
 }
 
@@ -155,13 +155,13 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
 
   AdminResult<void> Begin(sql::Database& database, const Verification& asked,
                           const audit::Origin& by, pb::LedgerVerification& response) {
-    // A run of this process that has not reported for long still lives.
+    // A run of this process may be alive even if it has not reported for long.
     auto begun = BeginVerification(database, asked, by, !runner_.running(), ledger_.NowUs());
     if (!begun.ok()) return SqlFailure(begun);
     if (begun->request_reused) return admin::RequestIdReused();
     if (!begun->verification) return Fail{AlreadyRunning()};
     if (begun->fresh && !Run(database, asked)) {
-      // Another call began a run of this process meanwhile.
+      // Another call started a run in this process meanwhile.
       (void)EndVerification(database, asked.id, VerificationState::kBrokenOff, {}, ledger_.NowUs());
       return Fail{AlreadyRunning()};
     }
@@ -179,12 +179,12 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
           if (now < *next) return true;
           *next = now + kReportEach;
           auto wanted = ReportVerification(database, id, report, ledger_.NowUs());
-          // A database that cannot be written for a moment does not end the run.
+          // A run continues when its progress cannot be stored for a moment.
           return !wanted.ok() || *wanted;
         },
         [this, &database, id = asked.id](Result<VerifyReport> report) {
           if (!report) {
-            log::Warn("a verification of the ledger was broken off",
+            log::Warn("a verification of the ledger was aborted",
                       {{"verification", id.ToHex()}, {"error", report.error().ToString()}});
           }
           const VerifyReport found = report ? *report : VerifyReport{.stopped = true};

@@ -20,7 +20,7 @@ class VerificationRpcTest : public AdminRpcTest {
     request.set_name(name);
     return Call(*verifications_, &Stub::GetLedgerVerification, request, verification_);
   }
-  // Until it has ended.
+  // Waits until the verification has ended.
   void Wait() {
     const std::string name = verification_.name();
     while (verification_.state() == pb::LEDGER_VERIFICATION_STATE_RUNNING) {
@@ -39,7 +39,7 @@ class VerificationRpcTest : public AdminRpcTest {
     ASSERT_TRUE(done.get_future().get());
   }
 
-  // The audit log's rows of cancelled verifications: "actor subject".
+  // Rows of the audit log about cancelled verifications: "actor subject".
   std::vector<std::string> Cancelled() {
     std::vector<std::string> rows;
     InDatabase([&](sql::Database& database) {
@@ -98,8 +98,8 @@ TEST_F(VerificationRpcTest, SaysWhatItFoundAndRunsOncePerRequestId) {
   EXPECT_EQ(page.next_page_token(), "");
 }
 
-// As another replica's run: it holds the place of the one that may run, until it is cancelled or
-// has not reported for a minute.
+// Simulates a run of another replica. It blocks others until it is cancelled or has not reported
+// for a minute.
 TEST_F(VerificationRpcTest, OneRunsAtATimeAndADeadOneIsReplaced) {
   ASSERT_EQ(OpenWallet(), "");
   Verification other;
@@ -118,11 +118,12 @@ TEST_F(VerificationRpcTest, OneRunsAtATimeAndADeadOneIsReplaced) {
   cancel.set_name(name);
   for (int times = 0; times < 2; ++times) {
     ASSERT_EQ(Call(*verifications_, &Stub::CancelLedgerVerification, cancel, verification_), "");
-    EXPECT_EQ(Cancelled(), std::vector{"local:anna " + other.id.ToHex()}) << "one row for both";
+    EXPECT_EQ(Cancelled(), std::vector{"local:anna " + other.id.ToHex()})
+        << "one row for both calls";
   }
   InDatabase([&](sql::Database& database) {
     const auto wanted = ReportVerification(database, other.id, {}, ledger_->NowUs());
-    EXPECT_TRUE(wanted.ok() && !*wanted) << "its process is told so";
+    EXPECT_TRUE(wanted.ok() && !*wanted) << "its process must stop";
     EXPECT_TRUE(EndVerification(database, other.id, VerificationState::kBrokenOff,
                                 {.stopped = true}, ledger_->NowUs())
                     .ok());
@@ -144,7 +145,7 @@ TEST_F(VerificationRpcTest, OneRunsAtATimeAndADeadOneIsReplaced) {
   EXPECT_EQ(verification_.state(), pb::LEDGER_VERIFICATION_STATE_CONSISTENT);
 }
 
-// One long step of a run takes more than a minute without a report.
+// A long step of a run takes more than a minute without a report.
 TEST_F(VerificationRpcTest, ARunThatIsSilentButLivesIsNotEndedByItsOwnProcessAndEndsAsItFound) {
   Verification silent;
   silent.id = Id::New();
@@ -159,15 +160,15 @@ TEST_F(VerificationRpcTest, ARunThatIsSilentButLivesIsNotEndedByItsOwnProcessAnd
     ASSERT_TRUE(begun.ok() && begun->fresh);
     begun = BeginVerification(database, next, "cert:bob", false, now_us);
     ASSERT_TRUE(begun.ok());
-    EXPECT_FALSE(begun->verification) << "refused: the process runs the silent one";
+    EXPECT_FALSE(begun->verification) << "refused: the silent run is of this process";
     const auto again = BeginVerification(database, silent, "cert:bob", false, now_us);
     EXPECT_TRUE(again.ok() && again->verification && again->verification->id == silent.id)
-        << "a repeated call is answered";
+        << "a repeated call returns the run";
     const auto wanted = ReportVerification(database, silent.id, {}, now_us - 61'000'000);
-    EXPECT_TRUE(wanted.ok() && *wanted) << "it goes on";
+    EXPECT_TRUE(wanted.ok() && *wanted) << "the run continues";
 
     begun = BeginVerification(database, next, "cert:bob", true, now_us);
-    ASSERT_TRUE(begun.ok() && begun->fresh) << "another process may";
+    ASSERT_TRUE(begun.ok() && begun->fresh) << "another process may start a run";
     EXPECT_TRUE(
         EndVerification(database, silent.id, VerificationState::kConsistent, {}, now_us).ok());
     const auto found = FindVerification(database, silent.id, now_us);

@@ -37,14 +37,14 @@ bool VerifyRunner::Start(std::string workspace, Progress progress, Done done) {
     }
     done(std::move(result));
   };
-  // A reader thread only opens the connection.
+  // The reader thread only opens the connection.
   ledger_.Read(
       [this, workspace = std::move(workspace), progress = std::move(progress),
        finish](sql::Database& database) {
         auto connection = database.Connect();
         if (!connection.ok()) return finish(Fail{sql::ToError(connection.error())});
         const std::lock_guard lock(mutex_);
-        // The one before has ended, or is about to return.
+        // The previous thread has ended or is about to return.
         if (thread_.joinable()) thread_.join();
         thread_ = std::thread(
             [this, opened = std::move(*connection), workspace, progress, finish]() mutable {
@@ -66,7 +66,7 @@ void VerifyRunner::Run(std::unique_ptr<sql::Connection> connection, const std::s
   auto report = VerifyLedger(*connection, options);
   connection.reset();
   if (!report.ok()) return done(Fail{sql::ToError(report.error())});
-  // Only a verification of everything takes findings back.
+  // Only a complete verification may clear earlier findings.
   if (!report->violations.empty() || (workspace.empty() && !report->stopped)) {
     violations_.Set(static_cast<double>(report->violations.size()));
   }

@@ -1,5 +1,5 @@
-// Runs a verification of the ledger on a thread and a connection of its own, so that a long one
-// takes nothing from the threads that serve requests. One at a time.
+// Runs one verification of the ledger at a time, on its own thread and connection, so that a long
+// one does not occupy the threads that serve requests.
 #pragma once
 
 #include <atomic>
@@ -19,13 +19,13 @@ namespace tollgate::billing {
 class VerifyRunner {
  public:
   explicit VerifyRunner(LedgerService& ledger);
-  // Stops a run that is under way.
+  // Stops a running verification.
   ~VerifyRunner();
 
-  // How far the run is, about once a page; false ends it early.
+  // Gets the progress of the run about once per page; returning false ends the run.
   using Progress = std::function<bool(const VerifyReport&)>;
   using Done = std::function<void(Result<VerifyReport>)>;
-  // False when a run is under way. Otherwise done is called once, on any thread.
+  // Returns false if a run is under way. Otherwise calls done once, on any thread.
   bool Start(std::string workspace, Progress progress, Done done);
   // Whether a run is under way.
   bool running();

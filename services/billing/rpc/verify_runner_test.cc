@@ -40,13 +40,12 @@ class VerifyRunnerTest : public ::testing::Test {
   std::unique_ptr<LedgerService> ledger_;
 };
 
-// A verification holds none of the threads that serve reads, runs once at a time, and ends when its
-// caller has left.
+// A verification occupies no thread that serves reads, runs alone, and ends when its caller leaves.
 TEST_F(VerifyRunnerTest, RunsBesideTheReadersAndOnce) {
   VerifyRunner runner(*ledger_);
   std::promise<void> begun;
   std::promise<bool> left;
-  auto leave = left.get_future().share();  // whether to go on
+  auto leave = left.get_future().share();  // whether to continue
   std::promise<Result<VerifyReport>> first;
   bool asked = false;
   ASSERT_TRUE(runner.Start(
@@ -97,7 +96,7 @@ TEST_F(VerifyRunnerTest, WhatItFindsIsAMetricUntilEverythingVerifies) {
     return metrics::Gauge("tollgate_billing_verify_violations", "").Value();
   };
   EXPECT_EQ(run("ws", 1), 1);
-  EXPECT_EQ(run("ws", -1), 1) << "of one workspace only";
+  EXPECT_EQ(run("ws", -1), 1) << "entries of one workspace only";
   EXPECT_EQ(run("", 0), 0);
 }
 

@@ -1,5 +1,5 @@
-// All migrations of billing's database. Its parts migrate by themselves, each with those that it
-// needs; this is for commands that want all tables at once.
+// All migrations of billing's database. Each part of billing runs the migrations that it needs;
+// this list is for commands that need all tables at once.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tollgate::billing {
 
-// In the order in which they can be applied.
+// Migrations in the order in which they can be applied.
 std::span<const sql::Schema> AllSchemas();
 
 }  // namespace tollgate::billing

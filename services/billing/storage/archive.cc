@@ -23,7 +23,7 @@ Fail<sql::SqlError> Refuse(std::string why) {
   return Fail{sql::SqlError{sql::ErrorKind::kOther, std::move(why)}};
 }
 
-// One month: verified to its end and on to the newest entry, in one snapshot per shard.
+// Archives one month: verifies it and everything after it, in one snapshot per shard.
 class MonthArchive {
  public:
   MonthArchive(Connection& db, const ArchiveOptions& options, int32_t month)
@@ -60,7 +60,7 @@ class MonthArchive {
       VerifyReport report;
       Findings findings(report, name);
       if (LedgerShard(name) != shard) {
-        findings.Report("rows with another shard than its own");
+        findings.Report("rows with a wrong shard");
       } else if (auto done = Workspace(name, rows, findings); !done.ok()) {
         return done;
       }
@@ -96,7 +96,8 @@ class MonthArchive {
     if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
     UsageCheck usage(db_, state, findings, row_check.quota_held());
     if (auto done = usage.Run(); !done.ok()) return done;
-    // Roll-ups before the cut are complete: all their requests are closed and past correction.
+    // Roll-ups before the cut are complete: all their requests are closed and can no longer be
+    // corrected.
     auto digest = DigestRollUps(db_, name, cut_us_);
     if (!digest.ok()) return Fail{std::move(digest).error()};
     cut.cut_us = cut_us_;
@@ -141,7 +142,7 @@ class MonthArchive {
            sql::Param::Blob(cut.head), sql::Param::Blob(state)});
       if (!done.ok()) return Fail{std::move(done).error()};
     }
-    // While the month is locked: a run beside this one must not replace its files.
+    // Published while the month is locked: a concurrent run must not replace its files.
     if (const std::string failed = files_.Publish(); !failed.empty()) return Refuse(failed);
     return tx->Commit();
   }
@@ -167,7 +168,7 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
                        [&](const Row& row) { month = static_cast<int32_t>(row.Int(0)); });
   if (!read.ok()) return Fail{std::move(read).error()};
   if (month > 0) {
-    // Of a run that was interrupted.
+    // Finishes an interrupted run.
     if (auto done = RemoveArchived(db, options); !done.ok()) {
       return Fail{std::move(done).error()};
     }
@@ -179,13 +180,14 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
     if (!read.ok()) return Fail{std::move(read).error()};
     if (month == 0) return std::vector<ArchivedMonth>();
   }
-  // Whatever is archived is in the roll-ups: its entries go.
+  // Archived entries must be in the roll-ups first, because the entries are removed.
   if (auto done = FoldLedger(db, options.stop); !done.ok()) return Fail{std::move(done).error()};
   std::vector<ArchivedMonth> archived;
   for (; month < options.before; month = NextMonth(month)) {
     if (options.now_us < UtcMonthStartUs(NextMonth(month)) + kArchiveAfterUs) {
-      return Refuse("month " + std::to_string(month) +
-                    " can be archived 8 days after its end, when no request of it can change");
+      return Refuse(
+          "month " + std::to_string(month) +
+          " can be archived 8 days after its end, when its requests can no longer change");
     }
     auto done = MonthArchive(db, options, month).Run();
     if (!done.ok()) return Fail{std::move(done).error()};

@@ -1,4 +1,4 @@
-// Moves closed months of the ledger into files. The chain stays provable: the verification of a
+// Moves closed months of the ledger to files. The chain stays provable: the verification of a
 // workspace starts where the archive has cut it (docs/design/ledger.md 12).
 #pragma once
 
@@ -15,7 +15,8 @@ struct ArchiveOptions {
   std::string folder;
   std::string actor;
   int64_t now_us = 0;
-  // Asked now and then; once it returns true the run ends with an error, for another run to go on.
+  // Called now and then. When it returns true, the run ends with an error; another run can
+  // continue.
   std::function<bool()> stop = [] { return false; };
 };
 
@@ -26,20 +27,20 @@ struct ArchivedMonth {
   int64_t usage_records = 0;
 };
 
-// A month takes corrections for a while, and ids of its last requests may still arrive.
+// A month accepts corrections for some time, and ids of its last requests may still arrive.
 inline constexpr int64_t kArchiveAfterUs = 8LL * 24 * 3600 * 1'000'000;
 
-// Verifies each month, writes its files, records it, and removes its rows: partitions on
-// PostgreSQL. A run that was interrupted is repeated with the same options. Of two runs at a time
-// one fails, and its files are removed.
+// Verifies each month, writes its files, records it and removes its rows (on PostgreSQL its
+// partitions). Repeat an interrupted run with the same options. If two runs overlap, one fails and
+// its files are removed.
 sql::SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(sql::Connection& db,
                                                          const ArchiveOptions& options);
 
-// Removes what the archive has, archive_remove.cc.
+// archive_remove.cc. Removes rows that are archived.
 sql::SqlResult<void> RemoveArchived(sql::Connection& db, const ArchiveOptions& options);
 
 inline sql::SqlError ArchiveStopped() {
-  return {sql::ErrorKind::kOther, "the archive was stopped; run it again to go on"};
+  return {sql::ErrorKind::kOther, "the archive was stopped; run it again to continue"};
 }
 
 }  // namespace tollgate::billing

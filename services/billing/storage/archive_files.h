@@ -1,5 +1,5 @@
-// The files of one archived month: entries, holds and usage records as CSV compressed by gzip, and
-// a manifest with their checksums.
+// Files of one archived month: entries, holds and usage records as CSV, compressed with gzip, and a
+// manifest with their checksums.
 #pragma once
 
 #include <zlib.h>
@@ -14,14 +14,14 @@
 
 namespace tollgate::billing {
 
-// One file. Integers as digits, NULL as nothing, bytes as hexadecimal; the first line names the
-// columns.
+// One file. Integers are decimal digits, NULL is empty, bytes are hexadecimal. The first line has
+// the column names.
 class CsvFile {
  public:
-  // columns: as in a SELECT. Throws nothing; failed() says what went wrong.
+  // columns: as in a SELECT. Does not throw; failed() returns the first error.
   CsvFile(std::string path, std::string_view columns);
   void Add(const sql::Row& row);
-  // Flushes it to the disk.
+  // Flushes the file to the disk.
   void Close();
 
   const std::string& failed() const { return failed_; }
@@ -44,17 +44,17 @@ class CsvFile {
 
 class MonthFiles : public RowSink {
  public:
-  // The files have names of their own until they are published.
+  // The files have temporary names until they are published.
   MonthFiles(const std::string& folder, int32_t month);
-  // Removes what was not published.
+  // Removes files that were not published.
   ~MonthFiles() override;
   void OnEntry(const sql::Row& row) override { entries_.Add(row); }
   void OnHold(const sql::Row& row) override { holds_.Add(row); }
   void OnUsage(const sql::Row& row) override { usage_.Add(row); }
 
-  // Writes the manifest and flushes all. Empty, or what went wrong.
+  // Writes the manifest and flushes all files. Returns an empty string, or what went wrong.
   std::string Finish(int64_t cut_us, const std::vector<WorkspaceState>& cuts);
-  // Gives the files their names. Empty, or what went wrong.
+  // Renames the files to their final names. Returns an empty string, or what went wrong.
   std::string Publish();
   const std::string& manifest_digest() const { return manifest_digest_; }
   int64_t entries() const { return entries_.rows(); }
@@ -62,7 +62,7 @@ class MonthFiles : public RowSink {
   int64_t usage_records() const { return usage_.rows(); }
 
  private:
-  // All that Publish renames.
+  // All files that Publish renames.
   std::vector<std::string> Names() const;
 
   const std::string folder_;
@@ -75,7 +75,7 @@ class MonthFiles : public RowSink {
 };
 
 std::string ManifestPath(const std::string& folder, int32_t month);
-// SHA-256 of a file; empty when it cannot be read.
+// SHA-256 of a file; empty if it cannot be read.
 std::string FileDigest(const std::string& path);
 
 }  // namespace tollgate::billing

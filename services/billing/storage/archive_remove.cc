@@ -1,5 +1,5 @@
-// Removes archived rows. Whatever is interrupted here is done again by the next run: the archive
-// says what may go.
+// Removes archived rows. After an interruption the next run repeats the work: the archive tables
+// say what may be removed.
 #include <chrono>
 #include <set>
 #include <thread>
@@ -18,10 +18,10 @@ using sql::Row;
 using sql::SqlResult;
 
 constexpr int kPage = 2000;
-// Tries to lock a table, about half a minute in all.
+// Attempts to lock a table, about half a minute in total.
 constexpr int kLockTries = 100;
 constexpr std::chrono::milliseconds kLockPause(200);
-// Entries behind what is archived of their workspace.
+// Condition for entries after the newest archived entry of their workspace.
 constexpr std::string_view kNotArchived =
     " p LEFT JOIN archive_workspace a ON a.shard = p.shard AND a.workspace = p.workspace"
     " WHERE p.sequence > coalesce(a.sequence, 0)";
@@ -29,7 +29,7 @@ constexpr std::string_view kNotArchived =
 struct Archived {
   int64_t cut_us = 0;
   int32_t month = 0;
-  std::set<std::string> keep;  // requests of before the cut that were closed after it
+  std::set<std::string> keep;  // requests from before the cut that were closed after it
   struct Chain {
     int64_t shard = 0;
     std::string workspace;
@@ -55,8 +55,8 @@ SqlResult<Archived> ReadArchived(Connection& db) {
                     for (const auto& [id, hold] : state->holds) archived.keep.insert(id);
                   });
   if (!read.ok()) return Fail{std::move(read).error()};
-  // Admitted before the cut by the ledger's time, but their first entry is behind it: it is dated
-  // later, or follows one that is (docs/design/ledger.md 7).
+  // Holds admitted before the cut by the ledger's time, but whose first entry is after it: it is
+  // dated later, or follows an entry that is (docs/design/ledger.md 7).
   read = db.Query(
       "SELECT h.id FROM entry e JOIN hold h ON h.shard = e.shard AND h.id = e.request"
       " LEFT JOIN archive_workspace a ON a.shard = e.shard AND a.workspace = e.workspace"
@@ -70,7 +70,7 @@ SqlResult<Archived> ReadArchived(Connection& db) {
   return archived;
 }
 
-// Runs the statements in a transaction of their own.
+// Runs the statements in a separate transaction.
 template <typename Body>
 SqlResult<void> InTransaction(Connection& db, Body body) {
   auto tx = sql::Transaction::Begin(db);
@@ -79,16 +79,16 @@ SqlResult<void> InTransaction(Connection& db, Body body) {
   return tx->Commit();
 }
 
-// "hold_202511" is 202511; 0: not a month.
+// Parses "hold_202511" to 202511; 0: not a month.
 int32_t MonthOf(const std::string& partition) {
   const std::string digits = partition.substr(partition.rfind('_') + 1);
   if (digits.size() != 6 || digits.find_first_not_of("0123456789") != std::string::npos) return 0;
   return std::stoi(digits);
 }
 
-// Puts archive_rows in the place of the partition. The lock of the whole table is waited for only
-// briefly, again and again: what comes behind a lock that is waited for waits too, and a batch of
-// the ledger gives up after 300 ms. DETACH … CONCURRENTLY cannot be: there is a default partition.
+// Replaces the partition by archive_rows. Waits only briefly for the lock of the whole table, many
+// times: statements that queue behind a waiting lock wait as well, and a batch of the ledger gives
+// up after 300 ms. DETACH … CONCURRENTLY is not possible because of the default partition.
 SqlResult<void> Replace(Connection& db, const std::string& table, const std::string& partition) {
   for (int attempt = 1;; ++attempt) {
     auto done =
@@ -103,7 +103,7 @@ SqlResult<void> Replace(Connection& db, const std::string& table, const std::str
   }
 }
 
-// PostgreSQL. The rows of the partition that must stay go to the default partition.
+// PostgreSQL. Rows of the partition that must be kept move to the default partition.
 SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const std::string& table,
                                const std::string& time, const ArchiveOptions& options) {
   std::vector<std::string> partitions;
@@ -111,7 +111,7 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
       "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
       " WHERE i.inhparent = to_regclass($1)",
       {table}, [&](const Row& row) {
-        // The serving process would make that of the last month again (partitions.cc).
+        // The serving process would create the partition of the last month again (partitions.cc).
         const int32_t month = MonthOf(row.Text(0));
         const int32_t now = UtcMonth(options.now_us);
         const int32_t last = now % 100 == 1 ? now - 89 : now - 1;
@@ -125,7 +125,7 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
           "SET LOCAL statement_timeout = 0;"
           "CREATE TEMP TABLE archive_keep (id BYTEA PRIMARY KEY) ON COMMIT DROP");
       if (!set.ok()) return set;
-      // Runs at a time take turns.
+      // Serializes concurrent runs.
       bool there = false;
       auto turn = db.Query("SELECT month FROM archive ORDER BY month DESC LIMIT 1 FOR UPDATE", {},
                            [](const Row&) {});
@@ -144,7 +144,7 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
                                    ? std::string(kNotArchived)
                                    : " p WHERE " + time + " >= " + std::to_string(archived.cut_us) +
                                          " OR id IN (SELECT id FROM archive_keep)";
-      // Nothing of a month that may be archived changes any more: copied before the lock.
+      // Rows of a month that may be archived no longer change, so they are copied before the lock.
       auto copied = db.ExecuteScript(
           "CREATE TEMP TABLE archive_rows ON COMMIT DROP AS SELECT p.*"
           " FROM " +
@@ -227,7 +227,7 @@ SqlResult<void> RemoveArchived(Connection& db, const ArchiveOptions& options) {
       if (auto done = DropPartitions(db, *archived, table, time, options); !done.ok()) return done;
     }
   }
-  // PostgreSQL would otherwise read and sort all rows that are left for each page.
+  // Without this PostgreSQL would read and sort all remaining rows for each page.
   if (db.dialect() == sql::Dialect::kPostgres) {
     auto set = db.ExecuteScript(
         "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;"

@@ -32,7 +32,7 @@ int32_t MonthsBefore(int32_t month, int count) {
   return number / 12 * 100 + number % 12 + 1;
 }
 
-// False: this day's run has been begun.
+// Returns false if a run of this day was started before.
 SqlResult<bool> Claim(Connection& db, int64_t now_us) {
   auto claimed =
       db.Execute("INSERT INTO archive_run (day, at_us) VALUES ($1, $2)", {UtcDay(now_us), now_us});
@@ -41,7 +41,7 @@ SqlResult<bool> Claim(Connection& db, int64_t now_us) {
   return Fail{std::move(claimed).error()};
 }
 
-// 0: none.
+// Returns 0 if no month is archived.
 SqlResult<int32_t> NewestArchived(Connection& db) {
   int32_t month = 0;
   auto read = db.Query("SELECT max(month) FROM archive", {},
@@ -60,7 +60,7 @@ ArchiveRunner::ArchiveRunner(Options options, std::function<int64_t()> now_us,
 }
 
 Result<void> ArchiveRunner::Start() {
-  if (options_.folder.empty()) return Internal("billing.retention_months wants archive_folder");
+  if (options_.folder.empty()) return Internal("billing.retention_months requires archive_folder");
   thread_ = std::thread([this] { Main(); });
   return {};
 }
@@ -85,7 +85,7 @@ void ArchiveRunner::Main() {
     const std::string failed = Run(now_us_());
     if (failed.empty()) continue;
     Failures().Increment();
-    log::Error("closed months of the ledger could not be archived, trying again tomorrow",
+    log::Error("closed months of the ledger could not be archived, retrying tomorrow",
                {{"folder", options_.folder}, {"error", failed}});
   }
 }

@@ -1,4 +1,4 @@
-// Archives closed months by itself, once a day, on a thread and a connection of its own
+// Archives closed months automatically, once a day, on its own thread and connection
 // (docs/operations.md, "The ledger's proof").
 #pragma once
 
@@ -18,33 +18,33 @@ class ArchiveRunner {
  public:
   struct Options {
     sql::Database::Options sql;
-    std::string folder;  // it must exist; the same storage for all replicas
-    int months = 0;      // how many closed months stay
-    // After the start, so that a process that never lives for an hour archives, too.
+    std::string folder;  // must exist; the same storage for all replicas
+    int months = 0;      // number of closed months to keep
+    // Delay after the start; short, so that a process that is often restarted archives as well.
     int64_t first_ms = 60'000;
-    int64_t interval_ms = 3600'000;  // between looks whether a day's run is due
+    int64_t interval_ms = 3600'000;  // between checks whether the day's run is due
   };
 
-  // now_us: the ledger's time. ready: whether its tables are there.
+  // now_us: the ledger's time. ready: whether its tables exist.
   ArchiveRunner(Options options, std::function<int64_t()> now_us, std::function<bool()> ready);
   ~ArchiveRunner() { Stop(); }
 
   Result<void> Start();
   void Stop();
 
-  // The run of the day of now_us, unless this or another replica has begun it. For the thread and
-  // for tests. Empty, or what went wrong.
+  // Starts the run of now_us's day, unless this or another replica has. For the thread and for
+  // tests. Returns an empty string, or what went wrong.
   std::string Run(int64_t now_us);
 
  private:
   void Main();
-  // False when the runner stops meanwhile.
+  // Returns false if the runner stops meanwhile.
   bool Sleep(int64_t ms);
 
   const Options options_;
   const std::function<int64_t()> now_us_;
   const std::function<bool()> ready_;
-  bool finished_ = false;  // the last run of this process removed all that is archived
+  bool finished_ = false;  // the last run of this process removed all archived rows
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

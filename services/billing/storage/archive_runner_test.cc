@@ -1,4 +1,4 @@
-// Closed months leave the database by themselves, one replica a day.
+// Closed months are archived automatically, by one replica per day.
 #include "services/billing/storage/archive_runner.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST_P(ArchiveRunnerTest, KeepsSoManyWholeMonthsAndRunsOnceADay) {
   EXPECT_EQ(first->Run(now_us), "");
   EXPECT_TRUE(Archived().empty()) << "October and November stay";
   const int64_t january_us = UtcMonthStartUs(202601);
-  // The folder is gone: nothing is lost, and the day is used up.
+  // Without the folder nothing is lost, and there is no second run on this day.
   const std::filesystem::path away = folder_.string() + "-away";
   std::filesystem::rename(folder_, away);
   EXPECT_NE(first->Run(january_us), "");
@@ -90,7 +90,7 @@ TEST_P(ArchiveRunnerTest, KeepsSoManyWholeMonthsAndRunsOnceADay) {
   ExpectVerified();
 }
 
-// The command beside the runner, or two commands.
+// The command during a run of the runner, or two commands at once.
 TEST_P(ArchiveRunnerTest, TwoRunsAtATimeDoNotMixTheirFiles) {
   const auto run = [this](std::string& failed) {
     auto connection = std::move(*database_->Connect());
@@ -104,7 +104,7 @@ TEST_P(ArchiveRunnerTest, TwoRunsAtATimeDoNotMixTheirFiles) {
   beside.join();
   std::string failed;
   run(failed);
-  EXPECT_EQ(failed, "") << "a run afterwards ends what was left";
+  EXPECT_EQ(failed, "") << "a later run archives the rest";
   EXPECT_EQ(Archived(), (std::vector<int64_t>{202510, 202511}));
   EXPECT_EQ(Files(), 8u);
   ExpectVerified();
@@ -126,7 +126,7 @@ TEST_P(ArchiveRunnerTest, AStoppedRunIsFinishedByTheNext) {
   EXPECT_EQ(Files(), 8u);
 }
 
-// A process that is restarted more than once an hour archives, too.
+// A process that is restarted more often than once an hour archives as well.
 TEST_P(ArchiveRunnerTest, LooksSoonAfterItsStart) {
   ArchiveRunner::Options options = KeepMonths(1);
   options.first_ms = 1;

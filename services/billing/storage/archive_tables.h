@@ -6,7 +6,7 @@
 namespace tollgate::billing {
 
 // archive: one row per archived month. archive_workspace: where the verification of each workspace
-// starts, since the entries before are only in the archive.
+// starts, because earlier entries are only in the archive.
 inline constexpr std::string_view kArchiveTables = R"sql(
 CREATE TABLE archive (
   month {int} PRIMARY KEY,
@@ -29,8 +29,8 @@ CREATE TABLE archive_workspace (
 ) {keyed};
 )sql";
 
-// archive_run: the days whose run of the automatic archive has begun, so that one replica does it.
-// And the workspaces that a failed check has frozen, which are looked for all the time.
+// archive_run: days on which an automatic run was started, so that only one replica runs. The index
+// finds workspaces that a failed check has frozen; they are queried often.
 inline constexpr std::string_view kArchiveRuns = R"sql(
 CREATE TABLE archive_run (
   day {int} PRIMARY KEY,

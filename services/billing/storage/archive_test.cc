@@ -1,4 +1,4 @@
-// Closed months go to files and out of the database; the rest still verifies from where it was cut.
+// Closed months are moved to files; the remaining rows still verify from the cut.
 #include "services/billing/storage/archive.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ class ArchiveTest : public LedgerDatabaseTest {
     std::filesystem::remove_all(folder_);
     LedgerDatabaseTest::TearDown();
   }
-  // Months 202510 and 202511, with requests that cross each end: one settled after it, one that
-  // expired before it and was corrected after it.
+  // Fills the months 202510 and 202511, with requests that cross each month's end: one settled
+  // after it, one that expired before it and was corrected after it.
   void FillMonths() {
     int n = 0;
     Run({MakeAddCredit("c", 10'000'000), MakeSetCap("cap", 9'000'000)},
@@ -103,8 +103,9 @@ TEST_P(ArchiveTest, ClosedMonthsLeaveTheDatabaseAndTheRestVerifies) {
   EXPECT_EQ((*archived)[0].month, 202510);
   EXPECT_EQ((*archived)[0].holds, 20);
   EXPECT_EQ((*archived)[0].usage_records, 20);
-  EXPECT_EQ((*archived)[1].holds, 22) << "with those of the month before that were closed in it";
-  // The requests that cross the cut stay, the tombstones before it do not.
+  EXPECT_EQ((*archived)[1].holds, 22)
+      << "including holds of the month before that were closed in it";
+  // Requests that cross the cut stay; tombstones before it are removed.
   EXPECT_EQ(Count("hold"), 2);
   EXPECT_EQ(Count("usage_record"), 2);
   EXPECT_EQ(Count("entry"), entries - (*archived)[0].entries - (*archived)[1].entries);
@@ -117,7 +118,7 @@ TEST_P(ArchiveTest, ClosedMonthsLeaveTheDatabaseAndTheRestVerifies) {
         << "partitions are dropped as a whole";
   }
 
-  // The ledger goes on, and knows the balance and the ids.
+  // The ledger continues to work and still has the balance and the ids.
   const int64_t later = now_us + kDayUs;
   const Id next = TestId(900, later);
   ASSERT_TRUE(Run({MakeAuthorize(next, 100, 50)}, later).replies[0].ok);
@@ -125,7 +126,7 @@ TEST_P(ArchiveTest, ClosedMonthsLeaveTheDatabaseAndTheRestVerifies) {
   EXPECT_TRUE(Run({MakeAddCredit("c", 10'000'000)}, later).replies[0].ok) << "repeated";
   ExpectVerified();
 
-  // A second run has nothing to do; the next month follows when it may.
+  // A second run has nothing to do. The next month is archived when it is old enough.
   archived = Archive(202512, later);
   ASSERT_TRUE(archived.ok()) << archived.error().message;
   EXPECT_TRUE(archived->empty());
@@ -157,7 +158,8 @@ TEST_P(ArchiveTest, AWorkspaceWithoutEntriesSinceTheCutGoesOn) {
 TEST_P(ArchiveTest, ARequestWhoseEntriesAreDatedAfterTheCutStays) {
   FillMonths();
   const int64_t cut_us = UtcMonthStartUs(202512);
-  // A clock that ran ahead dates the entries of the next request, which is of the month before.
+  // A clock that ran ahead dates the entries of the next request, which belongs to the month
+  // before.
   AddCredit ahead = MakeAddCredit("c", 10'000);
   ahead.workspace = "ahead";
   Run({ahead}, cut_us + kHourUs);
@@ -173,7 +175,7 @@ TEST_P(ArchiveTest, ARequestWhoseEntriesAreDatedAfterTheCutStays) {
   EXPECT_EQ(ArchiveViolations(), "");
 }
 
-// A clock that ran ahead over the end of a month, and was set back.
+// A clock ran ahead past the end of a month and was set back.
 TEST_P(ArchiveTest, AClockRepairAcrossTheEndOfAMonthBlocksNoArchive) {
   FillMonths();
   const int64_t cut_us = UtcMonthStartUs(202512);
@@ -187,7 +189,7 @@ TEST_P(ArchiveTest, AClockRepairAcrossTheEndOfAMonthBlocksNoArchive) {
   credit.workspace = "ahead";
   Run({credit}, cut_us - 5 * kDayUs);
   serve(cut_us - 4 * kDayUs);
-  serve(cut_us + 2 * kDayUs);  // in truth three days before the end
+  serve(cut_us + 2 * kDayUs);  // real time: three days before the end
   Run({RepairClock{"ahead", "repair", "ann", "time server"}}, cut_us - 3 * kDayUs);
   serve(cut_us - 2 * kDayUs);
   serve(cut_us + 3 * kDayUs);
@@ -197,8 +199,8 @@ TEST_P(ArchiveTest, AClockRepairAcrossTheEndOfAMonthBlocksNoArchive) {
   ExpectVerified();
   EXPECT_EQ(ArchiveViolations(), "");
   EXPECT_EQ(Count("entry WHERE workspace = 'ahead' AND sequence <= 4"), 0) << "before the jump";
-  EXPECT_EQ(Count("hold WHERE workspace = 'ahead'"), 3) << "with the requests behind it";
-  // What follows a repair goes with the month of the entries before it.
+  EXPECT_EQ(Count("hold WHERE workspace = 'ahead'"), 3) << "with the requests after it";
+  // Entries after a repair are archived with the month of the entries before it.
   archived = Archive(202601, UtcMonthStartUs(202602) + kDayUs);
   ASSERT_TRUE(archived.ok()) << archived.error().message;
   ExpectVerified();
@@ -207,7 +209,7 @@ TEST_P(ArchiveTest, AClockRepairAcrossTheEndOfAMonthBlocksNoArchive) {
   EXPECT_EQ(Count("hold WHERE workspace = 'ahead'"), 0);
 }
 
-// A reader keeps the table's lock from the archive: who comes later does not wait behind it.
+// A reader blocks the archive's table lock; later statements do not queue behind it.
 TEST_P(ArchiveTest, AnArchiveThatWaitsForATableStopsNobody) {
   if (GetParam() == sql::Dialect::kSqlite) GTEST_SKIP() << "no partitions";
   FillMonths();
@@ -294,7 +296,7 @@ TEST_P(ArchiveTest, AFaultyOrYoungMonthIsNotArchived) {
   EXPECT_EQ(Count("entry"), entries);
 }
 
-// A run that ended before the rows were removed: the ledger verifies, the next run removes them.
+// The run ended before the rows were removed: the ledger verifies, and the next run removes them.
 TEST_P(ArchiveTest, AnInterruptedRunIsFinishedByTheNext) {
   FillMonths();
   for (const char* table : {"entry", "hold", "usage_record"}) {
@@ -318,7 +320,8 @@ TEST_P(ArchiveTest, AnInterruptedRunIsFinishedByTheNext) {
   ExpectVerified();
 }
 
-// A random history over the ends of months: what is left verifies after the cut, and goes on.
+// Random history across the ends of months: the remaining rows verify after the cut, and the ledger
+// continues to work.
 TEST_P(ArchiveTest, ARandomHistoryVerifiesAfterTheCut) {
   History history(7);
   int64_t now_us = 0;
@@ -331,7 +334,7 @@ TEST_P(ArchiveTest, ARandomHistoryVerifiesAfterTheCut) {
     }
   };
   run();
-  // As the expiry of a running ledger does.
+  // Expires holds like a running ledger.
   std::vector<Operation> expiries;
   auto read = connection_->Query(
       "SELECT id, workspace FROM hold WHERE state = 1", {}, [&](const sql::Row& row) {

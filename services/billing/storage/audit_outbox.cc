@@ -25,11 +25,12 @@ using sql::SqlResult;
 constexpr std::string_view kOutboxColumns =
     "shard, workspace, number, at_us, actor, address, action, subject, detail, request_id";
 constexpr int kCount = 10;
-// Entries in one transaction, which keeps other appends waiting.
+// Maximum number of entries per transaction, which blocks other appends to the log.
 constexpr int kMoved = 64;
 
-// An ordinary table of the coordinator would not be committed together with the wallet: that of an
-// upgrade, until the ledger is distributed once more.
+// Whether the outbox is a distributed table. After an upgrade it is an ordinary table of the
+// coordinator until the ledger is distributed again, and would not be committed together with the
+// wallet.
 SqlResult<bool> HasOutbox(Connection& db) {
   if (!db.distributed()) return false;
   bool has = false;
@@ -49,7 +50,7 @@ SqlResult<void> AppendToLog(Connection& db, std::span<const AuditNote> notes) {
   return audit::Append(db, audit::kEntries, records);
 }
 
-// The lock of the wallet keeps others from taking the same numbers.
+// The lock of the wallet keeps other transactions from using the same numbers.
 SqlResult<int64_t> LastNumber(Connection& db, const std::string& workspace) {
   int64_t last = 0;
   auto read = db.Query(
@@ -86,8 +87,8 @@ struct Waiting {
   int64_t since_us = 0;  // the latest time of the workspace up to this entry
 };
 
-// Oldest first, those of a workspace in their order: their times may fall, since a batch is dated
-// before it waits for the wallet.
+// Oldest first, the entries of a workspace in order. Their times may decrease, because a batch is
+// dated before it waits for the wallet.
 SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
   static const std::string kSelect = Select(kOutboxColumns, "audit_outbox") +
                                      " shard = $1 ORDER BY workspace, number LIMIT $2 FOR UPDATE";
@@ -116,7 +117,7 @@ SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
   return waiting;
 }
 
-// Its first entries.
+// Moves the first entries of the shard.
 SqlResult<int64_t> MoveShard(Connection& db, int32_t shard) {
   auto tx = sql::Transaction::Begin(db);
   if (!tx.ok()) return Fail{std::move(tx).error()};
@@ -154,7 +155,7 @@ SqlResult<void> WriteAudit(Connection& db, std::span<const AuditNote> notes) {
   if (auto done = db.Flush(); !done.ok()) return done;
   auto has_outbox = HasOutbox(db);
   if (!has_outbox.ok()) return Fail{std::move(has_outbox).error()};
-  // Last: who has locked the head of the log waits for nothing until the commit.
+  // Last, so that the transaction waits for nothing while it has locked the head of the log.
   return *has_outbox ? WriteOutbox(db, notes) : AppendToLog(db, notes);
 }
 

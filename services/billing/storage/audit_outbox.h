@@ -1,8 +1,8 @@
 // Audit entries of the ledger's commands (docs/adr/0040). On one server they are appended to the
-// audit log in the transaction of the command. The log is one chain on one server: of a ledger that
-// is distributed, the transaction writes them beside the wallet instead, into the outbox, from
-// where they are moved into the log soon. A command is so committed on one server, in one phase,
-// and neither waits for the server of the log nor is left in doubt by it.
+// audit log in the transaction of the command. The audit log is one chain on one server, so on a
+// distributed ledger the transaction writes them to an outbox next to the wallet, and they are
+// moved to the log soon after. So a command is committed on one server, in one phase: it does not
+// wait for the server of the log, and cannot be left in doubt by it.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,14 @@ CREATE TABLE audit_outbox (
 ) {keyed};
 )sql";
 
-// Within the transaction, last in it. The workspaces' wallets are locked by it or new.
+// Must be the last statement of the transaction. The transaction has locked or created the wallets
+// of the workspaces.
 sql::SqlResult<void> WriteAudit(sql::Connection& db, std::span<const AuditNote> notes);
 
-// Moves entries from the outbox into the audit log, the first ones of each ledger shard, in a
-// transaction per shard. Returns how many; not 0: there may be more. Fails when none could be
-// moved, but not for what another mover or a piece that moves has locked. Several may do it at the
-// same time. The ledger is distributed.
+// Moves entries from the outbox to the audit log, the oldest of each ledger shard, in one
+// transaction per shard. Returns how many; if not 0, there may be more. Fails if it could move
+// none, but ignores shards that another mover or a moving piece has locked. Safe to run
+// concurrently. Requires a distributed ledger.
 sql::SqlResult<int64_t> MoveAuditEntries(sql::Connection& db);
 
 }  // namespace tollgate::billing

@@ -1,4 +1,4 @@
-// The connection of a background thread, which outlives breaks of the database.
+// Connection of a background thread. Reconnects after a loss of the database.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace tollgate::billing {
 
-// Opens the connection if it is null or broken. The error is the database's.
+// Opens the connection if it is null or broken. Returns the database's error.
 sql::SqlResult<void> EnsureConnected(const sql::Database::Options& options,
                                      std::unique_ptr<sql::Connection>* connection);
 

@@ -1,5 +1,5 @@
-// The column `candidates` of holds: the models that may answer a request, with what it would cost
-// at each of them (docs/design/ledger.md 3).
+// The column `candidates` of holds: the models that may answer a request, with the price and token
+// bounds of each (docs/design/ledger.md 3).
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ ALTER TABLE hold ADD COLUMN candidates {text} NOT NULL DEFAULT '';
 ALTER TABLE hold ADD COLUMN candidate {int} NOT NULL DEFAULT 0;
 )sql";
 
-// A JSON array of objects; empty for none.
+// A JSON array of objects; empty if there are no candidates.
 std::string EncodeCandidates(const std::vector<Candidate>& candidates);
-// Of text that EncodeCandidates has not made: whatever can be read of it. The ledger's invariants
-// and its verification then find that it is not what the hold was granted for.
+// Reads as much as possible of a text that EncodeCandidates has not written. The ledger's
+// invariants and its verification then find that it differs from what the hold was granted for.
 std::vector<Candidate> DecodeCandidates(std::string_view text);
 
 }  // namespace tollgate::billing

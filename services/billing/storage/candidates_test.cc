@@ -1,5 +1,5 @@
 // Holds with several models (decision 66) on both databases: what is stored, and what the
-// verification finds when it is changed.
+// verification finds after tampering.
 #include "services/billing/storage/candidates.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_P(CandidatesTest, TheModelOfTheLastTryIsStoredAndChargedAndAChangeIsFound) 
   settle.attempt = 1;
   Authorize open = MakeAuthorize(TestId(2, kNowUs), 100, 50);
   open.fallbacks = first.fallbacks;
-  // Each in a batch of its own: what one leaves is read back by the next.
+  // One operation per batch, so that each batch reads what the one before has stored.
   Run({MakeAddCredit("c", 100'000), first, open});
   Run({second}, kNowUs + 1);
   EXPECT_EQ(Run({first}, kNowUs + 2).replies[0].denied_by, Deny::kClosed);
@@ -71,12 +71,12 @@ TEST_P(CandidatesTest, TheModelOfTheLastTryIsStoredAndChargedAndAChangeIsFound) 
     std::string change;
     const char* found;
   } rows[] = {
-      {"candidate = 0", "the model and the price of none"},
-      {"candidate = 2", "the model and the price of none"},
+      {"candidate = 0", "a model and price that match none"},
+      {"candidate = 2", "a model and price that match none"},
       {"candidate = 0, model = 'model', input_pico = 1000, output_pico = 2000, price_version = 3",
        "flags or answering model are not those"},
-      {"model = 'model'", "the model and the price of none"},
-      {"output_pico = output_pico - 1", "the model and the price of none"},
+      {"model = 'model'", "a model and price that match none"},
+      {"output_pico = output_pico - 1", "a model and price that match none"},
       {"candidates = '" + changed + "', input_pico = 5, output_pico = 9",
        "candidates or request id"},
       {"candidates = '', candidate = 0", "candidates or request id"},

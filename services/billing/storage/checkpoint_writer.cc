@@ -10,8 +10,8 @@
 namespace tollgate::billing {
 namespace {
 
-// With deferred_sync a hold may be read before the disk has it. By the time that its checkpoint is
-// written, it has been flushed, or the process has aborted.
+// With deferred_sync a hold may be read before it is on the disk. It is flushed before its
+// checkpoint is written, or the process has aborted.
 constexpr int64_t kFlushedMs = 5'000;
 
 }  // namespace
@@ -21,7 +21,7 @@ CheckpointWriter::CheckpointWriter(Options options, const Clock& clock)
 
 Result<void> CheckpointWriter::Start() {
   if (options_.file.empty() || options_.key_file.empty()) {
-    return BadRequest("billing.checkpoint_file and billing.checkpoint_key_file need each other");
+    return BadRequest("billing.checkpoint_file and billing.checkpoint_key_file require each other");
   }
   auto file = CheckpointFile::Open(options_.file, options_.key_file);
   if (!file.ok()) return BadRequest("billing.checkpoint_key_file: " + file.error());
@@ -60,7 +60,7 @@ void CheckpointWriter::Main() {
       written.Increment();
     } else {
       failures.Increment();
-      log::Error("no checkpoint of the ledger was written; the next try follows",
+      log::Error("no checkpoint of the ledger was written, retrying",
                  {{"file", options_.file}, {"reason", failed}});
     }
   } while (Sleep(options_.interval_ms));
@@ -86,7 +86,7 @@ sql::SqlResult<void> CheckpointWriter::ReadHeads(sql::Connection& connection,
           workspace = row.Text(1);
           const auto last = written_.find(workspace);
           if (last != written_.end() && last->second == row.Int(2)) return;
-          // A name that the ledger never makes could not be read back.
+          // Skips names that the ledger never creates: they could not be read back.
           if (row.Int(2) == 0 || !IsWorkspaceId(workspace)) return;
           checkpoint.anchors.push_back({workspace, row.Int(2), row.Text(3)});
         });

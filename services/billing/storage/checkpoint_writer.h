@@ -1,4 +1,4 @@
-// Appends signed checkpoints of the ledger to a file, on a thread and a connection of its own.
+// Appends signed checkpoints of the ledger to a file, on its own thread and connection.
 #pragma once
 
 #include <condition_variable>
@@ -31,14 +31,15 @@ class CheckpointWriter {
   Result<void> Start();
   void Stop();
 
-  // One checkpoint, now. For the thread and for tests. Empty, or what went wrong.
+  // Writes one checkpoint now. For the thread and for tests. Returns an empty string, or what went
+  // wrong.
   std::string Write(sql::Connection& connection);
 
  private:
   void Main();
-  // Heads that have changed since the last checkpoint.
+  // Reads the heads that have changed since the last checkpoint.
   sql::SqlResult<void> ReadHeads(sql::Connection& connection, Checkpoint& checkpoint);
-  // False when the writer stops meanwhile.
+  // Returns false if the writer stops meanwhile.
   bool Sleep(int64_t ms);
 
   const Options options_;

@@ -60,7 +60,7 @@ SqlResult<void> LoadDeadLetters(Connection& db, std::span<const Operation> opera
 }
 
 SqlResult<void> NumberDeadLetters(Connection& db, Applied& applied) {
-  // The settles stored for an id of a shard, in the order of their numbers.
+  // Stored settles by shard and id, ordered by their numbers.
   std::map<std::pair<int32_t, std::string>, std::vector<std::string>> stored;
   std::vector<DeadLetter> fresh;
   for (DeadLetter& letter : applied.dead_letters) {
@@ -157,7 +157,7 @@ SqlResult<std::optional<DeadLetter>> FindDeadLetter(sql::Database& database,
 
 SqlResult<int64_t> CountOpenDeadLetters(sql::Database& database) {
   int64_t count = 0;
-  // Fast: the index dead_letter_open contains exactly these rows.
+  // Fast, because the index dead_letter_open contains exactly these rows.
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     return db.Query("SELECT count(*) FROM dead_letter WHERE state = 1", {},
                     [&](const Row& row) { count = row.Int(0); });

@@ -1,4 +1,4 @@
-// The table of refused settlements. Written in the transaction that refuses them (store.cc); read
+// The table of refused settlements. Written in the transaction that refuses them (store.cc), read
 // for lists and for the gauge.
 #pragma once
 
@@ -12,23 +12,23 @@
 
 namespace tollgate::billing {
 
-// For one id; what is refused beyond it is only counted and logged.
+// Maximum per id. Further refused settlements are only counted and logged.
 inline constexpr int kMaxDeadLettersPerId = 16;
 
-// The dead letters that the operations name.
+// Loads the dead letters that the operations name.
 sql::SqlResult<void> LoadDeadLetters(sql::Connection& db, std::span<const Operation> operations,
                                      State& state);
-// Drops from `applied` the new dead letters that are stored already, with the same settle, and
-// numbers the others.
+// Drops new dead letters from `applied` that are already stored with the same settle, and numbers
+// the others.
 sql::SqlResult<void> NumberDeadLetters(sql::Connection& db, Applied& applied);
 sql::SqlResult<void> SaveDeadLetters(sql::Connection& db, const State& state,
                                      const Applied& applied);
 
 struct DeadLetterQuery {
-  std::string workspace;  // empty: all
-  bool resolved = false;  // also those
+  std::string workspace;  // empty: all workspaces
+  bool resolved = false;  // include resolved ones
   int limit = 100;
-  // The last one of the page before; at_us 0: from the newest.
+  // Last row of the previous page; before_us 0: starts with the newest.
   int64_t before_us = 0;
   Id before_id;
   int32_t before_number = 0;

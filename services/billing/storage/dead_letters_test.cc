@@ -19,7 +19,7 @@ TEST_P(DeadLettersTest, OneRowForEachIdAndBodyWithinABound) {
   const Id id = TestId(1, kNowUs);
   Run({MakeAddCredit("c", 1000)});
   EXPECT_EQ(Run({MakeSettle(id, 100, 5), MakeSettle(id, 100, 5)}).dead_letters.size(), 1u);
-  EXPECT_TRUE(Run({MakeSettle(id, 100, 5)}).dead_letters.empty()) << "the same again";
+  EXPECT_TRUE(Run({MakeSettle(id, 100, 5)}).dead_letters.empty()) << "the same settle again";
   EXPECT_EQ(Run({MakeSettle(id, 100, 6)}).dead_letters.size(), 1u) << "another body";
   ASSERT_EQ(List().size(), 2u);
   EXPECT_EQ(List()[0].number, 2);
@@ -56,7 +56,7 @@ TEST_P(DeadLettersTest, ResolvedInTheTransactionOfTheSettle) {
   EXPECT_EQ(letters[1].note, "hold restored");
   EXPECT_EQ(letters[1].resolved_us, kNowUs);
   EXPECT_TRUE(Run({MakeSettle(other, 100, 5)}).dead_letters.empty())
-      << "a resolved one is not opened again by its router";
+      << "its router does not open a resolved one again";
   ExpectVerified();
 }
 

@@ -11,7 +11,7 @@ using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
 
-// The others are colocated with these.
+// Tables with which the others are colocated.
 constexpr std::string_view kFirstByShard = "wallet";
 constexpr std::string_view kFirstWhole = "audit_head";
 
@@ -26,7 +26,7 @@ SqlResult<int64_t> Number(Connection& db, std::string_view text) {
   return number;
 }
 
-// Empty when there is none.
+// Returns the name of a component of another service, or an empty string.
 SqlResult<std::string> ComponentOfOthers(Connection& db) {
   std::string other;
   auto migrated =
@@ -54,7 +54,7 @@ std::string Call(const Distribution::Table& table, bool is_first, int shards) {
 
 SqlResult<bool> IsDistributed(Connection& db) {
   if (db.dialect() == sql::Dialect::kSqlite) return false;
-  // The extension may be newer than the connection.
+  // The extension may be newer than the connection's cache.
   auto has_citus =
       Number(db, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('pg_dist_partition')");
   if (!has_citus.ok()) return Fail{std::move(has_citus).error()};
@@ -100,7 +100,7 @@ SqlResult<int64_t> CountInDoubt(Connection& db, int64_t for_seconds) {
 
 SqlResult<void> KeepInPlace(Connection& db, int32_t shard) {
   if (!db.distributed()) return {};
-  // No workspace has this name.
+  // Workspace names are never empty.
   auto done = db.Execute("DELETE FROM wallet WHERE shard = $1 AND workspace = ''", {shard});
   if (!done.ok()) return Fail{std::move(done).error()};
   return {};
@@ -115,13 +115,13 @@ SqlResult<void> ApplyMigrations(sql::Database& database, std::span<const sql::Sc
 
 SqlResult<Distribution> PlanDistribution(Connection& db, std::span<const sql::Schema> schemas) {
   if (!db.distributed()) {
-    return Refuse("this is no coordinator of Citus: the database lacks the extension citus");
+    return Refuse("the database is not on a Citus coordinator: it lacks the extension citus");
   }
   auto other = ComponentOfOthers(db);
   if (!other.ok()) return Fail{std::move(other).error()};
   if (!other->empty()) {
     return Refuse("the database also has tables of \"" + *other +
-                  "\": a ledger that is distributed has a database of its own");
+                  "\": a distributed ledger requires a separate database");
   }
   Distribution plan;
   for (const sql::Schema& schema : schemas) {
@@ -158,7 +158,7 @@ SqlResult<Distribution> PlanDistribution(Connection& db, std::span<const sql::Sc
       " FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace"
       " AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> 'schema_migration'"
       " AND NOT EXISTS (SELECT 1 FROM pg_depend x WHERE x.objid = c.oid AND x.deptype = 'e')"
-      // Those first that the others are colocated with.
+      // Tables that the others are colocated with come first.
       " ORDER BY c.relname <> 'wallet', c.relname <> 'audit_head', c.relname",
       {}, [&](const Row& row) {
         if (row.Int(4) != 0) {
@@ -183,7 +183,7 @@ SqlResult<void> DistributeLedger(Connection& db, const Distribution& plan, int s
     done = db.ExecuteScript(Call(table, is_first, shards));
   }
   if (done.ok()) done = tx->Commit();
-  // The rows that were copied still lie in the tables of before.
+  // The copied rows are still in the old tables.
   for (const Distribution::Table& table : plan.tables) {
     if (!done.ok()) return done;
     done = db.ExecuteScript(

@@ -1,5 +1,5 @@
-// A ledger is distributed over the servers of Citus as it is (docs/adr/0040). Where Citus is not
-// installed, only what is refused is tested.
+// An existing ledger is distributed over the servers of Citus (docs/adr/0040). Without Citus only
+// the refusals are tested.
 #include "services/billing/storage/distribute.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class DistributeOnCitusTest : public ::testing::Test {
     EXPECT_TRUE(read.ok()) << read.error().message;
     return number;
   }
-  // To the other worker.
+  // Moves the workspace's piece to the other worker.
   void MoveThePieceOf(const std::string& workspace) {
     const std::string move =
         "SELECT citus_move_shard_placement(s.shardid, s.nodename, 5432, n.nodename, 5432,"
@@ -73,7 +73,7 @@ class DistributeOnCitusTest : public ::testing::Test {
         " AND n.shouldhaveshards WHERE s.table_name = 'wallet'::regclass AND s.shardid ="
         " get_shard_id_for_distribution_column('wallet', " +
         std::to_string(LedgerShard(workspace)) + "::bigint)";
-    // On a busy machine Citus may not get the locks to drop what an earlier move has left.
+    // On a busy machine Citus may fail to lock and drop what an earlier move has left behind.
     sql::SqlResult<void> moved = connection_->ExecuteScript(move);
     for (int i = 0;
          i < 50 && !moved.ok() && moved.error().message.find("cleaned up") != std::string::npos;
@@ -83,14 +83,14 @@ class DistributeOnCitusTest : public ::testing::Test {
     }
     EXPECT_TRUE(moved.ok()) << moved.error().message;
   }
-  // Tables and partitions that are ordinary ones of the coordinator.
+  // Number of tables and partitions that are still ordinary tables of the coordinator.
   int64_t Left() {
     return Number(
         "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename <>"
         " 'schema_migration' AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid ="
         " tablename::regclass)");
   }
-  // What `tollgate ledger distribute` prints.
+  // Returns the output of `tollgate ledger distribute`.
   std::string Distribute(std::vector<std::string> words) {
     words.insert(words.begin(),
                  {"tollgate-billing", "distribute", "--database", database_->options().url});
@@ -112,7 +112,7 @@ class DistributeOnCitusTest : public ::testing::Test {
     return credit;
   }
 
-  // How many the audit log has, whose chain is verified.
+  // Number of entries in the audit log. Verifies its chain.
   int64_t AuditEntries() {
     const auto page = audit::ReadPage(*connection_, audit::kEntries, 0, 10'000);
     EXPECT_TRUE(page.ok()) << page.error().message;
@@ -170,20 +170,20 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   EXPECT_EQ(Number("SELECT count(DISTINCT colocation_id) FROM citus_tables"), 2)
       << "all tables by shard together, and all others";
   EXPECT_EQ(Number("SELECT count(DISTINCT nodename) FROM citus_shards"), 2);
-  EXPECT_EQ(Number("SELECT count(*) FROM ONLY wallet"), 20) << "nothing is left beside";
+  EXPECT_EQ(Number("SELECT count(*) FROM ONLY wallet"), 20) << "no other rows are left";
 
   // A command and its audit entry are on one server.
   const std::string in_two_phases = "SELECT count(*) FROM pg_dist_transaction";
   const int64_t before = Number(in_two_phases);
   for (int i = 0; i < 20; ++i) Run({Credit("ws" + std::to_string(i), "after")});
   EXPECT_LE(Number(in_two_phases), before);
-  Run(credits);  // are known
+  Run(credits);  // so that they are known
   for (int i = 0; i < 20; ++i) {
     const auto balance = ReadBalance(*database_, "ws" + std::to_string(i), kNowUs);
     ASSERT_TRUE(balance.ok()) << balance.error().message;
     EXPECT_EQ(balance->paid_nano_usd, 2'000'000);
   }
-  EXPECT_EQ(AuditEntries(), 40) << "of before";
+  EXPECT_EQ(AuditEntries(), 40) << "entries from before the distribution";
   EXPECT_EQ(*MoveAuditEntries(*connection_), 20);
   EXPECT_EQ(AuditEntries(), 60);
   const auto report = VerifyLedger(*database_);
@@ -191,7 +191,7 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   EXPECT_TRUE(report->ok()) << report->violations.front();
   EXPECT_EQ(report->workspaces, 20);
 
-  // Once more, with a table of a later version.
+  // Distributes again, with a table of a later version.
   ASSERT_TRUE(connection_->ExecuteScript("CREATE TABLE later (shard BIGINT PRIMARY KEY)").ok());
   const auto rest = PlanDistribution(*connection_);
   ASSERT_TRUE(rest.ok()) << rest.error().message;
@@ -202,11 +202,11 @@ TEST_F(DistributeOnCitusTest, TablesGoByShardWithTheirRowsAndTheLedgerGoesOn) {
   EXPECT_EQ(Number("SELECT count(*) FROM citus_shards WHERE table_name = 'later'::regclass"), 6);
 }
 
-// One that asks several pieces opens a connection for most of them, in each batch.
+// A statement on several pieces opens a connection for most of them, in each batch.
 TEST_F(DistributeOnCitusTest, EveryStatementOfABatchAsksOnePiece) {
   ASSERT_TRUE(MigrateLedger(*database_).ok());
   ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());
-  // Citus refuses what would ask several pieces.
+  // Makes Citus refuse statements on several pieces.
   ASSERT_TRUE(connection_->ExecuteScript("SET citus.multi_task_query_log_level = 'error'").ok());
   EXPECT_FALSE(connection_->ExecuteScript("SELECT count(*) FROM wallet").ok());
   WalletChecker checker;
@@ -252,7 +252,7 @@ TEST_F(DistributeOnCitusTest, OneRunOnAnEmptyDatabaseDistributesAllThatBillingHa
   EXPECT_NE(Distribute({}).find("There is nothing to distribute"), std::string::npos);
   EXPECT_NE(Distribute({"--apply"}).find("There is nothing to distribute"), std::string::npos);
 
-  // Billing finds all that it would make.
+  // Billing finds all the tables that it would create.
   const std::string made = "SELECT count(*) FROM schema_migration";
   const int64_t before = Number(made);
   ASSERT_TRUE(MigrateLedger(*database_).ok());
@@ -330,7 +330,7 @@ TEST_F(DistributeOnCitusTest, TransactionsInDoubtAreCounted) {
   ASSERT_TRUE(MigrateLedger(*database_).ok());
   ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 2).ok());
   EXPECT_EQ(*CountInDoubt(*connection_, 0), 0);
-  // Not of this name's: those Citus ends by itself.
+  // Citus ends prepared transactions only if they have its own name.
   ASSERT_TRUE(server_->worker(0).Execute("BEGIN; PREPARE TRANSACTION 'left-behind'", "ledger"));
   EXPECT_EQ(*CountInDoubt(*connection_, 0), 1);
   EXPECT_EQ(*CountInDoubt(*connection_, 60), 0);
@@ -338,8 +338,7 @@ TEST_F(DistributeOnCitusTest, TransactionsInDoubtAreCounted) {
   EXPECT_EQ(*CountInDoubt(*connection_, 0), 0);
 }
 
-// What a worker has that stands still gets no answer; whether it does is asked without waiting for
-// it for long.
+// Operations on a hung worker get no answer; the check of the worker does not wait for it for long.
 TEST_F(DistributeOnCitusTest, AWorkerThatStandsStillIsFoundAndOthersServeOn) {
   ASSERT_TRUE(MigrateLedger(*database_).ok());
   ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());
@@ -379,7 +378,7 @@ TEST_F(DistributeOnCitusTest, AWorkerThatStandsStillIsFoundAndOthersServeOn) {
   EXPECT_TRUE(*NodeAnswers(*fresh, still));
 }
 
-// The lock of a row does not go with it. Without KeepInPlace two batches write the same entry.
+// A moved row loses its lock. Without KeepInPlace two batches write the same entry.
 TEST_F(DistributeOnCitusTest, APieceThatMovesUnderBatchesBreaksNoLedger) {
   ASSERT_TRUE(MigrateLedger(*database_).ok());
   ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 2).ok());
@@ -396,7 +395,7 @@ TEST_F(DistributeOnCitusTest, APieceThatMovesUnderBatchesBreaksNoLedger) {
         const Id id = TestId(replica * 1'000'000 + i, kNowUs);
         const std::vector<Operation> batch = {MakeAuthorize(id, 100, 50), MakeSettle(id, 100, 50)};
         auto done = RunBatch(*connection, batch, kNowUs + i, Policy());
-        // A piece that moves is locked for a moment.
+        // A moving piece is locked briefly.
         if (done.ok()) ++settled;
         EXPECT_TRUE(done.ok() || done.error().retryable()) << done.error().message;
       }
@@ -439,7 +438,7 @@ TEST_F(DistributeOnCitusTest, EveryAuditEntryIsMovedOnceInTheOrderOfItsWorkspace
     for (int w = 0; w < kWorkspaces; ++w) {
       const std::string name = "ws" + std::to_string(w);
       if (i == 0) Run({OpenWallet{name}});
-      // Of replicas whose batches waited for the wallet the later one may be dated earlier.
+      // If batches of two replicas wait for the wallet, the later one may be dated earlier.
       Run({Credit(name, std::to_string(2 * i)), Credit(name, std::to_string(2 * i + 1))},
           kNowUs - i);
     }
@@ -450,7 +449,7 @@ TEST_F(DistributeOnCitusTest, EveryAuditEntryIsMovedOnceInTheOrderOfItsWorkspace
   ASSERT_TRUE(rest.ok()) << rest.error().message;
   constexpr int64_t kAll = kWorkspaces * (2 * kCommands + 1);
   EXPECT_EQ(AuditEntries(), kAll);
-  EXPECT_LE(moved + *rest, kAll) << "an entry that is counted is in the log";
+  EXPECT_LE(moved + *rest, kAll) << "a counted entry is in the log";
   const auto page = audit::ReadPage(*connection_, audit::kEntries, 0, 10'000);
   std::map<std::string, int> next;
   for (const audit::Record& record : page->records) {
@@ -459,7 +458,7 @@ TEST_F(DistributeOnCitusTest, EveryAuditEntryIsMovedOnceInTheOrderOfItsWorkspace
   }
 }
 
-// The audit log is on one of them.
+// One of the workers has the audit log.
 TEST_F(DistributeOnCitusTest, CommandsAreBookedWhileTheServerOfTheAuditLogIsLost) {
   ASSERT_TRUE(MigrateLedger(*database_).ok());
   ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());
@@ -500,7 +499,8 @@ TEST_F(DistributeOnCitusTest, UntilTheOutboxIsDistributedCommandsWriteToTheAudit
   EXPECT_EQ(AuditEntries(), 3);
 }
 
-// What a lost server has is refused, what others have is not (docs/adr/0040).
+// Operations on a lost server's rows are refused, operations on other servers are not
+// (docs/adr/0040).
 TEST_F(DistributeOnCitusTest, AWorkerThatIsLostConcernsItsShardsOnly) {
   ASSERT_TRUE(MigrateLedger(*database_).ok());
   ASSERT_TRUE(DistributeLedger(*connection_, *PlanDistribution(*connection_), 8).ok());

@@ -32,7 +32,7 @@ SqlResult<void> LoadIdempotencyKeys(
     names.emplace_back(LedgerShard(authorize->workspace), authorize->workspace,
                        authorize->idempotency_key_digest);
   }
-  // A late settle of such a hold must know whether another request ran in its place.
+  // A late settle of such a hold needs to know whether another request has taken its place.
   for (const auto& [id, hold] : state.holds) {
     if (hold.state != HoldState::kExpiredVoid || hold.idempotency_key_digest.empty()) continue;
     names.emplace_back(LedgerShard(hold.workspace), hold.workspace, hold.idempotency_key_digest);
@@ -121,7 +121,7 @@ SqlResult<std::string> ReadAnswer(sql::Database& database, const std::string& wo
 SqlResult<int64_t> DeleteIdempotencyKeys(sql::Database& database, int64_t before_us, int limit) {
   int64_t count = 0;
   auto done = database.Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> SqlResult<void> {
-    // The time is compared again: meanwhile a row may have got a new request.
+    // Compares the time again, since the row may have got a new request meanwhile.
     auto deleted = db.Execute(
         "DELETE FROM idempotency WHERE created_us < $1 AND (shard, workspace, digest) IN"
         " (SELECT shard, workspace, digest FROM idempotency WHERE created_us < $1"

@@ -1,5 +1,5 @@
 // The table of idempotency keys and their answers (decisions 43 and 59). A row is written in the
-// transaction that opens the hold of its request (store.cc); answers are added later.
+// transaction that opens the hold of its request (store.cc); the answer is added later.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace tollgate::billing {
 
-// Of one answer, as the gateway has sealed it.
+// Maximum size of an answer as sealed by the gateway.
 inline constexpr size_t kMaxSealedBytes = 80 << 10;
 
-// The rows that the operations may read, and the holds that these rows name. Called after the holds
-// of the operations are loaded.
+// Loads the rows that the operations may read, and the holds that these rows name. Must be called
+// after the operations' holds are loaded.
 sql::SqlResult<void> LoadIdempotencyKeys(
     sql::Connection& db, std::span<const Operation> operations,
     const std::function<sql::SqlResult<void>(std::span<const sql::Param> keys)>& load_holds,
@@ -23,15 +23,15 @@ sql::SqlResult<void> LoadIdempotencyKeys(
 sql::SqlResult<void> SaveIdempotencyKeys(sql::Connection& db, const State& state,
                                          const Applied& applied);
 
-// Keeps the answer of this request, unless the key has another request by now.
+// Stores the answer of this request, unless the key now belongs to another request.
 sql::SqlResult<void> StoreAnswer(sql::Database& database, const std::string& workspace,
                                  const std::string& digest, const Id& request_id,
                                  const std::string& sealed);
-// Empty: there is none.
+// Returns an empty string if there is no answer.
 sql::SqlResult<std::string> ReadAnswer(sql::Database& database, const std::string& workspace,
                                        const std::string& digest);
 
-// Deletes up to `limit` rows that are older, and returns how many.
+// Deletes up to `limit` older rows. Returns how many.
 sql::SqlResult<int64_t> DeleteIdempotencyKeys(sql::Database& database, int64_t before_us,
                                               int limit);
 

@@ -43,11 +43,11 @@ TEST_P(IdempotencyKeysTest, TheKeyIsDecidedByWhatIsStored) {
   EXPECT_EQ(Try(Ask(2)), Deny::kIdempotencyRunning);
   EXPECT_EQ(Try(Ask(2, 'x')), Deny::kIdempotencyBody);
   (void)Run({MakeSettle(TestId(1, kNowUs), 0, 0, Outcome::kFailedBeforeOutput)});
-  EXPECT_EQ(Try(Ask(3)), Deny::kNone) << "the first one was free";
+  EXPECT_EQ(Try(Ask(3)), Deny::kNone) << "the first request was free";
   EXPECT_EQ(Try(Ask(4)), Deny::kIdempotencyRunning);
   (void)Run({MakeSettle(TestId(3, kNowUs), 100, 100)});
   EXPECT_EQ(Try(Ask(4)), Deny::kIdempotencyDone);
-  // Another workspace has keys of its own.
+  // Each workspace has its own keys.
   Authorize other = Ask(5);
   other.workspace = "ws2";
   AddCredit credit = MakeAddCredit("c", 1'000);
@@ -73,12 +73,13 @@ TEST_P(IdempotencyKeysTest, ALateSettleKnowsThatItsRequestWasReplaced) {
 TEST_P(IdempotencyKeysTest, AnAnswerBelongsToTheKeysRequest) {
   EXPECT_EQ(Try(Ask(1)), Deny::kNone);
   EXPECT_EQ(Answer(), "");
-  Store(2, "of another request");
+  Store(2, "answer of another request");
   EXPECT_EQ(Answer(), "");
   const std::string sealed = std::string("\0\xff", 2) + std::string(kMaxSealedBytes - 2, 'a');
   Store(1, sealed);
   EXPECT_EQ(Answer(), sealed);
-  // Free after all (decision 52), and run again: the answer is not the new request's.
+  // The request became free (decision 52) and was run again: its answer does not belong to the new
+  // request.
   (void)Run({MakeSettle(TestId(1, kNowUs), 100, 100)});
   (void)Run({MakeVoid(TestId(1, kNowUs), true)});
   EXPECT_EQ(Try(Ask(3)), Deny::kNone);

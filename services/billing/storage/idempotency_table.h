@@ -5,7 +5,7 @@
 
 namespace tollgate::billing {
 
-// answer: sealed by the gateway; NULL while there is none. Rows are deleted after 24 h; the
+// answer: sealed by the gateway; NULL until it is known. Rows are deleted after 24 h; the
 // verification does not read them.
 inline constexpr std::string_view kIdempotencyTable = R"sql(
 CREATE TABLE idempotency (

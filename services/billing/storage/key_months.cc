@@ -16,7 +16,7 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-// What the key has spent in a month, from the roll-ups.
+// Creates the row with the key's spend of the month from the roll-ups.
 SqlResult<void> StartKeyMonth(sql::Connection& db, const std::string& workspace,
                               const std::string& key_id, int32_t month, State& state) {
   KeyMonth row{workspace, key_id, month};
@@ -52,14 +52,15 @@ std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operat
 
 namespace {
 
-// Of requests that begin and go on in this batch: their holds are not in the database yet.
+// Key months of requests that start and continue in this batch: their holds are not in the database
+// yet.
 std::vector<WantedKeyMonth> KeyMonthsOfNewHolds(std::span<const Operation> operations,
                                                 int64_t now_us) {
   std::vector<WantedKeyMonth> wanted;
   std::map<Id, const Authorize*> begun;
   for (const Operation& op : operations) {
     if (const Admission* admission = AdmissionOf(op)) {
-      // It may be dated back to the month of its lease, and end with this operation.
+      // The request may be dated back to the month of its lease, and end with this operation.
       wanted.push_back({WorkspaceOf(op), admission->authorize.key_id, admission->month});
       wanted.push_back({WorkspaceOf(op), admission->authorize.key_id, UtcMonth(now_us)});
     } else if (const auto* authorize = std::get_if<Authorize>(&op)) {

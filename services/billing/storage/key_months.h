@@ -1,4 +1,4 @@
-// The months of keys that a batch may move. Internal to the ledger's storage.
+// Months of keys that a batch may change. Internal to the ledger's storage.
 #pragma once
 
 #include <compare>
@@ -19,15 +19,15 @@ struct WantedKeyMonth {
   auto operator<=>(const WantedKeyMonth&) const = default;
 };
 
-// Rows that may begin: with the first request that has a quota, or with a correction of a request
-// of another month, which may still be open before this batch.
+// Rows that the batch may create: for the first request with a quota, or for a correction of a
+// request of another month, which may still be open before this batch.
 std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operations,
                                                int64_t now_us, const State& state);
-// Those, and all others that the operations may move.
+// Loads these rows and all others that the operations may change.
 sql::SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> operations,
                                    std::span<const WantedKeyMonth> beginning, int64_t now_us,
                                    State& state);
-// Those that have begun and have no row: with what the key has spent by the roll-ups.
+// Creates the rows that were not found, with the key's spend in the roll-ups.
 sql::SqlResult<void> StartKeyMonths(sql::Connection& db, std::span<const WantedKeyMonth> beginning,
                                     State& state);
 

@@ -12,7 +12,7 @@ namespace {
 
 using sql::SqlResult;
 
-// The first day of the month, and of the next one.
+// First day of the month, and of the next month.
 int64_t FirstDay(int64_t now_us) { return UtcDay(UtcMonthStartUs(UtcMonth(now_us))); }
 int64_t EndDay(int64_t now_us) {
   const int32_t month = UtcMonth(now_us);
@@ -47,7 +47,7 @@ SqlResult<std::vector<KeySpend>> ReadKeySpend(sql::Database& database, const std
 
 namespace {
 
-// While the roll-ups are being made: all keys of the month.
+// Used while the roll-ups are being built: reads all keys of the month.
 SqlResult<void> ReadTopOfDays(sql::Connection& db, const std::string& workspace, int limit,
                               int64_t now_us, std::vector<KeySpend>& spends) {
   return db.Query(
@@ -58,8 +58,8 @@ SqlResult<void> ReadTopOfDays(sql::Connection& db, const std::string& workspace,
       [&](const sql::Row& row) { spends.push_back({row.Text(0), row.Int(1)}); });
 }
 
-// The roll-up has an index by what was charged. What has changed since is added: only those keys
-// can stand elsewhere than there.
+// The roll-up has an index on the charged amount. Changes that are not in it yet are added; only
+// their keys can have another rank.
 SqlResult<void> ReadTopOfMonth(sql::Connection& db, const std::string& workspace, int limit,
                                int32_t month, const FreshChanges& fresh,
                                std::vector<KeySpend>& spends) {
@@ -69,7 +69,7 @@ SqlResult<void> ReadTopOfMonth(sql::Connection& db, const std::string& workspace
     if (request.admitted_us < fresh.cut.base_us || UtcMonth(request.admitted_us) != month) continue;
     changed[request.key_id] += request.charged_nano_usd;
   }
-  // Those with as much as the last one, whose names decide, included.
+  // Includes ties with the last row; ties are ordered by key id.
   int64_t least = 0;
   const int64_t wanted = limit + static_cast<int64_t>(changed.size());
   auto read = db.Query(

@@ -1,4 +1,4 @@
-// What keys have spent in a UTC month, from the roll-ups by day.
+// Spend of keys in a UTC month, from the roll-ups by day.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ struct KeySpend {
   std::string key_id;
   int64_t spent_nano_usd = 0;
 };
-// Of these keys, in the month of now_us; those that have spent nothing are left out.
+// Spend of these keys in the month of now_us. Omits keys that have spent nothing.
 sql::SqlResult<std::vector<KeySpend>> ReadKeySpend(sql::Database& database,
                                                    const std::string& workspace,
                                                    const std::vector<std::string>& key_ids,
                                                    int64_t now_us);
-// Of the keys of the workspace that have spent the most, the highest first.
+// The keys of the workspace with the highest spend, highest first.
 sql::SqlResult<std::vector<KeySpend>> ReadTopSpent(sql::Database& database,
                                                    const std::string& workspace, int limit,
                                                    int64_t now_us);

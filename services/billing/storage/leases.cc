@@ -31,7 +31,7 @@ Lease ReadLease(const Row& row) {
 std::vector<LeaseName> LeasesOf(std::span<const Operation> operations, int64_t now_us) {
   std::vector<LeaseName> names;
   for (const Operation& op : operations) AddLeasesOf(op, now_us, names);
-  // Keys of one ledger shard one after the other.
+  // Groups the keys by ledger shard.
   std::sort(names.begin(), names.end(), [](const LeaseName& a, const LeaseName& b) {
     const int32_t of_a = LedgerShard(a.workspace);
     const int32_t of_b = LedgerShard(b.workspace);

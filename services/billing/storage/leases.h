@@ -1,4 +1,4 @@
-// The rows of leases (docs/design/ledger.md 13). Internal to the ledger's storage, but for
+// The rows of leases (docs/design/ledger.md 13). Internal to the ledger's storage, except
 // ReadLeases.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tollgate::billing {
 
-// There are as many rows as lessees times busy workspaces.
+// Has one row per lessee and busy workspace.
 inline constexpr std::string_view kLeaseTable = R"sql(
 CREATE TABLE lease (
   shard {int} NOT NULL,
@@ -28,14 +28,14 @@ ALTER TABLE wallet ADD COLUMN leased {int} NOT NULL DEFAULT 0;
 ALTER TABLE wallet ADD COLUMN leases {int} NOT NULL DEFAULT 0;
 )sql";
 
-// The leases that the operations concern, sorted; mostly none.
+// Leases that the operations concern, sorted; usually none.
 std::vector<LeaseName> LeasesOf(std::span<const Operation> operations, int64_t now_us);
-// Their wallets must be locked. Asks nothing when there are no names.
+// The wallets must be locked. Runs no statement if there are no names.
 sql::SqlResult<void> LoadLeases(sql::Connection& db, std::span<const LeaseName> names,
                                 State& state);
 sql::SqlResult<void> SaveLeases(sql::Connection& db, const State& state, const Applied& applied);
 
-// All leases, for those whose time is over, and of one workspace.
+// All leases, to find expired ones, or the leases of one workspace.
 sql::SqlResult<std::vector<Lease>> ReadLeases(sql::Database& database);
 sql::SqlResult<std::vector<Lease>> ReadLeases(sql::Connection& db, const std::string& workspace);
 

@@ -39,7 +39,7 @@ TEST_P(LeasesTest, RowsFollowTheOperations) {
   ExpectVerified();
   EXPECT_EQ(ReadBalance(*database_, "ws", kNowUs)->held_nano_usd, 900);
   EXPECT_EQ(ReadBalance(*database_, "ws", kNowUs)->open_holds, 0);
-  // Given back, and taken again in the same batch.
+  // Given back and taken again in one batch.
   const auto taken = Run({Take(500, 0), Take(500, 100), Take(0, 0, "other")});
   EXPECT_EQ(taken.replies[1].lease.granted_nano_usd, 600);
   leases = *ReadLeases(*database_);
@@ -81,7 +81,7 @@ TEST_P(LeasesTest, TheVerificationFindsChangedLeases) {
   EXPECT_FALSE(Violations().empty());
 }
 
-// The month of the lease is over, and the key has a row in it because of another request.
+// The month of the lease is over, and another request has created the key's row in it.
 TEST_P(LeasesTest, AReportInTheNextMonthCountsTowardsTheKeysOldOne) {
   const int64_t before_us = UtcMonthStartUs(202512) - kHourUs;
   const int64_t after_us = UtcMonthStartUs(202512) + kHourUs;

@@ -44,7 +44,7 @@ int Failed(const std::string& message) {
   return 1;
 }
 
-// Empty when none is named.
+// Returns an empty string if no database is named.
 std::string UrlOf(const Place& place) {
   std::string found = place.url;
   if (!place.config.empty()) {
@@ -63,7 +63,7 @@ std::string UrlOf(const Place& place) {
   return found;
 }
 
-// Null with the exit code set when the database cannot be opened.
+// Returns null and sets the exit code if the database cannot be opened.
 std::unique_ptr<sql::Connection> Connect(const std::string& url, bool read_only, int* exit_code) {
   *exit_code = 2;
   if (url.empty()) return nullptr;
@@ -81,7 +81,7 @@ std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int
   return Connect(UrlOf(place), read_only, exit_code);
 }
 
-// One line on a terminal, one line a minute in a file.
+// Progress: one updated line on a terminal, one line per minute in a file.
 class Meter {
  public:
   bool Show(const VerifyReport& report, const std::string& workspace) {
@@ -135,8 +135,8 @@ void Print(const VerifyReport& report, bool json) {
 }
 
 void AddVerify(CLI::App& app, int& exit_code) {
-  CLI::App& command = *app.add_subcommand(
-      "verify", "Verify the ledger from its database, beside a serving billing");
+  CLI::App& command =
+      *app.add_subcommand("verify", "Verify the ledger from its database while billing is serving");
   auto place = std::make_shared<Place>();
   auto options = std::make_shared<VerifyOptions>();
   auto json = std::make_shared<bool>(false);
@@ -145,7 +145,7 @@ void AddVerify(CLI::App& app, int& exit_code) {
   AddPlace(command, *place);
   command.add_option("-w,--workspace", options->workspace, "Only this workspace; default: all");
   command.add_option("--state", options->state_file,
-                     "Keeps the progress in this file; a run with the same file goes on there");
+                     "Keeps the progress in this file; a run with the same file continues there");
   auto* file = command.add_option("--checkpoints", *checkpoints,
                                   "Also compare with the signed checkpoints of this file");
   auto* public_key =
@@ -159,7 +159,7 @@ void AddVerify(CLI::App& app, int& exit_code) {
   command.callback([place, options, json, checkpoints, key, archive, &exit_code] {
     const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
     if (connection == nullptr) return;
-    // Before the ledger is read: it may only be ahead of them.
+    // Read before the ledger, which may only be ahead of the checkpoints.
     VerifyReport anchored;
     std::optional<Anchors> anchors;
     if (!checkpoints->empty()) {
@@ -200,7 +200,7 @@ void AddVerify(CLI::App& app, int& exit_code) {
   });
 }
 
-// YYYYMM of "YYYY-MM"; 0 when it is not a month.
+// Parses "YYYY-MM" to YYYYMM; 0: not a month.
 int32_t ParseMonth(const std::string& text) {
   if (text.size() != 7 || text[4] != '-') return 0;
   int32_t month = 0;
@@ -236,7 +236,7 @@ void AddArchive(CLI::App& app, int& exit_code) {
       exit_code = Failed(archived.error().message);
       return;
     }
-    if (archived->empty()) std::printf("There is no month to archive.\n");
+    if (archived->empty()) std::printf("No month can be archived.\n");
     for (const ArchivedMonth& month : *archived) {
       std::printf("%d: %lld entries, %lld holds and %lld usage records in %s\n", month.month,
                   static_cast<long long>(month.entries), static_cast<long long>(month.holds),
@@ -251,7 +251,7 @@ void PrintPlan(const Distribution& plan, int shards) {
                 step.component.c_str(), step.name.c_str());
   }
   if (!plan.migrations.empty()) {
-    std::printf("These migrations are run first; tables that they make are distributed, too.\n");
+    std::printf("These migrations run first; tables that they create are also distributed.\n");
   }
   if (plan.distributed_tables > 0) {
     std::printf("%lld tables are distributed already.\n",
@@ -263,7 +263,7 @@ void PrintPlan(const Distribution& plan, int shards) {
     const std::string where = !table.by_shard ? "as a whole to one server"
                               : plan.distributed_tables == 0
                                   ? "by shard into " + std::to_string(shards) + " pieces"
-                                  : "by shard, beside the others";
+                                  : "by shard, colocated with the others";
     std::printf("%-24s %12lld rows %12lld bytes, %s\n", table.name.c_str(),
                 static_cast<long long>(table.rows), static_cast<long long>(table.bytes),
                 where.c_str());
@@ -276,7 +276,7 @@ void PrintPlan(const Distribution& plan, int shards) {
   }
 }
 
-// What is missing of the database first, so that all of its tables are distributed.
+// Runs missing migrations first, so that all tables of the database are distributed.
 sql::SqlResult<Distribution> Migrate(const std::string& url, sql::Connection& connection,
                                      std::span<const sql::Schema> schemas) {
   sql::Database::Options options;
@@ -290,8 +290,8 @@ sql::SqlResult<Distribution> Migrate(const std::string& url, sql::Connection& co
 void AddDistribute(CLI::App& app, std::span<const sql::Schema> schemas, int& exit_code) {
   CLI::App& command = *app.add_subcommand(
       "distribute",
-      "Distribute the ledger over the servers of Citus, after the migrations that its database "
-      "lacks (docs/operations/citus.md). Without --apply: say what it would do");
+      "Distribute the ledger over the servers of Citus, after running missing migrations of its "
+      "database (docs/operations/citus.md). Without --apply: print what it would do");
   struct Words {
     Place place;
     int shards = 32;
@@ -301,10 +301,11 @@ void AddDistribute(CLI::App& app, std::span<const sql::Schema> schemas, int& exi
   AddPlace(command, words->place);
   command
       .add_option("--shards", words->shards,
-                  "Pieces of each table, which are what moves between servers; default 32")
+                  "Pieces of each table, the unit that moves between servers; default 32")
       ->check(CLI::Range(1, 1024));
-  command.add_flag("--apply", words->apply,
-                   "Do it. The ledger waits meanwhile: requests get 503 until its rows are copied");
+  command.add_flag(
+      "--apply", words->apply,
+      "Make the changes. Meanwhile requests get 503 until the rows of the ledger are copied");
   command.callback([words, schemas, &exit_code] {
     const std::string url = UrlOf(words->place);
     const auto connection = Connect(url, /*read_only=*/false, &exit_code);
@@ -317,7 +318,7 @@ void AddDistribute(CLI::App& app, std::span<const sql::Schema> schemas, int& exi
     PrintPlan(*plan, words->shards);
     if (plan->tables.empty() && plan->migrations.empty()) return;
     if (!words->apply) {
-      std::printf("Nothing was changed; --apply does it.\n");
+      std::printf("Nothing was changed; run with --apply to do it.\n");
       return;
     }
     std::fflush(stdout);
@@ -383,7 +384,7 @@ void AddStatement(CLI::App& app, int& exit_code) {
 
 std::optional<int> RunLedgerCommand(int argc, char** argv, std::span<const sql::Schema> schemas) {
   if (argc < 2 || argv[1][0] == '-') return std::nullopt;
-  // Files that it writes are read by nobody else.
+  // Only the owner can read the files that it writes.
   ::umask(077);
   int exit_code = 0;
   CLI::App app("tollgate-billing: commands on the ledger's database", "tollgate-billing");

@@ -1,4 +1,4 @@
-// The commands of tollgate-billing that work on the ledger's database beside the serving process:
+// Commands of tollgate-billing that work on the ledger's database while the server may be running:
 // verify, archive, distribute and statement.
 #pragma once
 
@@ -9,9 +9,8 @@
 
 namespace tollgate::billing {
 
-// The exit code, or nothing when the arguments are those of the server. 0: done, 1: refused,
-// unreachable or violations found, 2: usage error.
-// schemas: of billing's database.
+// Returns the exit code, or nullopt if the arguments are for the server. 0: done; 1: refused,
+// unreachable or violations found; 2: usage error. schemas: all schemas of billing's database.
 std::optional<int> RunLedgerCommand(int argc, char** argv, std::span<const sql::Schema> schemas);
 
 }  // namespace tollgate::billing

@@ -1,4 +1,4 @@
-// The ledger's tables, step by step. A step that has been released is never changed.
+// The ledger's tables as migrations. A released migration is never changed.
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/archive_tables.h"
@@ -121,8 +121,9 @@ CREATE TABLE usage_record (
 CREATE INDEX usage_of_key ON usage_record (workspace, key_id, admitted_us);
 )sql";
 
-// The ledger shard first in every key (decision 49), months as partitions (decision 54), roll-ups
-// (decision 53), and what receipts and corrections need (decision 55). ShardRows fills the tables.
+// Puts the ledger shard first in every key (decision 49), partitions by month (decision 54), adds
+// roll-ups (decision 53) and what receipts and corrections need (decision 55). ShardRows fills the
+// tables.
 constexpr std::string_view kSecond = R"sql(
 DROP INDEX hold_open;
 DROP INDEX usage_of_key;
@@ -333,7 +334,7 @@ DROP TABLE old_usage_record;
 DROP TABLE shard_of;
 )sql";
 
-// {roll_up}: what the usage of a quarter of an hour and of a day have.
+// {roll_up}: the columns of usage_quarter and usage_day.
 constexpr std::string_view kRollUp = R"sql((
   shard {int} NOT NULL,
   workspace {text} NOT NULL,
@@ -398,7 +399,7 @@ sql::SqlResult<void> ShardRows(sql::Connection& db) {
 
 std::span<const sql::Migration> Migrations() {
   static const std::string second = With(kSecond, "{roll_up}", kRollUp);
-  // The version before writes nothing here: they are made from its entries when billing runs.
+  // The previous version writes no rows here: they are built from its entries when billing runs.
   static const std::string roll_ups = With(kRollUpTables, "{workspace_roll_up}", kWorkspaceRollUp);
   static const sql::Migration migrations[] = {
       {1, "ledger", kFirst},

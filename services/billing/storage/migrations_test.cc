@@ -14,7 +14,7 @@ namespace {
 
 class MigrationsTest : public LedgerDatabaseTest {
  protected:
-  // Writes the state as the first version did: without shards and details.
+  // Writes the state like the first version: without shards and details.
   void WriteFirstVersion(State& state, std::vector<Entry> entries) {
     std::string head(32, '\0');
     for (Entry& e : entries) {
@@ -110,7 +110,7 @@ class MigrationsTest : public LedgerDatabaseTest {
 };
 
 TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
-  // Back to an empty database with the first version's tables.
+  // Resets to an empty database with the first version's tables.
   for (const char* table :
        {"wallet", "cap_month", "key_month", "hold", "entry", "command", "usage_record",
         "usage_quarter", "usage_day", "audit_outbox", "dead_letter", "archive", "archive_workspace",
@@ -143,7 +143,7 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report->total.requests, 1);
   EXPECT_EQ(report->total.charged_nano_usd, 180);
-  // The hold goes on, and the command is known.
+  // The hold can be settled, and the command is recognized.
   EXPECT_TRUE(Run({MakeSettle(open, 100, 20)}).replies.front().ok);
   EXPECT_TRUE(Run({MakeAddCredit("c", 100'000)}).entries.empty());
   ExpectVerified();
@@ -159,11 +159,11 @@ TEST_P(MigrationsTest, PartitionsOfOtherMonthsAreMadeOnce) {
   }
 }
 
-// They are looked for all the time.
+// The query for them runs often.
 TEST_P(MigrationsTest, FrozenWalletsAreFoundByTheirIndex) {
   const bool sqlite = GetParam() == sql::Dialect::kSqlite;
   if (!sqlite) {
-    // An empty table would be read as a whole.
+    // PostgreSQL would scan an empty table.
     ASSERT_TRUE(connection_->ExecuteScript("SET enable_seqscan = off").ok());
   }
   std::string plan;

@@ -1,4 +1,4 @@
-// The months of the ledger's large tables as partitions on PostgreSQL (decision 54).
+// Partitions the ledger's large tables by month on PostgreSQL (decision 54).
 #include <cstdio>
 
 #include "common/base/clock.h"
@@ -12,7 +12,7 @@ using sql::SqlResult;
 int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
 int32_t MonthBefore(int32_t month) { return month % 100 == 1 ? month - 89 : month - 1; }
 
-// The least id of this time, as a bytea literal: ids begin with their milliseconds
+// The smallest id of this time, as a bytea literal: ids begin with their milliseconds
 // (common/base/id.h).
 std::string IdBound(int64_t at_us) {
   char text[32];
@@ -25,7 +25,7 @@ std::string TimeBound(int64_t at_us) { return std::to_string(at_us); }
 struct PartitionedTable {
   const char* name;
   std::string (*bound)(int64_t at_us);
-  // Leaves room in each page for rows that change.
+  // Leaves room in each page for updated rows.
   const char* options;
 };
 constexpr PartitionedTable kTables[] = {{"hold", IdBound, " WITH (fillfactor = 60)"},
@@ -40,7 +40,7 @@ SqlResult<void> EnsurePartitions(sql::Connection& db, int64_t now_us, int32_t si
   int32_t first = MonthBefore(now);
   if (since_month != 0 && since_month < first) first = MonthBefore(since_month);
   const int32_t end = NextMonth(NextMonth(NextMonth(now)));
-  // Creating a partition locks its table, so it is only tried when the newest one is missing.
+  // Creating a partition locks its table, so it is only done if the newest partition is missing.
   bool there = false;
   auto read =
       db.Query("SELECT 1 WHERE to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL",

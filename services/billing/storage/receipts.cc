@@ -13,7 +13,7 @@ using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
 
-// An id is the gateway's time, an admission the ledger's: the clocks may differ by so much.
+// An id has the gateway's time, an admission the ledger's: the clocks may differ by this much.
 constexpr int64_t kClockSlackUs = 3600LL * 1'000'000;
 
 SqlResult<std::optional<Hold>> ReadHoldOf(Connection& db, const std::string& workspace,
@@ -25,12 +25,13 @@ SqlResult<std::optional<Hold>> ReadHoldOf(Connection& db, const std::string& wor
   auto read = db.Query(kText, {LedgerShard(workspace), sql::Param::Blob(bytes)},
                        [&](const Row& row) { hold = ReadHold(row); });
   if (!read.ok()) return Fail{std::move(read).error()};
-  // A shard has many workspaces. A tombstone was never a request.
+  // A shard has many workspaces, and a tombstone was never a request.
   if (hold && (hold->workspace != workspace || hold->tombstone())) hold.reset();
   return hold;
 }
 
-// The hold of the id in whatever workspace: an id names no shard, so each is probed by its key.
+// Finds the hold with this id in any workspace. An id has no shard, so every shard is probed by
+// key.
 SqlResult<std::optional<Hold>> FindHold(Connection& db, const Id& id) {
   std::optional<Hold> hold;
   static const std::string kText = [] {
@@ -48,7 +49,7 @@ SqlResult<std::optional<Hold>> FindHold(Connection& db, const Id& id) {
   return hold;
 }
 
-// The id that the text spells, if it spells one.
+// Parses the text as an id, if it is one.
 std::optional<Id> SpelledId(std::string_view text) {
   if (auto id = Id::FromHex(text)) return id;
   const size_t mark = text.find_last_of("_-");
@@ -68,7 +69,8 @@ SqlResult<void> ReadMatches(Connection& db, const std::string& asked, const std:
   const std::string workspace = any ? spelled->workspace : asked;
   int64_t matches = spelled ? 1 : 0;
   Id newest = spelled ? spelled->id : Id();
-  // Callers choose the text, and may give one to every request: neither read holds their rows.
+  // Callers choose the text and may use it for every request, so neither query loads all matching
+  // rows.
   static const std::string kRows =
       " FROM usage_record WHERE shard = $1 AND workspace = $2"
       " AND client_request_id = $3 AND client_request_id <> '' AND id <> $4";
@@ -118,7 +120,8 @@ SqlResult<std::optional<ReceiptRecord>> ReadReceipt(sql::Database& database,
 
 SqlResult<std::vector<Hold>> ReadRequests(sql::Database& database, const RequestQuery& query) {
   std::vector<Hold> holds;
-  // By id: its time orders the requests of a shard, and on PostgreSQL names their partition.
+  // Ordered by id: its time orders the requests of a shard, and on PostgreSQL selects their
+  // partition.
   std::string text = "SELECT " + std::string(kHoldColumns) +
                      " FROM hold WHERE shard = $1 AND workspace = $2 AND state <> 1 AND month <> 0"
                      " AND id >= $3 AND id < $4 AND created_us >= $5 AND created_us < $6";
@@ -139,7 +142,7 @@ SqlResult<std::vector<Hold>> ReadRequests(sql::Database& database, const Request
   if (query.outcome) where("outcome", static_cast<int64_t>(*query.outcome));
   if (query.client_request_id) {
     where("client_request_id", *query.client_request_id);
-    // By its index; the hold has none.
+    // Uses the index of usage records; holds have none for this.
     text +=
         " AND id IN (SELECT id FROM usage_record WHERE shard = $1 AND workspace = $2"
         " AND client_request_id = $" +

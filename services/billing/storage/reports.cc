@@ -50,9 +50,9 @@ int64_t RoundUp(int64_t value, int64_t unit) {
   return value / unit * unit + (value % unit > 0 ? unit : 0);
 }
 
-// Sums of a key's usage by day and model (decision 53): whole UTC days from the roll-up by day,
-// whole quarters of an hour from the other one, and only what is left at both ends from single
-// requests.
+// Sums a key's usage by day and model (decision 53): reads the roll-up by day for whole UTC days,
+// the roll-up by quarter of an hour for whole quarters, and single requests only for the rest at
+// both ends.
 class UsageSums {
  public:
   UsageSums(Connection& db, const std::string& workspace, const std::string& key_id)
@@ -81,8 +81,8 @@ class UsageSums {
     return AddQuarters(last_day, end_us);
   }
 
-  // Names the models, which stand before the period in the key: else all quarters that the key has
-  // ever used would be read.
+  // Names the models, because they precede the period in the primary key: otherwise the query would
+  // read all quarters of the key.
   SqlResult<void> AddQuarters(int64_t start_us, int64_t end_us) {
     return AddRollUp("usage_quarter",
                      " AND model IN (SELECT DISTINCT model FROM usage_day"
@@ -142,7 +142,7 @@ SqlResult<UsageReport> ReadUsage(sql::Database& database, const std::string& wor
                                  const std::string& key_id, int64_t start_us, int64_t end_us,
                                  int64_t now_us) {
   UsageReport report;
-  // So that rounding up cannot overflow.
+  // Limited, so that rounding up cannot overflow.
   start_us = std::clamp<int64_t>(start_us, 0, INT64_MAX - kDayUs);
   end_us = std::clamp<int64_t>(end_us, 0, INT64_MAX - kDayUs);
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
@@ -211,7 +211,7 @@ SqlResult<int64_t> Count(sql::Database& database, const std::string& rows) {
 
 }  // namespace
 
-// Both fast: the indexes hold_open and wallet_frozen contain exactly these rows.
+// Both are fast, because the indexes hold_open and wallet_frozen contain exactly these rows.
 SqlResult<int64_t> CountOpenHolds(sql::Database& database) {
   return Count(database, "hold WHERE state = 1");
 }

@@ -34,7 +34,7 @@ TEST_P(ReportsTest, TheUsageReportAgreesWithTheLedger) {
   EXPECT_EQ(report->buckets[1].day, report->buckets[0].day + 1);
   EXPECT_EQ(report->balance.paid_nano_usd, 100'000 - 420);
   EXPECT_EQ(report->balance.month_spent_nano_usd, 420);
-  // Part of a day counts only the requests within it; each model and UTC day has its own bucket.
+  // A part of a day counts only its own requests. Each model and UTC day has its own bucket.
   const int64_t midnight = (kNowUs / day + 3) * day;
   for (const auto& [at, model] : {std::pair(midnight - 1, "model"), std::pair(midnight, "model"),
                                   std::pair(midnight + 1, "other")}) {

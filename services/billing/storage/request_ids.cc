@@ -10,7 +10,7 @@ namespace {
 
 using sql::SqlResult;
 
-// id: of the caller and the call.
+// id: the actor and the request id of the call.
 constexpr std::string_view kRequestIdTable = R"sql(
 CREATE TABLE request_id (
   id {text} PRIMARY KEY,

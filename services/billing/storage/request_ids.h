@@ -1,5 +1,5 @@
-// Remembers the request ids of calls that leave no row with their id, for seven days: a late
-// repetition must not undo what came after, and the id of one call is no other call's.
+// Stores the request ids of calls that write no row with their id, for seven days: a late
+// repetition must not undo later changes, and two calls must not use the same id.
 #pragma once
 
 #include <span>
@@ -12,15 +12,15 @@ namespace tollgate::billing {
 
 inline constexpr std::string_view kRequestIdsComponent = "billing request ids";
 std::span<const sql::Migration> RequestIdMigrations();
-// Makes the table. Several parts of billing may call it, at the same time too.
+// Creates the table. Several parts of billing may call it, also concurrently.
 sql::SqlResult<void> MigrateRequestIds(sql::Database& database);
 
 enum class SeenRequest : uint8_t {
-  kFresh,  // remembered now, if the transaction commits
-  kSame,   // was made before with the same content
-  kOther,  // was made before with another content: REQUEST_ID_REUSED
+  kFresh,  // stored now, if the transaction commits
+  kSame,   // used before with the same content
+  kOther,  // used before with other content: REQUEST_ID_REUSED
 };
-// Within a transaction for writing. Without a request id every call is fresh.
+// Requires a write transaction. A call without a request id is always kFresh.
 sql::SqlResult<SeenRequest> SeeRequest(sql::Connection& transaction, const audit::Origin& by,
                                        std::string_view content, int64_t now_us);
 

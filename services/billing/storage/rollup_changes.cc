@@ -36,18 +36,18 @@ class ChangeReader {
     int64_t sequence = 0;
     EntryKind kind = EntryKind::kHold;
     std::string request;
-    int64_t posted = 0;  // what it adds to the posted credit
+    int64_t posted = 0;  // added to the posted credit
     int64_t at_us = 0;
   };
   struct Request {
     RequestChange change;
-    bool found = false;  // its usage record
+    bool found = false;  // whether its usage record was found
     bool expired = false;
-    bool charged_at_end = false;  // by one of the entries
+    bool charged_at_end = false;  // whether one of the entries charged it at its end
     int64_t ended_us = 0;
-    // Of the first charge among the entries; 0: none.
+    // Month of the first charge among the entries; 0: none.
     int32_t charge_month = 0;
-    std::map<int32_t, int64_t> months;  // charged, by month of the entry
+    std::map<int32_t, int64_t> months;  // charged amount by month of the entry
   };
 
   SqlResult<void> ReadEntries(int64_t after, int limit) {
@@ -73,7 +73,7 @@ class ChangeReader {
     return {};
   }
 
-  // The end of a request is several entries: those at the end may go on.
+  // A request ends with several entries, so the last operation may be incomplete.
   void DropBegunOperation() {
     const std::string last = lines_.back().request;
     while (lines_.size() > 1 && lines_.back().request == last && IsEnd(lines_.back().kind)) {
@@ -146,7 +146,8 @@ class ChangeReader {
     for (const auto& [id, request] : requests_) {
       bool first = request.charge_month != 0;
       if (first && !request.charged_at_end) {
-        // By a correction: the first one of a request that was not charged when it expired.
+        // Charged by a correction: it counts as the first charge if the request was not charged
+        // when it expired.
         auto charged = db_.Query(
             "SELECT 1 FROM expired_charge WHERE shard = $1 AND workspace = $2 AND id = $3",
             {shard_, workspace_, Param::Blob(id)}, [&](const Row&) { first = false; });
@@ -169,7 +170,7 @@ class ChangeReader {
   const int32_t shard_;
   RollUpChanges changes_;
   std::vector<Line> lines_;
-  std::map<std::string, Request> requests_;  // by id
+  std::map<std::string, Request> requests_;  // by request id
   int32_t day_ = -1;
   int32_t month_ = 0;
 };

@@ -1,5 +1,5 @@
-// What entries of a workspace add to the roll-ups that follow them (ADR 0025). Whoever reads a
-// roll-up adds what the entries behind its cut say, in the same snapshot. Internal to this folder.
+// What entries of a workspace add to the roll-ups that follow them (ADR 0025). Readers of a roll-up
+// add the changes of the entries after its cut, in the same snapshot. Internal to this folder.
 #pragma once
 
 #include <map>
@@ -14,24 +14,24 @@
 
 namespace tollgate::billing {
 
-// How far the roll-ups of a workspace are.
+// Up to which entry the roll-ups of a workspace are built.
 struct RollUpCut {
-  int64_t sequence = 0;  // of the newest entry that is in them
-  int64_t base_us = 0;   // usage admitted before is in them, whatever entries say
+  int64_t sequence = 0;  // newest entry that they contain
+  int64_t base_us = 0;   // they contain all usage admitted before, whatever entries say
 };
-// Nothing when the workspace has none yet.
+// Returns nullopt if the workspace has no roll-ups yet.
 sql::SqlResult<std::optional<RollUpCut>> ReadRollUpCut(sql::Connection& db,
                                                        const std::string& workspace);
 
 // A request that ended, or that was corrected after its end.
 struct RequestChange {
-  bool ended = false;      // by one of the entries
-  bool corrected = false;  // by one of them
+  bool ended = false;      // one of the entries ended it
+  bool corrected = false;  // one of them corrected it
   std::string key_id;
   std::string model;
   int64_t admitted_us = 0;
-  UsageChange sums;              // as its usage record is in this snapshot
-  int64_t charged_nano_usd = 0;  // by these entries; below 0: given back
+  UsageChange sums;              // its usage record in this snapshot
+  int64_t charged_nano_usd = 0;  // charged by these entries; below 0: refunded
 };
 
 struct StatementUsage {
@@ -41,27 +41,28 @@ struct StatementUsage {
 };
 
 struct RollUpChanges {
-  int64_t last = 0;   // the newest of the entries
-  bool more = false;  // the limit ended them
-  bool gap = false;   // the entry behind the cut is not there: an archive has taken it
+  int64_t last = 0;   // newest of the entries
+  bool more = false;  // the limit was reached
+  bool gap = false;   // the entry after the cut is missing: it is archived
   std::vector<RequestChange> requests;
-  // By month and kind: what was added to the posted credit.
+  // Amounts added to the posted credit, by month and kind.
   std::map<std::pair<int32_t, int64_t>, int64_t> movements;
-  // By month of the entries, key and model.
+  // By month of the entry, key and model.
   std::map<std::tuple<int32_t, std::string, std::string>, StatementUsage> usage;
-  // Requests that were charged when they expired, and when that was.
+  // Requests that were charged when they expired, and the time of that.
   std::vector<std::pair<std::string, int64_t>> expired;
 };
 
-// Of at most limit entries behind this one. An operation is never divided.
+// Reads at most limit entries after this one. An operation is never split.
 sql::SqlResult<RollUpChanges> ReadRollUpChanges(sql::Connection& db, const std::string& workspace,
                                                 int64_t after, int limit);
 
-// More entries than these behind the cut cost a page too much; the roll-ups are being made then.
+// Maximum number of entries after the cut that a page may read. With more, the roll-ups are still
+// being built.
 inline constexpr int kMostFreshEntries = 20'000;
 
-// The changes behind the cut, in the snapshot of a page. Nothing when there are no roll-ups yet or
-// too many entries behind them.
+// Reads the changes after the cut in the snapshot of a page. Returns nullopt if there are no
+// roll-ups yet or too many entries after them.
 struct FreshChanges {
   RollUpCut cut;
   RollUpChanges changes;

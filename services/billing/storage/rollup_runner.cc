@@ -15,7 +15,7 @@ namespace {
 prometheus::Counter& Failures() {
   static prometheus::Counter& counter = metrics::Counter(
       "tollgate_billing_rollup_failures_total",
-      "Rounds that could not bring the roll-ups of usage and statements up to the newest entries.");
+      "Failed attempts to bring the roll-ups of usage and statements up to the newest entries.");
   return counter;
 }
 
@@ -71,8 +71,7 @@ void RollUpRunner::Main() {
     if (failed.empty()) failed = Round(*connection);
     if (failed.empty()) continue;
     Failures().Increment();
-    log::Warn("roll-ups of usage and statements stay behind; the next try follows",
-              {{"reason", failed}});
+    log::Warn("roll-ups of usage and statements stay behind, retrying", {{"reason", failed}});
   }
 }
 

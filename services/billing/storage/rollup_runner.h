@@ -1,5 +1,5 @@
-// Keeps the roll-ups near the newest entries while the ledger runs (ADR 0025), on a thread and a
-// connection of its own.
+// Keeps the roll-ups close to the newest entries while the ledger runs (ADR 0025), on its own
+// thread and connection.
 #pragma once
 
 #include <condition_variable>
@@ -21,15 +21,15 @@ class RollUpRunner {
  public:
   struct Options {
     sql::Database::Options sql;
-    int64_t interval_ms = 1000;  // between looks at what was committed
-    // A workspace is looked at when so many of its operations were committed, or after this time.
+    int64_t interval_ms = 1000;  // between checks for commits
+    // A workspace is updated after this many committed operations, or after this time.
     int64_t operations = 200;
     int64_t longest_us = 20'000'000;
-    // Between looks at all workspaces: other processes write entries, too.
+    // Interval of updating all workspaces, since other processes write entries as well.
     int64_t sweep_us = 300'000'000;
   };
 
-  // ready: whether the ledger's tables are there.
+  // ready: whether the ledger's tables exist.
   RollUpRunner(Options options, const Clock& clock, std::function<bool()> ready);
   ~RollUpRunner() { Stop(); }
 
@@ -46,10 +46,10 @@ class RollUpRunner {
   };
 
   void Main();
-  // False when the runner stops meanwhile.
+  // Returns false if the runner stops meanwhile.
   bool Sleep();
   bool Stopping();
-  // Of the workspaces that are due. Empty, or what went wrong.
+  // Updates the workspaces that are due. Returns an empty string, or what went wrong.
   std::string Round(sql::Connection& connection);
 
   const Options options_;

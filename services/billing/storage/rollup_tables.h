@@ -5,14 +5,14 @@
 
 namespace tollgate::billing {
 
-// rollup_cut: up to which entry of a workspace the other tables are. base_us: usage admitted before
-// was taken from the roll-ups by key, since its entries were archived already; 0: none was.
-// workspace_quarter and workspace_day: usage_quarter and usage_day without the key.
-// key_spend_day and key_spend_month: what requests of a key that were admitted then were charged.
-// statement_month: what entries of a month (by their time) added to the posted credit, by kind; in
-// month 0 what archived ones had. statement_usage: what the usage in it is made of.
-// expired_charge: requests that were charged when they expired, while they may be corrected.
-// rollup_stale: quarters of an hour whose sums must be read anew, once all entries are in.
+// rollup_cut: newest entry of a workspace that the other tables contain. base_us: usage admitted
+// before was taken from the roll-ups by key, because its entries were already archived; 0: none
+// was. workspace_quarter and workspace_day: usage_quarter and usage_day without the key.
+// key_spend_day and key_spend_month: amounts charged for requests of a key admitted in that period.
+// statement_month: amounts that entries of a month (by their time) added to the posted credit, by
+// kind; month 0 has those of archived entries. statement_usage: the usage lines of that month.
+// expired_charge: requests that were charged when they expired, while they can be corrected.
+// rollup_stale: quarters of an hour whose sums must be recomputed once all entries are included.
 inline constexpr std::string_view kRollUpTables = R"sql(
 CREATE TABLE rollup_cut (
   shard {int} NOT NULL,
@@ -92,7 +92,7 @@ inline constexpr std::string_view kWorkspaceRollUp = R"sql((
   PRIMARY KEY (shard, workspace, period, model)
 ) {hot})sql";
 
-// All of them, keyed by shard and workspace.
+// All these tables, keyed by shard and workspace.
 inline constexpr std::string_view kRollUpNames[] = {
     "rollup_cut",      "workspace_quarter", "workspace_day",  "key_spend_day", "key_spend_month",
     "statement_month", "statement_usage",   "expired_charge", "rollup_stale"};

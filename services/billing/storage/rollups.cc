@@ -22,13 +22,13 @@ using sql::Row;
 using sql::SqlResult;
 
 constexpr int64_t kQuartersOfDay = kDayUs / kQuarterUs;
-// Longer than a request may be corrected.
+// Longer than a request can be corrected.
 constexpr int64_t kKeepExpiredUs = 8 * kDayUs;
 
 constexpr std::string_view kFigures =
     "requests, free_requests, prompt, cached, cache_write, completion, reasoning, charged, overrun";
 constexpr int kWorkspaceRollUpCount = 13;
-// More than these are read at once, with all between them.
+// If there are more, they are read with one query that includes all quarters between them.
 constexpr size_t kFewQuarters = 8;
 
 std::string SumOfFigures() {
@@ -41,7 +41,7 @@ std::string SumOfFigures() {
   return text;
 }
 
-// Columns from this one on.
+// Reads the columns starting with this one.
 UsageChange ReadFigures(const Row& row, int first) {
   UsageChange sums;
   sums.requests = row.Int(first);
@@ -53,8 +53,8 @@ UsageChange ReadFigures(const Row& row, int first) {
   return sums;
 }
 
-using Periods = std::map<std::pair<int64_t, std::string>, UsageChange>;  // by period and model
-using KeySpends = std::map<std::pair<int64_t, std::string>, int64_t>;    // by period and key
+using Periods = std::map<std::pair<int64_t, std::string>, UsageChange>;  // by period, model
+using KeySpends = std::map<std::pair<int64_t, std::string>, int64_t>;    // by period, key
 
 // One step of one workspace.
 class Fold {
@@ -68,7 +68,7 @@ class Fold {
     auto tx = sql::Transaction::Begin(db_);
     if (!tx.ok()) return Fail{std::move(tx).error()};
     auto mine = MoveCut();
-    // Another process was first: what it has left is looked at again.
+    // Another process was faster: the caller reads the remaining work again.
     if (!mine.ok()) return Fail{std::move(mine).error()};
     if (!*mine) return true;
     auto done = changes_.gap ? Reset() : begin_ ? Begin() : Save();
@@ -78,7 +78,7 @@ class Fold {
   }
 
  private:
-  // Everything that is added, in one snapshot and without a lock.
+  // Reads everything to add, in one snapshot and without a lock.
   SqlResult<void> Read(int limit) {
     auto snapshot = sql::Transaction::Begin(db_, sql::TxMode::kRead);
     if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
@@ -96,13 +96,13 @@ class Fold {
     return ReadStale();
   }
 
-  // The first roll-ups of a workspace that has a wallet, without which there are no entries.
+  // A workspace without a wallet has no entries and gets no roll-ups.
   SqlResult<void> CheckWallet() {
     return db_.Query("SELECT 1 FROM wallet WHERE shard = $1 AND workspace = $2",
                      {shard_, workspace_}, [&](const Row&) { begin_ = true; });
   }
 
-  // No entry behind the cut: none was made, or an archive has taken them.
+  // There is no entry after the cut: none was made, or an archive has removed them.
   SqlResult<void> CheckNewest() {
     return db_.Query("SELECT sequence FROM wallet WHERE shard = $1 AND workspace = $2",
                      {shard_, workspace_},
@@ -124,9 +124,9 @@ class Fold {
     key_months_[{UtcMonth(request.admitted_us), request.key_id}] += request.charged_nano_usd;
   }
 
-  // What a request was before its correction is not known any more: the sums of its quarter of an
-  // hour are read anew from those of the keys. Such requests are rare. The keys' sums are those of
-  // the newest entry: the quarters wait until the cut is there.
+  // The sums of a request before its correction are unknown, so the sums of its quarter of an hour
+  // are recomputed from those of the keys. Such requests are rare. The keys' sums include the
+  // newest entry, so the quarters wait until the cut has reached it.
   SqlResult<void> ReadStale() {
     if (changes_.more) return {};
     auto waiting =
@@ -157,7 +157,7 @@ class Fold {
     return {};
   }
 
-  // False: another process has moved it.
+  // Returns false if another process has moved the cut.
   SqlResult<bool> MoveCut() {
     if (begin_) {
       auto made = db_.Execute(
@@ -184,8 +184,8 @@ class Fold {
     return {};
   }
 
-  // Entries in an archive are not read. No usage of an archived month changes any more, so that
-  // what was admitted in one comes from the roll-ups by key, whenever it ended.
+  // Archived entries are not read. Usage of an archived month no longer changes, so requests
+  // admitted in one come from the roll-ups by key, whenever they ended.
   SqlResult<void> Begin() {
     std::optional<WorkspaceState> archived;
     auto read = db_.Query("SELECT state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
@@ -245,7 +245,7 @@ class Fold {
       if (!removed.ok()) return Fail{std::move(removed).error()};
     }
     if (auto done = Write("workspace_quarter", anew_, false); !done.ok()) return done;
-    // Behind those of its quarters.
+    // Computed after the quarters of the day.
     static const std::string kText = "SELECT model" + SumOfFigures() +
                                      " FROM workspace_quarter WHERE shard = $1 AND workspace = $2"
                                      " AND period >= $3 AND period < $4 GROUP BY model";
@@ -347,12 +347,12 @@ class Fold {
   Connection& db_;
   const std::string& workspace_;
   const int32_t shard_;
-  bool begin_ = false;  // there are no roll-ups yet
+  bool begin_ = false;  // no roll-ups yet
   RollUpCut cut_;
   RollUpChanges changes_;
   Periods quarters_, days_;
-  std::set<std::pair<int64_t, std::string>> stale_;  // quarters that must be read anew, and model
-  bool waited_ = false;                              // some of them, in rollup_stale
+  std::set<std::pair<int64_t, std::string>> stale_;  // period and model of quarters to recompute
+  bool waited_ = false;                              // some of them are in rollup_stale
   Periods anew_;
   KeySpends key_days_, key_months_;
 };
@@ -379,7 +379,7 @@ SqlResult<void> FoldLedger(Connection& db, const std::function<bool()>& stop) {
     behind.clear();
     return {};
   };
-  // Of a process that ended between two steps.
+  // Left by a process that ended between two steps.
   auto waiting = db.Query("SELECT DISTINCT workspace FROM rollup_stale", {},
                           [&](const Row& row) { behind.push_back(row.Text(0)); });
   if (!waiting.ok()) return waiting;

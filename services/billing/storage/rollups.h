@@ -1,6 +1,6 @@
-// Keeps the roll-ups that follow the entries (ADR 0025) near the newest entry, off the ledger's
-// commit path. They are those of a workspace as a whole, of its keys by time, and of its
-// statements; the ones by key, usage_quarter and usage_day, are kept by the commit itself.
+// Keeps the roll-ups that follow the entries (ADR 0025) close to the newest entry, off the ledger's
+// commit path: those of a whole workspace, of its keys by time, and of its statements. The commit
+// itself maintains the roll-ups by key, usage_quarter and usage_day.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace tollgate::billing {
 
-// Adds at most limit of the entries behind the cut of the workspace, and moves the cut, in one
-// transaction: a crash leaves both as they were. Safe beside other processes that do the same; of
-// two at a time one changes nothing. True when there is more to do.
+// Adds at most limit entries after the workspace's cut and moves the cut, in one transaction, so
+// that a crash changes neither. Safe while other processes do the same; of two concurrent calls one
+// changes nothing. Returns true if there is more to do.
 sql::SqlResult<bool> FoldEntries(sql::Connection& db, const std::string& workspace,
                                  int limit = 20'000);
 
-// Until nothing is left in any workspace, or stop returns true.
+// Repeats FoldEntries for all workspaces until nothing is left, or stop returns true.
 sql::SqlResult<void> FoldLedger(
     sql::Connection& db, const std::function<bool()>& stop = [] { return false; });
 

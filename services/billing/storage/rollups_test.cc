@@ -1,6 +1,6 @@
-// Roll-ups that follow the entries (ADR 0025): at every moment, wherever they stand, what they say
-// is what a plain sum over usage records and entries says. TOLLGATE_ROLLUP_STEPS sets how long the
-// random histories are, TOLLGATE_ROLLUP_KILLS how often a process is killed.
+// Roll-ups that follow the entries (ADR 0025): at any moment, wherever their cut is, they give the
+// same sums as usage records and entries. TOLLGATE_ROLLUP_STEPS sets the length of the random
+// histories, TOLLGATE_ROLLUP_KILLS how often a process is killed.
 #include "services/billing/storage/rollups.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ int FromEnvironment(const char* name, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// Several keys and models, the same for each try of a request.
+// Uses several keys and models, the same for each attempt of a request.
 Operation WithKeyAndModel(Operation operation) {
   if (auto* authorize = std::get_if<Authorize>(&operation)) {
     const uint64_t hash = std::hash<std::string>()(authorize->request_id.ToBytes());
@@ -107,7 +107,7 @@ class RollUpsTest : public LedgerDatabaseTest {
     return sums;
   }
 
-  // Groups beyond the top are one, named "other".
+  // Groups beyond the top are merged into one, named "other".
   static void KeepTop(GroupSums& sums, size_t top) {
     std::map<std::pair<std::string, std::string>, int64_t> cost;
     for (const auto& [key, sum] : sums) {
@@ -151,7 +151,7 @@ class RollUpsTest : public LedgerDatabaseTest {
       const int64_t end_us = i == 0 ? last_us + kDayUs : std::max(any(), start_us + unit);
       query.bounds_us = {start_us, end_us};
       query.whole_days = true;
-      // Intervals begin at quarters of an hour, as those of every time zone do.
+      // Intervals start at quarters of an hour, as in every time zone.
       const int64_t middle_us = (start_us + end_us) / 2 / kQuarterUs * kQuarterUs;
       if (random.Below(2) == 0 && start_us < middle_us) {
         query.bounds_us = {start_us, middle_us, end_us};
@@ -207,7 +207,7 @@ class RollUpsTest : public LedgerDatabaseTest {
     }
   }
 
-  // By the entries alone, one after the other.
+  // Compares with statements computed from the entries alone, one after the other.
   void ExpectStatements(const std::string& workspace, int64_t now_us) {
     struct Month {
       std::map<int64_t, int64_t> kinds;
@@ -305,7 +305,7 @@ TEST_P(RollUpsTest, EveryNumberIsThePlainSumWhereverTheRollUpsStand) {
         batch.push_back(WithKeyAndModel(history.NextOperation()));
       }
       Run(batch, now_us);
-      // One workspace is nearly up to date, one far behind, one has no roll-ups for long.
+      // One workspace is nearly up to date, one far behind, one has no roll-ups for a long time.
       if (history.Below(2) == 0) Fold("ws0", 5'000);
       if (history.Below(4) == 0) Fold("ws1", 5 + static_cast<int>(history.Below(30)));
       if (step > steps / 2 && history.Below(3) == 0) Fold("ws2", 40);
@@ -369,7 +369,7 @@ TEST_P(RollUpsTest, TwoProcessesThatFoldAtOnceCountNothingTwice) {
       ASSERT_TRUE(connection.ok());
       for (bool more = true; more;) {
         auto folded = FoldEntries(**connection, "ws", 30);
-        // Two that begin at once: the later one tries again.
+        // If two start at once, the later one tries again.
         ASSERT_TRUE(folded.ok() || folded.error().retryable()) << folded.error().message;
         more = !folded.ok() || *folded;
       }
@@ -383,7 +383,7 @@ TEST_P(RollUpsTest, TwoProcessesThatFoldAtOnceCountNothingTwice) {
   ExpectVerified();
 }
 
-// Batches and steps of the roll-ups in turns, until it is killed; writes a byte for each.
+// Runs batches and roll-up steps in turns until it is killed; writes a byte for each.
 [[noreturn]] void RunUntilKilled(const std::string& url, int round, int out) {
   sql::Database::Options options;
   options.url = url;
@@ -395,7 +395,7 @@ TEST_P(RollUpsTest, TwoProcessesThatFoldAtOnceCountNothingTwice) {
     for (uint64_t n = 1 + history.Below(12); n > 0; --n) {
       batch.push_back(WithKeyAndModel(history.NextOperation()));
     }
-    // Times go on from round to round.
+    // Times continue from round to round.
     const int64_t now_us = UtcMonthStartUs(202512) - 3 * kHourUs + round * kHourUs + step;
     if (!RunBatch(**connection, batch, now_us, Policy()).ok()) _exit(1);
     for (const char* workspace : {"ws0", "ws1", "ws2"}) {
@@ -458,7 +458,7 @@ TEST_P(RollUpsTest, VerifyFindsEveryRollUpThatWasChanged) {
     expect_found(set + " + 1", set + " - 1");
     if (HasFatalFailure()) return;
   }
-  // A row that is not there, and one too many.
+  // A missing row, and a row too many.
   expect_found("UPDATE key_spend_day SET key_id = 'x'", "UPDATE key_spend_day SET key_id = 'key'");
   expect_found("UPDATE workspace_day SET period = period + 1",
                "UPDATE workspace_day SET period = period - 1");
@@ -467,7 +467,7 @@ TEST_P(RollUpsTest, VerifyFindsEveryRollUpThatWasChanged) {
 
 class ArchivedRollUpsTest : public RollUpsTest {
  protected:
-  // Two months, of which the first is archived; a request crosses its end.
+  // Two months, the first of which is archived; a request crosses its end.
   void FillAndArchive() {
     const int64_t start = UtcMonthStartUs(202511);
     Run({MakeAddCredit("oct", 1'000'000)}, start - 9 * kDayUs);

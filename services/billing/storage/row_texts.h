@@ -1,5 +1,4 @@
-// The parts of statements on rows, for Connection::QueryKeys and ExecuteRows. Internal to this
-// folder.
+// Parts of SQL statements, for Connection::QueryKeys and ExecuteRows. Internal to this folder.
 #pragma once
 
 #include <string>
@@ -11,9 +10,9 @@ namespace tollgate::billing {
 std::string Select(std::string_view columns, std::string_view table);
 // "INSERT INTO table (columns) VALUES"
 std::string Insert(std::string_view columns, std::string_view table);
-// "ON CONFLICT (key) DO UPDATE SET a = excluded.a, …" of the columns given, "a, b".
+// "ON CONFLICT (key) DO UPDATE SET a = excluded.a, …" for the given columns, "a, b".
 std::string Update(std::string_view key, std::string_view columns);
-// The same with "a = table.a + excluded.a".
+// Like Update, with "a = table.a + excluded.a".
 std::string AddUp(const std::string& table, std::string_view key, std::string_view columns);
 
 }  // namespace tollgate::billing

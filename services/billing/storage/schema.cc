@@ -7,7 +7,7 @@
 namespace tollgate::billing {
 namespace {
 
-// 128 bits as decimal digits: no SQL integer is wide enough.
+// 128-bit values as decimal digits: SQL integers are too small.
 std::string Digits(Int128 value) {
   std::string text;
   do {
@@ -19,7 +19,7 @@ std::string Digits(Int128 value) {
 
 }  // namespace
 
-// The columns of a row, in order.
+// Reads the columns of a row in order.
 class Reader {
  public:
   explicit Reader(const sql::Row& row) : row_(row) {}
@@ -43,7 +43,7 @@ class Reader {
 Wallet ReadWallet(const sql::Row& row) {
   Reader read(row);
   Wallet wallet;
-  read.Skip();  // the shard
+  read.Skip();  // shard
   wallet.workspace = read.Text();
   wallet.paid_nano_usd = read.Int();
   wallet.granted_nano_usd = read.Int();
@@ -71,7 +71,7 @@ KeyMonth ReadKeyMonth(const sql::Row& row) {
 Hold ReadHold(const sql::Row& row) {
   Reader read(row);
   Hold hold;
-  read.Skip();  // the shard
+  read.Skip();  // shard
   hold.id = read.ReadId();
   hold.workspace = read.Text();
   hold.state = read.As<HoldState>();
@@ -117,7 +117,7 @@ Hold ReadHold(const sql::Row& row) {
 Entry ReadEntry(const sql::Row& row) {
   Reader read(row);
   Entry entry;
-  read.Skip();  // the shard
+  read.Skip();  // shard
   entry.workspace = read.Text();
   entry.sequence = read.Int();
   entry.kind = read.As<EntryKind>();
@@ -136,7 +136,7 @@ Entry ReadEntry(const sql::Row& row) {
 Command ReadCommand(const sql::Row& row) {
   Reader read(row);
   Command command;
-  read.Skip();  // the shard
+  read.Skip();  // shard
   command.workspace = read.Text();
   command.command_id = read.Text();
   command.kind = read.As<CommandKind>();

@@ -1,4 +1,5 @@
-// Tables of the ledger. A row is written by one function and read by one, in one column order.
+// Tables of the ledger. Each table has one function that writes rows and one that reads them, with
+// the same column order.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@ namespace tollgate::billing {
 inline constexpr std::string_view kSchemaComponent = "billing";
 std::span<const sql::Migration> Migrations();
 
-// Column lists for SELECT and INSERT, and how many columns they have.
+// Column lists for SELECT and INSERT, and their number of columns.
 inline constexpr std::string_view kWalletColumns =
     "shard, workspace, paid, granted, held, receivable, open_holds, cap, frozen, sequence, head, "
     "clock_us, leased, leases";
@@ -44,7 +45,8 @@ inline constexpr std::string_view kUsageColumns =
     "input_pico, output_pico, price_version, cost_pico, charged, overrun, state, outcome, "
     "cut_by_credit, estimated";
 inline constexpr int kUsageCount = 29;
-// usage_quarter with the quarter of an hour, usage_day with the UTC day, as the period.
+// Columns of usage_quarter, where the period is a quarter of an hour, and of usage_day, where it is
+// a UTC day.
 inline constexpr std::string_view kRollUpColumns =
     "shard, workspace, key_id, model, period, requests, free_requests, prompt, cached, "
     "cache_write, "
@@ -53,9 +55,8 @@ inline constexpr int kRollUpCount = 14;
 // Length of a period of usage_quarter (decision 53).
 inline constexpr int64_t kQuarterUs = 900LL * 1'000'000;
 
-// PostgreSQL: makes the partitions of the months around this time, and of the months since the
-// given one (YYYYMM; 0: only those around now). Cheap when they are there. SQLite has no
-// partitions.
+// PostgreSQL: creates the partitions of the months around this time, and of all months since
+// since_month (YYYYMM; 0: only those around now_us). Cheap if they exist. SQLite has no partitions.
 sql::SqlResult<void> EnsurePartitions(sql::Connection& connection, int64_t now_us,
                                       int32_t since_month = 0);
 
@@ -66,7 +67,7 @@ Hold ReadHold(const sql::Row& row);
 Entry ReadEntry(const sql::Row& row);
 Command ReadCommand(const sql::Row& row);
 
-// The rows of one Connection::ExecuteRows. Owns the strings that it makes (keys, ids); the caller
+// Rows for one Connection::ExecuteRows. Owns the strings that it creates (keys, ids); the caller
 // must keep the added rows alive.
 class Cells {
  public:
@@ -77,9 +78,9 @@ class Cells {
   void Add(const Hold& hold);
   void Add(const Entry& entry);
   void Add(const Command& command);
-  // The usage record of a closed hold.
+  // Adds the usage record of a closed hold.
   void AddUsage(const Hold& hold);
-  // A row of a roll-up.
+  // Adds a row of a roll-up.
   void AddRollUp(const UsageChange& change, int64_t period);
   std::span<const sql::Param> view() const { return cells_; }
 

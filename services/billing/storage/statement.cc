@@ -51,11 +51,11 @@ std::string NameOf(EntryKind kind) {
 
 int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
 
-using Movements = std::map<std::pair<int32_t, int64_t>, int64_t>;  // by month and kind
+using Movements = std::map<std::pair<int32_t, int64_t>, int64_t>;  // by month, kind
 using UsageLines = std::map<std::string, StatementUsage>;          // by model or key
 
-// Reads the statement of one month, or of all months up to it: from the roll-ups, and the entries
-// that are not in them yet (ADR 0025).
+// Reads the statement of one month, or of all months up to it, from the roll-ups and the entries
+// after their cut (ADR 0025).
 class Reader {
  public:
   Reader(sql::Connection& db, const std::string& workspace, int32_t month)
@@ -90,16 +90,16 @@ class Reader {
     return std::move(statement_);
   }
 
-  // Up to the reader's month.
+  // All statements up to the reader's month.
   SqlResult<std::vector<Statement>> ReadAll() {
     if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
     if (auto done = ReadRollUps(/*usage=*/false); !done.ok()) return Fail{std::move(done).error()};
     if (auto done = CheckWallet(); !done.ok()) return Fail{std::move(done).error()};
     int32_t month = statement_.month;
-    // Month 0 is what the archive had.
+    // Month 0 has the archived movements.
     const auto first = movements_.lower_bound({1, 0});
     if (first != movements_.end()) month = std::min(month, first->first.first);
-    // An archive ends with a month.
+    // An archive always ends at the end of a month.
     if (cut_us_ > 0) month = std::min(statement_.month, UtcMonth(cut_us_));
     std::vector<Statement> statements;
     for (; month <= statement_.month; month = NextMonth(month)) {
@@ -117,7 +117,7 @@ class Reader {
            " contradict each other; run tollgate verify-ledger";
   }
 
-  // Until when the entries are archived.
+  // Reads up to when the entries are archived.
   SqlResult<void> ReadArchive() {
     return db_.Query("SELECT state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
                      {shard_, statement_.workspace}, [&](const Row& row) {
@@ -130,12 +130,12 @@ class Reader {
                      });
   }
 
-  // usage: also what the usage of the reader's month is made of.
+  // usage: also reads the usage lines of the reader's month.
   SqlResult<void> ReadRollUps(bool usage) {
     auto cut = ReadRollUpCut(db_, statement_.workspace);
     if (!cut.ok()) return Fail{std::move(cut).error()};
     int64_t sequence = archived_;
-    // Roll-ups that are being made begin behind the archive.
+    // Roll-ups that are still being built start after the archive.
     if (*cut && (*cut)->sequence >= archived_) {
       sequence = (*cut)->sequence;
       auto read = db_.Query(
@@ -159,7 +159,7 @@ class Reader {
         [&](const Row& row) { AddUsage(row.Text(0), row.Text(1), {row.Int(2), row.Int(3)}); });
   }
 
-  // Those behind this one.
+  // Reads the entries after this one.
   SqlResult<void> ReadEntries(int64_t sequence) {
     for (bool more = true; more;) {
       auto changes = ReadRollUpChanges(db_, statement_.workspace, sequence, kMostFreshEntries);
@@ -183,7 +183,7 @@ class Reader {
     }
   }
 
-  // All movements are what the wallet has.
+  // The sum of all movements must equal the wallet's credit.
   SqlResult<void> CheckWallet() {
     int64_t posted = 0;
     auto read =
@@ -195,7 +195,7 @@ class Reader {
     return {};
   }
 
-  // Balances and movements of the statement's month.
+  // Sets balances and movements of the statement's month.
   void Move(Statement& statement) const {
     std::map<std::string, int64_t> lines;
     for (const auto& [row, amount] : movements_) {

@@ -1,4 +1,4 @@
-// The statement as PDF, with the fonts that every reader has.
+// The statement as PDF, with the standard fonts of all readers.
 #include <hpdf.h>
 
 #include "common/base/utc_text.h"
@@ -76,7 +76,7 @@ class Paper {
     HPDF_Page_TextOut(page_, x, y_, text.c_str());
     HPDF_Page_EndText(page_);
   }
-  // Ends at x.
+  // Right-aligned: the text ends at x.
   void WriteTo(HPDF_Font font, HPDF_REAL x, const std::string& text) {
     if (text.empty()) return;
     HPDF_Page_SetFontAndSize(page_, font, 10);

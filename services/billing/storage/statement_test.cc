@@ -16,8 +16,8 @@ namespace {
 
 class StatementTest : public LedgerDatabaseTest {
  protected:
-  // October: credit and one request. November: a request settled that began in October, others of
-  // two keys and models, one corrected after its expiry, a refund, a grant.
+  // October: credit and one request. November: a request from October is settled, others of two
+  // keys and models, one corrected after its expiry, a refund, a grant.
   void Fill() {
     const int64_t start = UtcMonthStartUs(202511);
     Run({MakeAddCredit("oct", 1'000'000'000)}, start - 9 * kHourUs);
@@ -70,7 +70,7 @@ TEST_P(StatementTest, TotalsEqualTheLedgerToTheUnit) {
   EXPECT_EQ(october.opening_nano_usd, 0);
   EXPECT_EQ(october.closing_nano_usd, 1'000'000'000 - 140);
   EXPECT_EQ(november.opening_nano_usd, october.closing_nano_usd);
-  // 160 by the one that began in October, 180 and 110 in November.
+  // The request from October costs 160; the ones in November 180 and 110.
   EXPECT_EQ(november.closing_nano_usd, november.opening_nano_usd + 90 - 160 - 180 - 110 - 123);
   EXPECT_EQ(december.opening_nano_usd, november.closing_nano_usd);
   int64_t paid = 0;

@@ -54,7 +54,7 @@ SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> oper
                       });
 }
 
-// keys: shard and id.
+// keys: shard and id of each hold.
 SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Param> keys, State& state) {
   static const std::string kHead = Select(kHoldColumns, "hold");
   static constexpr KeyColumn kKey[] = {kShard, {"id", Param::Kind::kBlob}};
@@ -78,7 +78,7 @@ SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operat
   return LoadHolds(db, keys, state);
 }
 
-// The months that operations on these wallets, holds and leases may move.
+// Loads the months that operations on these wallets, holds and leases may change.
 SqlResult<void> LoadMonths(sql::Connection& db, std::span<const LeaseName> leases, int64_t now_us,
                            State& state) {
   std::vector<std::pair<std::string_view, int32_t>> months;
@@ -125,11 +125,11 @@ SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Operation> ope
   });
 }
 
-// Begins the transaction. Two round trips, and more where a request asks for more.
+// Begins the transaction. Takes two round trips, or more if a request needs more rows.
 SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations, int64_t now_us,
                      State& state) {
-  // Wallets first: their locks keep other replicas from changing any row of these workspaces. The
-  // later statements see all that earlier lock holders have committed.
+  // Wallets come first: their locks keep other replicas from changing any row of these workspaces.
+  // The later statements see everything that earlier lock holders have committed.
   if (auto done = LoadWallets(db, operations, state); !done.ok()) return done;
   if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
   const std::vector<LeaseName> leases = LeasesOf(operations, now_us);
@@ -137,7 +137,7 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
   if (auto done = LoadDeadLetters(db, operations, state); !done.ok()) return done;
   if (auto done = LoadCommands(db, operations, state); !done.ok()) return done;
   if (auto done = db.Flush(); !done.ok()) return done;
-  // What else is needed depends on the wallets and holds.
+  // Which other rows are needed depends on the wallets and holds.
   const std::vector<WantedKeyMonth> beginning = BeginningKeyMonths(operations, now_us, state);
   db.Pipeline();
   if (auto done = LoadMonths(db, leases, now_us, state); !done.ok()) return done;
@@ -227,8 +227,8 @@ SqlResult<void> SaveWallets(sql::Connection& db, const State& state, const Appli
         std::binary_search(applied.new_wallets.begin(), applied.new_wallets.end(), key);
     (is_new ? fresh : changed).Add(state.wallets.at(key));
   }
-  // No ON CONFLICT: two replicas that create the same wallet at once have no row to lock; the key
-  // fails the second one.
+  // No ON CONFLICT: if two replicas create the same wallet at once there is no row to lock, so the
+  // primary key must fail the second one.
   if (auto done = Write(db, fresh, kHead, kWalletCount, ""); !done.ok()) return done;
   return Write(db, changed, kHead, kWalletCount, kUpdate);
 }

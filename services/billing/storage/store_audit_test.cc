@@ -1,5 +1,5 @@
-// Every command that changes something is an audit entry, in the transaction of the change: of the
-// audit log, or on a distributed ledger of the outbox.
+// Every command that changes something writes an audit entry in the same transaction: to the audit
+// log, or on a distributed ledger to the outbox.
 #include "services/billing/storage/store.h"
 
 #include "common/audit/log.h"
@@ -24,7 +24,7 @@ class StoreAuditTest : public LedgerDatabaseTest {
     EXPECT_TRUE(chain.Finish(page->head.sequence, page->head.hash));
     return page->records;
   }
-  // What the entries after these say: "action subject: detail".
+  // Texts of the entries after the first count ones: "action subject: detail".
   std::vector<std::string> After(size_t count) {
     std::vector<std::string> texts;
     for (const audit::Record& entry : Entries()) {
@@ -134,7 +134,7 @@ TEST_P(StoreAuditTest, EveryKindOfCommand) {
   EXPECT_EQ(Entries()[6].actor, "user:bob");
   EXPECT_EQ(Entries()[6].request_id, "d-a2");
   EXPECT_EQ(Entries()[10].request_id, "z1");
-  // The clock of a workspace whose newest entry is of the future.
+  // The newest entry of the workspace is dated in the future.
   Run({MakeCorrect("a4", CommandKind::kCreditAdjustment, 1)}, kNowUs + 60'000'000);
   Run({RepairClock{"ws", "rc", "user:ann", "clock was wrong", "192.0.2.7"}}, kNowUs);
   EXPECT_EQ(Entries().back().action, "clock.repair");

@@ -1,5 +1,5 @@
 // Kills the process or its database with SIGKILL: acknowledged batches are kept, the ledger
-// verifies, and repeating them changes nothing. TOLLGATE_CRASHES sets the number of rounds.
+// verifies, and repeating the batches changes nothing. TOLLGATE_CRASHES sets the number of rounds.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kNowUs = 1'763'700'000'000'000;
 constexpr int kPerBatch = 8;
 
-// The batches of one round: batch 2n opens eight holds, batch 2n + 1 settles them.
+// Batches of one round: batch 2n opens eight holds, batch 2n + 1 settles them.
 std::vector<Operation> BatchOf(int round, int batch) {
   std::vector<Operation> operations;
   for (int i = 0; i < kPerBatch; ++i) {
@@ -107,7 +107,7 @@ class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
       std::this_thread::sleep_for(std::chrono::microseconds(work_us));
       if (kill_database != nullptr) {
         kill_database->Kill();
-        // A worker that does not have the workspace ends nothing.
+        // If the killed worker does not have the workspace, the batches continue.
         if (kill_database != server_.get()) kill(child, SIGKILL);
       } else {
         kill(child, SIGKILL);
@@ -153,7 +153,7 @@ TEST_P(StoreCrashTest, NoAcknowledgedBatchIsLost) {
   for (int round = 1; round <= rounds; ++round) {
     const int64_t work_us = 1000 + static_cast<int64_t>(random() % 80'000);
     testing::TestPostgres* kill_database = postgres && round % 4 == 0 ? server_.get() : nullptr;
-    // On Citus: the coordinator and each worker in turn.
+    // On Citus: kills the coordinator and each worker in turn.
     const int killed = round / 4 % (kill_database == nullptr ? 1 : server_->workers() + 1);
     if (killed > 0) kill_database = &server_->worker(killed - 1);
     const int last = RunAndKill(round, work_us, kill_database);

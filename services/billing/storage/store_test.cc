@@ -47,7 +47,7 @@ TEST_P(StoreTest, RepliesAndEntriesEqualThoseOfApply) {
   EXPECT_EQ(report->usage_records, stored) << "each was compared with its hold";
 }
 
-// The key's month began with a request that had a quota, and goes on with requests that have none.
+// A request with a quota created the key's month; requests without a quota continue it.
 TEST_P(StoreTest, ARequestThatBeginsAndEndsInOneBatchCountsTowardsItsKeysMonth) {
   Authorize with_quota = MakeAuthorize(TestId(1, kNowUs), 100, 50);
   with_quota.key_quota_nano_usd = 10'000;
@@ -95,8 +95,8 @@ TEST_P(StoreTest, RacingReplicasLoseNothing) {
   ExpectVerified();
 }
 
-// A hold of one month whose settle comes when that month is closed: the correction counts towards
-// the month after it, beside what the key has spent there without and with a quota.
+// The hold's month is closed when its settle arrives: the correction counts towards the next month,
+// in addition to the key's spend there with and without a quota.
 TEST_P(StoreTest, ALateCorrectionCountsTowardsTheKeysNewMonth) {
   const int64_t end_us = UtcMonthStartUs(202512);
   for (const bool quota_before : {false, true}) {
@@ -131,7 +131,7 @@ TEST_P(StoreTest, ALateCorrectionCountsTowardsTheKeysNewMonth) {
     const auto granted = Run({ask(end_us + 28 * kHourUs, 450)}, end_us + 28 * kHourUs);
     EXPECT_EQ(granted.replies[0].authorized_nano_usd, 150);
     ExpectVerified();
-    // Of a month that a late correction has touched, too.
+    // Tampering is also found in a month that a late correction has changed.
     ASSERT_TRUE(connection_
                     ->Execute("UPDATE key_month SET spent = spent + 1 WHERE month = 202512"
                               " AND workspace = $1",
@@ -150,8 +150,8 @@ TEST_P(StoreTest, ALateCorrectionCountsTowardsTheKeysNewMonth) {
   }
 }
 
-// A dead letter of a key with a quota that is resolved a month later begins no row for that month:
-// it would start from zero.
+// Resolving a dead letter of a key with a quota a month later must not create a row for that month:
+// it would start at zero.
 TEST_P(StoreTest, ANoteBesideARequestBeginsNoMonthOfItsKey) {
   Run({MakeAddCredit("c", 1'000'000)});
   Authorize ask = MakeAuthorize(TestId(1, kNowUs), 100, 50);
@@ -174,7 +174,8 @@ TEST_P(StoreTest, ANoteBesideARequestBeginsNoMonthOfItsKey) {
   ExpectVerified();
 }
 
-// With the row of the key's month in the database, and with one that is summed from the roll-ups.
+// Tested with the key's month stored in the database, and with one that is summed from the
+// roll-ups.
 TEST_P(StoreTest, ALateSettleCountsTowardsTheKeysQuota) {
   Run({MakeAddCredit("c", 10'000)});
   for (const bool has_quota : {true, false}) {

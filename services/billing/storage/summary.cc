@@ -13,10 +13,11 @@ using sql::SqlResult;
 
 constexpr int64_t kQuarter = 900LL * 1'000'000;
 constexpr int64_t kDay = 96 * kQuarter;
-// An id is the gateway's time, an admission the ledger's: the clocks may differ by so much.
+// An id has the gateway's time, an admission the ledger's: the clocks may differ by this much.
 constexpr int64_t kSummarySlackUs = 3600LL * 1'000'000;
 
-// From the quarter of an hour of this time to the end of the running one: only roll-ups are read.
+// From the start of this time's quarter of an hour to the end of the current one, so that only
+// roll-ups are read.
 UsageQuery Since(const std::string& workspace, int64_t start_us, int64_t now_us) {
   UsageQuery query;
   query.workspace = workspace;
@@ -56,7 +57,8 @@ int64_t Quantile(const std::vector<int64_t>& sorted, size_t percent) {
 }
 
 SqlResult<void> ReadRecent(sql::Database& database, int64_t start_us, WorkspaceSummary& summary) {
-  // By id: its time orders the requests of a shard, and on PostgreSQL names their partition.
+  // Filtered by id: its time orders the requests of a shard, and on PostgreSQL selects their
+  // partition.
   const std::string first =
       Id::Make(std::max<int64_t>(start_us - kSummarySlackUs, 0) / 1000, 0, 0).ToBytes();
   const std::string& workspace = summary.balance.workspace;

@@ -1,5 +1,4 @@
-// What the summary of a workspace shows of the ledger: today, the last seven days, and the newest
-// requests.
+// Ledger data for the summary of a workspace: today, the last seven days, and the newest requests.
 #pragma once
 
 #include <map>
@@ -12,7 +11,7 @@
 
 namespace tollgate::billing {
 
-// How many of the newest requests are looked at.
+// Number of newest requests that are read.
 inline constexpr int kRecentRequests = 1000;
 inline constexpr size_t kWeekModels = 50;
 
@@ -20,17 +19,17 @@ struct WorkspaceSummary {
   Balance balance;
   UsageChange today;
   int64_t week_charged_nano_usd = 0;
-  // With requests in the last seven days, the most expensive first, at most kWeekModels.
+  // Models used in the last seven days, most expensive first, at most kWeekModels.
   std::vector<std::string> week_models;
-  // Of the newest at most kRecentRequests of today that have ended.
+  // Covers today's newest ended requests, at most kRecentRequests.
   int64_t recent_requests = 0;
   int64_t recent_start_us = 0;
   std::map<Outcome, int64_t> outcomes;
-  // Microseconds; the smallest that half, or 95 of 100, of those with output do not exceed.
+  // Percentiles over requests with output, in microseconds (nearest rank).
   std::optional<int64_t> first_token_p50_us, first_token_p95_us;
 };
 
-// day_start_us: when today began; sums begin at the quarter of an hour that has it.
+// day_start_us: start of today; sums start at the quarter of an hour that contains it.
 sql::SqlResult<WorkspaceSummary> ReadSummary(sql::Database& database, const std::string& workspace,
                                              int64_t day_start_us, int64_t now_us);
 

@@ -9,7 +9,7 @@ namespace {
 
 class SummaryTest : public LedgerDatabaseTest {
  protected:
-  // A week after the ledger of the tests begins.
+  // A week after the tests' ledger begins.
   static constexpr int64_t kMidnight = (kNowUs / kDayUs + 8) * kDayUs;
   static constexpr int64_t kNoon = kMidnight + 12 * kHourUs;
 
@@ -48,10 +48,10 @@ TEST_P(SummaryTest, TodayBeginsWhereTheCallerSaysAndTheWeekIsSevenDays) {
   EXPECT_EQ(summary.today.charged_nano_usd, by_report->total.charged_nano_usd);
   EXPECT_EQ(summary.balance.open_holds, 1);
   EXPECT_EQ(summary.week_models, (std::vector<std::string>{"cheap", "dear"}))
-      << "the one that costs more first";
+      << "the more expensive model first";
   const auto week = ReadUsage(*database_, "ws", "key", kNoon - 7 * kDayUs, kNoon, kNoon);
   EXPECT_EQ(summary.week_charged_nano_usd, week->total.charged_nano_usd);
-  // The day of another time zone has begun an hour earlier.
+  // In another time zone the day began an hour earlier.
   EXPECT_EQ(Read(kMidnight - kHourUs).today.requests, 3);
   EXPECT_EQ(Read(kMidnight, kNoon + 6 * kDayUs).week_models, std::vector<std::string>{"cheap"});
 }
@@ -69,7 +69,7 @@ TEST_P(SummaryTest, OutcomesAndFirstTokensAreThoseOfTodaysRequests) {
   EXPECT_EQ(summary.outcomes.at(Outcome::kFailedBeforeOutput), 1);
   EXPECT_EQ(summary.outcomes.at(Outcome::kFailedMidStream), 1);
   EXPECT_EQ(summary.today.free_requests, 1);
-  // Of 21 with output, sorted: 500, 1000, 2000, … 20000.
+  // 21 requests with output, sorted: 500, 1000, 2000, … 20000.
   EXPECT_EQ(summary.first_token_p50_us, 10'000);
   EXPECT_EQ(summary.first_token_p95_us, 19'000);
 }

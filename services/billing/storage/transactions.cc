@@ -18,14 +18,14 @@ constexpr std::string_view kChange =
     " - CASE WHEN debit IN (3, 4) THEN amount ELSE 0 END), 0) AS BIGINT)";
 static_assert(static_cast<int>(Account::kPaid) == 3 && static_cast<int>(Account::kGranted) == 4);
 
-// Entries of one workspace have no gaps and never go back in time, so that a time is found by
-// bisection of the primary key.
+// Entries of one workspace have no gaps and never go back in time, so a time is found by bisection
+// of the primary key.
 class Entries {
  public:
   Entries(Connection& db, const std::string& workspace)
       : db_(db), shard_(LedgerShard(workspace)), workspace_(workspace) {}
 
-  // The newest sequence, and the posted credit after it.
+  // Reads the newest sequence, and the posted credit after it.
   SqlResult<void> ReadHead(int64_t& sequence, int64_t& posted_nano_usd) {
     return db_.Query(
         "SELECT sequence, paid + granted FROM wallet WHERE shard = $1 AND workspace = $2",
@@ -35,13 +35,13 @@ class Entries {
         });
   }
 
-  // The first sequence at or after this time; newest + 1 when there is none.
+  // The first sequence at or after this time; newest + 1 if there is none.
   SqlResult<int64_t> FirstAt(int64_t time_us, int64_t newest) {
     int64_t low = 1;
     int64_t high = newest + 1;
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
-      int64_t at_us = INT64_MIN;  // of an entry that has been archived
+      int64_t at_us = INT64_MIN;  // stays if the entry is archived
       auto read =
           db_.Query("SELECT at_us FROM entry WHERE shard = $1 AND workspace = $2 AND sequence = $3",
                     {shard_, workspace_, middle}, [&](const Row& row) { at_us = row.Int(0); });
@@ -55,7 +55,7 @@ class Entries {
     return low;
   }
 
-  // What the entries after the first up to the last one changed.
+  // Sum of the changes by entries after the first sequence, up to the last one.
   SqlResult<int64_t> SumOfChanges(int64_t after, int64_t last) {
     int64_t sum = 0;
     static const std::string kText = "SELECT " + std::string(kChange) +
@@ -75,7 +75,7 @@ class Entries {
                        " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence >= $3"
                        " AND sequence < $4";
     std::vector<sql::Param> params = {shard_, workspace_, first, end};
-    // SQLite numbers parameters in the order in which the text names them first.
+    // SQLite numbers parameters in the order of their first use in the text.
     if (kind) {
       text += " AND kind = $5";
       params.emplace_back(static_cast<int64_t>(*kind));
@@ -110,7 +110,7 @@ SqlResult<std::vector<PostedEntry>> ReadPage(Connection& db, const EntryQuery& q
     if (!found.ok()) return Fail{found.error()};
     end = std::min(end, *found);
   }
-  // The balance is known after this entry, and counted back from it.
+  // The balance after this entry is known; earlier balances are computed backwards from it.
   int64_t known = newest;
   if (query.after_sequence > 0) {
     end = std::min(end, query.after_sequence);
@@ -194,7 +194,7 @@ SqlResult<std::vector<Entry>> ReadRequestEntries(Connection& db, const std::stri
       db.Query(kText, {LedgerShard(workspace), workspace, *first, *end, sql::Param::Blob(bytes)},
                [&](const Row& row) { found.push_back(ReadEntry(row)); });
   if (read.ok() && found.empty()) {
-    // Where times are not in order, bisection misses: by time alone.
+    // Bisection fails if times are not in order, so this filters by time alone.
     static const std::string kByTime = "SELECT " + std::string(kEntryColumns) +
                                        " FROM entry WHERE shard = $1 AND workspace = $2"
                                        " AND at_us >= $3 AND at_us <= $4 AND request = $5"

@@ -10,7 +10,7 @@
 
 namespace tollgate::billing {
 
-// What an entry adds to the posted credit, paid plus granted.
+// Amount that an entry adds to the posted credit, paid plus granted.
 int64_t PostedChange(const Entry& entry);
 
 // An entry and the posted credit after it.
@@ -27,18 +27,18 @@ struct EntryQuery {
   int64_t first_sequence = 1;
   int64_t end_sequence = INT64_MAX;  // exclusive
   int limit = 50;
-  // Continues after this entry of the previous page.
+  // Last entry of the previous page.
   int64_t after_sequence = 0;  // 0: starts with the newest
   int64_t after_balance_nano_usd = 0;
 };
-// Newest first. At most limit + 1: one more tells that there is another page.
+// Newest first. Returns at most limit + 1 entries; the extra one shows that there is another page.
 sql::SqlResult<std::vector<PostedEntry>> ReadTransactions(sql::Database& database,
                                                           const EntryQuery& query);
 sql::SqlResult<std::optional<PostedEntry>> ReadTransaction(sql::Database& database,
                                                            const std::string& workspace,
                                                            int64_t sequence);
 
-// The entries of one request, oldest first. All of them are within these times.
+// Entries of one request, oldest first. All of them must be within these times.
 sql::SqlResult<std::vector<Entry>> ReadRequestEntries(sql::Connection& db,
                                                       const std::string& workspace, const Id& id,
                                                       int64_t first_us, int64_t last_us);
@@ -47,15 +47,15 @@ sql::SqlResult<std::optional<Command>> ReadCommandById(sql::Database& database,
                                                        const std::string& workspace,
                                                        const std::string& command_id);
 struct CommandQuery {
-  std::string workspace;  // empty: of all workspaces
+  std::string workspace;  // empty: all workspaces
   std::vector<CommandKind> kinds;
   std::optional<CommandState> state;
   int limit = 50;
-  // Continues after this command of the previous page; an empty id starts with the newest.
+  // Last command of the previous page; an empty id starts with the newest.
   int64_t after_us = 0;
   std::string after_id;
 };
-// Newest first. At most limit + 1.
+// Newest first. Returns at most limit + 1 commands.
 sql::SqlResult<std::vector<Command>> ReadCommands(sql::Database& database,
                                                   const CommandQuery& query);
 

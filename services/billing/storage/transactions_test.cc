@@ -1,4 +1,4 @@
-// The reads behind the admin services, on both databases.
+// Reads used by the admin services, on both databases.
 #include <gtest/gtest.h>
 
 #include "common/base/time_units.h"
@@ -115,7 +115,7 @@ TEST_P(AdminReadsTest, CommandsAreListedNewestFirst) {
   EXPECT_FALSE(ReadCommandById(*database_, "other", "r3")->has_value());
 }
 
-// Callers may give one x-request-id to every request.
+// Callers may use one x-request-id for every request.
 TEST_P(AdminReadsTest, MatchesOfAReceiptAreCountedUpToABound) {
   Run({MakeAddCredit("c", 1'000'000'000)});
   Id last;
@@ -173,7 +173,7 @@ TEST_P(AdminReadsTest, AReceiptIsFoundByEachOfItsIds) {
   EXPECT_FALSE(ReadReceipt(*database_, "other", ids[0].ToHex())->has_value());
   EXPECT_FALSE(ReadReceipt(*database_, "ws", "")->has_value());
   EXPECT_FALSE(ReadReceipt(*database_, "ws", "nobody")->has_value());
-  // What a caller made up is known in its workspace only.
+  // An x-request-id chosen by the caller is known only in its workspace.
   EXPECT_FALSE(ReadReceipt(*database_, std::string(kAnyWorkspace), "caller")->has_value());
   EXPECT_FALSE(
       ReadReceipt(*database_, std::string(kAnyWorkspace), TestId(99, kNowUs).ToHex())->has_value());
@@ -206,7 +206,7 @@ TEST_P(AdminReadsTest, AReceiptIsFoundByEachOfItsIds) {
   EXPECT_EQ(page->front().id, ids[2]);
 }
 
-// Whatever the intervals, the sums are those of the requests.
+// Whatever the intervals, the sums equal those of the requests.
 TEST_P(AdminReadsTest, UsageByIntervalAddsUpToTheRequests) {
   const int64_t day = 24LL * 3600 * kSecondUs;
   const int64_t first = kNowUs / day * day;

@@ -39,8 +39,8 @@ std::string IdAt(int64_t us) {
 
 class Sums {
  public:
-  // fresh: what is behind the roll-ups of the workspace, which are then read; null: those by key
-  // are.
+  // fresh: changes after the cut of the workspace's roll-ups, which are then read. Null: reads the
+  // roll-ups by key.
   Sums(Connection& db, const UsageQuery& query, const FreshChanges* fresh)
       : db_(db), query_(query), fresh_(fresh), shard_(LedgerShard(query.workspace)) {}
 
@@ -74,7 +74,7 @@ class Sums {
   }
 
  private:
-  // The rows of the workspace in this period, and of the key ($5) and the model that are asked for.
+  // Condition for rows of the workspace in this period, of the requested key ($5) and model.
   std::string Where(std::string_view time, std::vector<sql::Param>& params) const {
     std::string text = " WHERE shard = $1 AND workspace = $2 AND " + std::string(time) +
                        " >= $3 AND " + std::string(time) + " < $4";
@@ -92,8 +92,8 @@ class Sums {
     return AddRollUp("usage_day", "", kDayUs, start_us, end_us);
   }
 
-  // Names the keys and models, which stand before the period in the key: else all quarters that the
-  // workspace has ever used would be read.
+  // Names keys and models, because they precede the period in the primary key: otherwise the query
+  // would read all quarters of the workspace.
   SqlResult<void> AddQuarters(int64_t start_us, int64_t end_us) {
     if (fresh_ != nullptr) return AddWorkspace("workspace_quarter", kQuarterUs, start_us, end_us);
     return AddRollUp("usage_quarter",
@@ -157,7 +157,7 @@ class Sums {
     });
   }
 
-  // Requests are found by their key: those of all keys that were used on the day.
+  // Requests are found by key, so this reads the requests of all keys used on the day.
   SqlResult<void> AddRequestsOfDay(int64_t start_us, int64_t end_us) {
     const std::string oldest = IdAt(start_us - kOldestIdUs);
     const std::string newest = IdAt(end_us + kNewestIdUs);
@@ -174,7 +174,7 @@ class Sums {
       params.emplace_back(*query_.model);
       text += " AND model = $9";
     }
-    // A key whose first request of the day has just ended is not among them.
+    // A key whose first request of the day has just ended is missing in the roll-ups.
     std::set<std::string, std::less<>> keys;
     auto read = db_.Query(text, params, [&](const Row& row) {
       keys.emplace(row.Bytes(0));
@@ -214,7 +214,7 @@ class Sums {
   std::map<std::tuple<size_t, std::string, std::string>, UsageChange> sums_;
 };
 
-// The groups with the highest cost of a workspace with many keys.
+// Finds the groups with the highest cost in a workspace with many keys.
 class TopKeys {
  public:
   TopKeys(Connection& db, const UsageQuery& query, const FreshChanges& fresh)
@@ -240,8 +240,8 @@ class TopKeys {
  private:
   using Group = std::pair<std::string, std::string>;  // model, key
 
-  // What no group of a key can exceed: what the key was charged in all days, or months, that the
-  // period touches.
+  // Reads an upper bound for the groups of each key: the amount charged to the key in all days, or
+  // months, that the period touches.
   SqlResult<void> ReadBounds() {
     const int64_t start_us = query_.bounds_us.front();
     const int64_t last_us = query_.bounds_us.back() - 1;
@@ -269,10 +269,10 @@ class TopKeys {
     return one;
   }
 
-  // Keys in the order of their bounds, until none can be among the top any more.
+  // Visits keys in the order of their bounds, until no further key can be in the top.
   SqlResult<void> FindTop() {
     for (const auto& [negative_bound, key] : bounds_) {
-      // Of equal ones the name decides, which is not known yet.
+      // Groups with equal cost are ordered by name, which is not known yet.
       if (top_.size() == query_.top && top_.rbegin()->first < negative_bound) break;
       UsageQuery one = OfKey(key);
       one.bounds_us = {query_.bounds_us.front(), query_.bounds_us.back()};
@@ -287,7 +287,7 @@ class TopKeys {
     return {};
   }
 
-  // By interval; takes them from the others.
+  // Groups of the top by interval; subtracts them from the others.
   SqlResult<void> ReadTop(std::map<size_t, UsageChange>& others) {
     std::set<Group> groups;
     std::set<std::string> keys;
@@ -317,19 +317,20 @@ class TopKeys {
     return {};
   }
 
-  // A longer period is told by months.
+  // Longer periods use bounds by month.
   static constexpr int64_t kMostDays = 16;
 
   Connection& db_;
   const UsageQuery& query_;
   const FreshChanges& fresh_;
   const int32_t shard_;
-  std::vector<std::pair<int64_t, std::string>> bounds_;  // negative, key
-  std::set<std::pair<int64_t, Group>> top_;              // negative cost
+  std::vector<std::pair<int64_t, std::string>> bounds_;  // negative bound, key
+  std::set<std::pair<int64_t, Group>> top_;              // negative cost, group
   std::vector<UsageSum> rows_;
 };
 
-// A request that was corrected since the roll-ups were cut: its sums in them are not known.
+// Whether a request was corrected after the cut of the roll-ups, whose sums for it are then
+// unknown.
 bool IsCorrectedIn(const UsageQuery& query, const FreshChanges& fresh) {
   return std::ranges::any_of(fresh.changes.requests, [&](const RequestChange& request) {
     return request.corrected && !request.ended &&
@@ -341,7 +342,8 @@ bool IsCorrectedIn(const UsageQuery& query, const FreshChanges& fresh) {
 SqlResult<std::vector<UsageSum>> ReadSums(Connection& db, const UsageQuery& query) {
   const FreshChanges* fresh = nullptr;
   std::optional<FreshChanges> changes;
-  // One key is read by key. All groups by key are no less than the roll-ups by key.
+  // A single key uses the roll-ups by key. So do all groups by key, which would read as many rows
+  // here.
   if (!query.key_id && (!query.by_key || query.top > 0)) {
     auto read = ReadFreshChanges(db, query.workspace);
     if (!read.ok()) return Fail{std::move(read).error()};

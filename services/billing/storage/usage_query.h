@@ -13,25 +13,25 @@ namespace tollgate::billing {
 struct UsageQuery {
   std::string workspace;
   std::optional<std::string> key_id, model;
-  // Begins of the intervals, ascending, and the end of the last one. At least two.
+  // Starts of the intervals, ascending, and the end of the last one. At least two values.
   std::vector<int64_t> bounds_us;
   // Whether every whole UTC day lies within one interval, so that sums by day can be used.
   bool whole_days = false;
   bool by_model = false;
   bool by_key = false;
-  // By key: only so many groups, those with the highest cost (ties by model and key), and what the
-  // others have together. 0: all groups. More groups may come than asked for.
+  // With by_key: returns only this many groups, those with the highest cost (ties by model and
+  // key), and the sum of all others. 0: all groups. May return more groups than requested.
   size_t top = 0;
 };
 struct UsageSum {
-  size_t interval = 0;  // bounds_us[interval] is its begin
+  size_t interval = 0;  // it starts at bounds_us[interval]
   std::string model;    // empty unless by_model
   std::string key_id;   // empty unless by_key
-  bool other = false;   // of all groups that are not named; both are empty
-  UsageChange sums;     // its names are empty
+  bool other = false;   // sum of all groups not listed; model and key_id are empty
+  UsageChange sums;     // without names
 };
-// Exact at every moment: roll-ups that follow the entries are read with the entries behind them
-// (ADR 0025). In no order; intervals without requests are left out.
+// Exact at any moment: roll-ups that follow the entries are read together with the entries after
+// their cut (ADR 0025). Unordered; omits intervals without requests.
 sql::SqlResult<std::vector<UsageSum>> QueryUsage(sql::Database& database, const UsageQuery& query);
 
 }  // namespace tollgate::billing

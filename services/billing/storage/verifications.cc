@@ -7,7 +7,7 @@ using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
 
-// cancel: 1 once an operator wants it to end. violations: one per line.
+// cancel: 1 if an operator cancelled the run. violations: one per line.
 constexpr std::string_view kVerificationTable = R"sql(
 CREATE TABLE ledger_verification (
   id {text} PRIMARY KEY,
@@ -102,7 +102,7 @@ SqlResult<Begun> Begin(Connection& db, const Verification& asked, const audit::O
       db.Execute("DELETE FROM ledger_verification WHERE state <> 1 AND created_us < $1",
                  {now_us - kKeepVerificationsUs}));
   if (!done.ok()) return Fail{done.error()};
-  // The index of running ones lets one in.
+  // The unique index of running verifications allows only one.
   auto added = db.Execute(
       "INSERT INTO ledger_verification (id, caller_request, actor, workspace, state, cancel,"
       " created_us, reported_us, ended_us, workspaces, entries, holds, usage_records, violations)"
@@ -205,7 +205,7 @@ SqlResult<std::optional<Verification>> FindVerification(sql::Database& database,
 SqlResult<std::vector<Verification>> ListVerifications(sql::Database& database, const Id& before,
                                                        int limit, int64_t now_us) {
   std::vector<Verification> rows;
-  const std::string below = before.empty() ? "g" : before.ToHex();  // g: after every digit
+  const std::string below = before.empty() ? "g" : before.ToHex();  // g sorts after every digit
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     rows.clear();
     return db.Query(std::string(kSelect) + " WHERE id < $1 ORDER BY id DESC LIMIT $2",

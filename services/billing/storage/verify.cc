@@ -35,7 +35,7 @@ class LedgerVerifier {
       if (!loaded.ok()) return Fail{SqlError{sql::ErrorKind::kOther, loaded.error()}};
       if (*loaded && (*loaded)->only != options_.workspace) {
         return Fail{SqlError{sql::ErrorKind::kOther,
-                             "the state file is of a run over other workspaces; remove it"}};
+                             "the state file belongs to a run over other workspaces; remove it"}};
       }
       if (*loaded) progress_ = std::move(**loaded);
       resumed_ = *loaded || resumed_;
@@ -68,7 +68,7 @@ class LedgerVerifier {
     return {};
   }
 
-  // One snapshot for all rows of the shard; the ledger keeps running.
+  // Uses one snapshot for all rows of the shard; the ledger keeps running.
   SqlResult<void> Shard(int64_t shard) {
     if (shard != progress_.shard) {
       progress_.shard = shard;
@@ -138,8 +138,8 @@ class LedgerVerifier {
     if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
     if (auto done = CheckDeadLetters(db_, name, findings); !done.ok()) return done;
     UsageCheck usage(db_, state, findings, row_check.quota_held());
-    // A large workspace takes long here: whoever watches the run must see that it lives. It stops
-    // later, since a run that is resumed would do this part twice.
+    // A large workspace takes long here, so progress is reported. A stop takes effect later, since
+    // a resumed run would have to repeat this part.
     const auto alive = [&] {
       if (options_.progress && !options_.progress(report(), name)) wanted_ = false;
     };
@@ -148,7 +148,7 @@ class LedgerVerifier {
     return CheckCounts(state, rows, usage.records(), findings);
   }
 
-  // Rows that nothing above has looked at.
+  // Finds rows that the checks above have not read.
   SqlResult<void> CheckCounts(const WorkspaceState& state, const WorkspaceRows& rows,
                               int64_t records, Findings& findings) {
     const auto compare = [&](int64_t stored, int64_t expected,
@@ -179,7 +179,7 @@ class LedgerVerifier {
     const auto time = std::chrono::steady_clock::now();
     if (!now && time - saved_ < kSaveEvery) return;
     saved_ = time;
-    // A run that cannot be resumed is better than none.
+    // A run that cannot be resumed is better than no run.
     const std::string failed = SaveProgress(options_.state_file, progress_);
     if (!failed.empty()) std::fprintf(stderr, "verify: %s\n", failed.c_str());
   }
@@ -188,7 +188,7 @@ class LedgerVerifier {
   const VerifyOptions& options_;
   VerifyProgress progress_;
   bool resumed_ = false;
-  bool wanted_ = true;  // as progress said last
+  bool wanted_ = true;  // last result of progress
   int64_t cut_us_ = 0;
   int64_t latest_us_ = 0;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();

@@ -1,6 +1,6 @@
 // Verifies the ledger: recomputes every stored balance, hold, command, usage record and roll-up
 // from the entries. Shares no code with the ledger except the hash of an entry, the encoding of
-// details and the reading of rows. Runs beside a working ledger on a connection of its own.
+// details and the reading of rows. Runs next to a working ledger on its own connection.
 #pragma once
 
 #include <functional>
@@ -18,30 +18,30 @@ struct VerifyReport {
   int64_t usage_records = 0;
   int64_t commands = 0;
   std::vector<std::string> violations;  // at most kMaxViolations
-  bool stopped = false;                 // before the end, because progress said so
+  bool stopped = false;                 // progress ended the run early
   bool ok() const { return violations.empty() && !stopped; }
 };
 inline constexpr size_t kMaxViolations = 100;
 
 struct VerifyOptions {
-  std::string workspace;  // empty: all
-  // Keeps how far the run has come, so that the next run with the same file goes on there; removed
+  std::string workspace;  // empty: all workspaces
+  // File that stores the progress, so that the next run with the same file continues there. Removed
   // at the end. Empty: none.
   std::string state_file;
-  // Called about every page; false stops the run. May be null.
+  // Called about once per page; returning false stops the run. May be null.
   std::function<bool(const VerifyReport&, const std::string& workspace)> progress;
-  // Holds that stayed open long after their expiry are violations. Off for ledgers whose clock is
-  // made up.
+  // Reports holds that stayed open long after their expiry. Off for ledgers with an artificial
+  // clock.
   bool overdue_holds = false;
-  // Entries read at once.
+  // Number of entries per read.
   int page_entries = 5000;
 };
 
-// Reads in one snapshot per ledger shard and does not block the ledger. Memory does not grow with
-// the number of requests.
+// Reads in one snapshot per ledger shard and does not block the ledger. Memory use does not grow
+// with the number of requests.
 sql::SqlResult<VerifyReport> VerifyLedger(sql::Connection& connection,
                                           const VerifyOptions& options);
-// Every workspace, or the given one, on a connection of its own.
+// Verifies every workspace, or the given one, on a separate connection.
 sql::SqlResult<VerifyReport> VerifyLedger(sql::Database& database,
                                           const std::string& workspace = "");
 

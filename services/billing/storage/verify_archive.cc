@@ -50,7 +50,7 @@ class ArchiveCheck {
       }
     }
   }
-  // Where the verification of the database starts.
+  // Compares an archived chain with the point where the verification of the database starts.
   void Head(const std::string& workspace, int64_t sequence, const std::string& head) {
     const Chain& chain = chains_[workspace];
     if (chain.sequence != sequence || chain.head != head) {
@@ -65,7 +65,7 @@ class ArchiveCheck {
     if (report_.violations.size() < kMaxViolations) report_.violations.push_back(what);
   }
 
-  // The fields of the next record; false at the end.
+  // Reads the fields of the next record. Returns false at the end.
   static bool ReadRecord(gzFile file, std::vector<std::string>& fields) {
     fields.assign(1, "");
     bool quoted = false;
@@ -107,10 +107,10 @@ class ArchiveCheck {
     const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
     if (file == nullptr) return Report("cannot read " + path);
     std::vector<std::string> fields;
-    ReadRecord(file.get(), fields);  // the names of the columns
+    ReadRecord(file.get(), fields);  // column names
     while (ReadRecord(file.get(), fields)) {
-      if (fields.size() != 13) return Report(path + " has a record of another form");
-      // In the order of kEntryColumns.
+      if (fields.size() != 13) return Report(path + " has a malformed record");
+      // Fields are in the order of kEntryColumns.
       Entry entry;
       entry.workspace = fields[1];
       entry.sequence = Number(fields[2]);

@@ -9,7 +9,7 @@
 
 namespace tollgate::billing {
 
-// Adds to the violations of the report. Fails when the database cannot be read.
+// Adds violations to the report. Fails if the database cannot be read.
 sql::SqlResult<void> VerifyArchive(sql::Connection& db, const std::string& folder,
                                    VerifyReport& report);
 

@@ -65,7 +65,7 @@ SqlResult<void> Anchors::CompareOne(sql::Connection& db, const std::string& work
       " ORDER BY sequence DESC LIMIT 1",
       {shard, workspace}, [&](const Row& row) { last = row.Int(0); });
   if (!read.ok()) return read;
-  // Entries before the cut are only in the archive; of those only the newest is known here.
+  // Entries before the cut are only in the archive; only the newest of them is known here.
   int64_t archived = 0;
   std::string archived_head;
   read =

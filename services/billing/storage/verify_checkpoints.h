@@ -1,5 +1,5 @@
-// Compares the ledger with the checkpoints that were signed of it: finds a chain that was rewritten
-// or cut, a workspace that was deleted, and a standby that lost acknowledged entries.
+// Compares the ledger with its signed checkpoints: finds a chain that was rewritten or cut, a
+// workspace that was deleted, and a standby that lost acknowledged entries.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ namespace tollgate::billing {
 
 class Anchors {
  public:
-  // Reads the whole file; what is wrong with it goes to the violations. Must be called before the
-  // snapshot of the ledger that is compared.
+  // Reads the whole file and adds its faults to the violations. Must be called before the compared
+  // snapshot of the ledger begins.
   static BasicResult<Anchors, std::string> Read(const std::string& file,
                                                 const std::string& public_key_file,
                                                 VerifyReport& report);
 
-  // Compares with the entries of one workspace, or of all when the name is empty.
+  // Compares with the entries of one workspace, or of all if the name is empty.
   sql::SqlResult<void> Compare(sql::Connection& db, const std::string& workspace,
                                VerifyReport& report) const;
 
@@ -39,7 +39,7 @@ class Anchors {
                                   const std::vector<Head>& heads, VerifyReport& report) const;
 
   int64_t checkpoints_ = 0;
-  std::map<std::string, std::vector<Head>> heads_;  // by workspace, in the order of the file
+  std::map<std::string, std::vector<Head>> heads_;  // by workspace, in file order
 };
 
 }  // namespace tollgate::billing

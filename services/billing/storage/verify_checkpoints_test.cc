@@ -1,5 +1,5 @@
-// What one database cannot show: a chain that was computed anew, entries or workspaces that are
-// gone, a standby that lost entries. The checkpoints show it.
+// Tampering that checkpoints reveal and one database cannot: a recomputed chain, deleted entries or
+// workspaces, a standby that lost entries.
 #include "services/billing/storage/verify_checkpoints.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class VerifyCheckpointsTest : public LedgerDatabaseTest {
     std::fclose(out);
     EVP_PKEY_free(key);
   }
-  // As a process that was started again: the file says how it goes on.
+  // Writes a checkpoint like a restarted process, which continues the file.
   void Checkpoint() {
     CheckpointWriter::Options options;
     options.sql = database_->options();
@@ -65,7 +65,7 @@ class VerifyCheckpointsTest : public LedgerDatabaseTest {
     const size_t before = Lines().size();
     CheckpointWriter writer(options, SystemClock::Get());
     ASSERT_TRUE(writer.Start().ok());
-    // The thread writes the first one at once.
+    // The thread writes the first checkpoint at once.
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (Lines().size() == before && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -83,7 +83,7 @@ class VerifyCheckpointsTest : public LedgerDatabaseTest {
     std::ofstream out(File("checkpoints"), std::ios::trunc);
     for (const std::string& line : lines) out << line << '\n';
   }
-  // All violations, of the checkpoints and of the ledger itself, one a line.
+  // All violations, of the checkpoints and of the ledger itself, one per line.
   std::string Found(const std::string& key = "key.pub") {
     VerifyReport report;
     auto anchors = Anchors::Read(File("checkpoints"), File(key), report);
@@ -113,7 +113,7 @@ TEST_P(VerifyCheckpointsTest, AnHonestLedgerMatches) {
   EXPECT_EQ(Found(), "") << "the ledger may be ahead";
 }
 
-// All hashes and balances are right again: the verification of the database alone finds nothing.
+// All hashes and balances match again, so the verification of the database alone finds nothing.
 TEST_P(VerifyCheckpointsTest, ARewrittenChainIsFound) {
   std::vector<Entry> entries;
   auto read =
@@ -144,7 +144,8 @@ TEST_P(VerifyCheckpointsTest, ARewrittenChainIsFound) {
   ExpectNamed("workspace ws: the chain was rewritten: checkpoint 1 has entry 1 with another hash");
 }
 
-// A standby became the primary without the last commits: first it is short, then it goes on.
+// A standby became the primary without the last commits: its chain is too short at first, then it
+// continues.
 TEST_P(VerifyCheckpointsTest, AStandbyThatLostEntriesIsFound) {
   Must(
       "DELETE FROM entry WHERE workspace = 'ws' AND sequence = 2;"
@@ -189,7 +190,7 @@ TEST_P(VerifyCheckpointsTest, ChangedCheckpointsAreFound) {
   ExpectNamed("line 3 of the checkpoints is not a whole checkpoint");
 }
 
-// A crash within an append leaves a part of a line; the next process goes on behind it.
+// A crash during an append leaves a partial line; the next process continues after it.
 TEST_P(VerifyCheckpointsTest, ATornLineIsNoTampering) {
   const std::vector<std::string> lines = Lines();
   WriteLines(lines);

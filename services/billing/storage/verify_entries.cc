@@ -15,7 +15,7 @@ namespace {
 using sql::Row;
 using sql::SqlResult;
 
-// Holds may be corrected for 24 h after their expiry.
+// Longer than holds can be corrected after their expiry, which is 24 h.
 constexpr int64_t kCorrectableUs = 25LL * 3600 * 1'000'000;
 
 bool IsPosted(Account account) { return account == Account::kPaid || account == Account::kGranted; }
@@ -26,14 +26,14 @@ bool IsCorrectable(const HoldSums& hold) {
           hold.terminal_kind == static_cast<int64_t>(EntryKind::kExpireVoid));
 }
 
-// What an entry adds to what the customer pays.
+// Amount that an entry adds to what the customer pays.
 int64_t Spent(const Entry& entry) {
   if (entry.credit == Account::kRevenue && IsPosted(entry.debit)) return entry.amount_nano_usd;
   if (entry.debit == Account::kRevenue && IsPosted(entry.credit)) return -entry.amount_nano_usd;
   return 0;
 }
 
-// "reason=dispute …"; -1 when the memo says none.
+// Parses "reason=dispute …"; -1 if the memo has no reason.
 int64_t FreezeOf(const std::string& memo) {
   for (const Freeze freeze :
        {Freeze::kNone, Freeze::kOperator, Freeze::kDispute, Freeze::kFailedCheck}) {
@@ -91,7 +91,7 @@ SqlResult<void> EntryCheck::ForgetExpired() {
     const std::string id = std::move(expired_.front().second);
     expired_.pop_front();
     const auto hold = state_.holds.find(id);
-    // One of the newest operation is checked when that is complete.
+    // A hold of the newest operation is checked when the operation is complete.
     if (hold == state_.holds.end() || (state_.current_is_hold && state_.current == id)) continue;
     const HoldSums sums = std::move(hold->second);
     state_.holds.erase(hold);
@@ -109,7 +109,7 @@ SqlResult<void> EntryCheck::CloseGroup() {
     if (IsCorrectable(hold->second) && hold->second.closed_us >= state_.clock_us - kCorrectableUs) {
       return {};
     }
-    // Erased first: the check may move it back.
+    // Erased first, because the check may move it back.
     const HoldSums sums = std::move(hold->second);
     state_.holds.erase(hold);
     return rows_.AddHold(id, sums);
@@ -211,7 +211,7 @@ void EntryCheck::AddToBalances(const Entry& entry, const std::string& name) {
     findings_.Report("after " + name + " free is not -held");
   }
   if (sum(Account::kReceivable) > 0)
-    findings_.Report("after " + name + " less than nothing is owed");
+    findings_.Report("after " + name + " the receivable is negative");
   if (entry.kind == EntryKind::kHold && entry.amount_nano_usd > 0 && state_.cap &&
       month.spent + month.held > *state_.cap) {
     findings_.Report(name + " opened a hold beyond the cap");
@@ -334,7 +334,7 @@ void EntryCheck::AddToCommand(const Entry& entry, const std::string& name) {
       ++command.rejected;
       return;
     case EntryKind::kFreeze:
-      // Also posted by a chargeback.
+      // A chargeback also posts this entry.
       if (command.kind == 0) {
         command.kind = static_cast<int64_t>(CommandKind::kFreeze);
         command.amount = FreezeOf(entry.memo);

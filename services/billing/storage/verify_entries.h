@@ -1,5 +1,5 @@
 // Reads the entries of one workspace in order: the hash chain, the balances, and the sums of each
-// hold and command. Keeps open holds and those that may still be corrected, nothing else.
+// hold and command. Keeps only open holds and those that can still be corrected.
 #pragma once
 
 #include <deque>
@@ -12,16 +12,16 @@ namespace tollgate::billing {
 
 class EntryCheck {
  public:
-  // Stops before the first entry that is dated until_us or later, though later ones may be older
-  // (a repaired clock); 0: at the last entry.
+  // Stops before the first entry dated until_us or later, though later entries may be older (a
+  // repaired clock). 0: reads up to the last entry.
   EntryCheck(sql::Connection& db, WorkspaceState& state, RowCheck& rows, Findings& findings,
              const VerifyOptions& options, int64_t until_us, RowSink* sink);
 
-  // Checks the next page of entries; false at the end.
+  // Checks the next page of entries. Returns false at the end.
   sql::SqlResult<bool> Page();
-  // After the last page: no entry of the newest operation is missing.
+  // Called after the last page: the newest operation is complete.
   sql::SqlResult<void> CloseGroup();
-  // Checks what is still open against its rows, without forgetting it.
+  // Checks open holds and commands against their rows, and keeps them.
   sql::SqlResult<void> CheckRest();
 
  private:
@@ -32,7 +32,7 @@ class EntryCheck {
   void AddToLease(const Entry& entry, const std::string& name);
   void AddToCommand(const Entry& entry, const std::string& name);
   void AddFlags(const Entry& entry);
-  // Holds that expired too long ago to be corrected.
+  // Drops holds that expired too long ago to be corrected.
   sql::SqlResult<void> ForgetExpired();
 
   sql::Connection& db_;
@@ -43,7 +43,7 @@ class EntryCheck {
   const int32_t shard_;
   const int64_t until_us_;
   RowSink* const sink_;
-  std::deque<std::pair<int64_t, std::string>> expired_;  // when, and the request
+  std::deque<std::pair<int64_t, std::string>> expired_;  // time and request
 };
 
 }  // namespace tollgate::billing

@@ -1,4 +1,4 @@
-// Compares the rows of leases with what their entries say.
+// Compares the rows of leases with their entries.
 #pragma once
 
 #include "common/sql/sql.h"
@@ -8,7 +8,7 @@
 
 namespace tollgate::billing {
 
-// After the last entry of the workspace.
+// Called after the last entry of the workspace.
 sql::SqlResult<void> CheckLeases(sql::Connection& db, const WorkspaceState& state,
                                  const Wallet& wallet, Findings& findings);
 

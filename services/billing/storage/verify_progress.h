@@ -1,4 +1,4 @@
-// How far a verification has come: in memory, and in the state file of a run that may be resumed.
+// Progress of a verification: in memory, and in the state file of a run that can be resumed.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 namespace tollgate::billing {
 
 struct VerifyProgress {
-  std::string only;  // the workspace that was asked for
+  std::string only;  // the requested workspace
   int64_t shard = 0;
   std::string workspace;                // done, unless state is set
-  std::optional<WorkspaceState> state;  // of the workspace that was being verified
+  std::optional<WorkspaceState> state;  // state of the workspace being verified
   VerifyReport report;
 };
 
-// Empty: there is no such file. Fails for a damaged one.
+// Empty if the file does not exist. Fails for a damaged file.
 BasicResult<std::optional<VerifyProgress>, std::string> LoadProgress(const std::string& file);
-// Replaces the file as a whole. Returns what went wrong, or nothing.
+// Replaces the file atomically. Returns an empty string, or what went wrong.
 std::string SaveProgress(const std::string& file, const VerifyProgress& progress);
 
 }  // namespace tollgate::billing

@@ -22,7 +22,7 @@ using sql::SqlResult;
 
 constexpr int kPage = 5000;
 constexpr size_t kCompare = 400;
-// More entries than these behind the cut: the roll-ups are being made.
+// With more entries after the cut the roll-ups are still being built.
 constexpr int64_t kMostFresh = 1'000'000;
 constexpr size_t kFigureCount = 9;
 constexpr const char* kFigureNames[] = {"requests",  "free requests", "prompt",
@@ -30,7 +30,7 @@ constexpr const char* kFigureNames[] = {"requests",  "free requests", "prompt",
                                         "reasoning", "charged",       "overrun"};
 
 using Figures = std::array<int64_t, kFigureCount>;
-using Period = std::pair<int64_t, std::string>;  // period and model, or key
+using Period = std::pair<int64_t, std::string>;  // period, and model or key
 
 class RollUpCheck {
  public:
@@ -86,7 +86,8 @@ class RollUpCheck {
     if (!start.ok()) return Fail{std::move(start).error()};
     sequence_ = start->sequence;
     if (start->cut_us > 0) first_month_ = UtcMonth(start->cut_us);
-    // An archive has taken entries that the roll-ups do not have: they will be made anew.
+    // An archive has removed entries that the roll-ups do not contain, so the roll-ups will be
+    // rebuilt.
     compare = cut_ >= sequence_;
     for (const auto& [id, hold] : start->holds) {
       if (hold.charged > 0) charged_.insert(id);
@@ -132,8 +133,8 @@ class RollUpCheck {
     auto& [requests, amount] = usage_[{month, row.Text(7), row.Text(8)}];
     amount -= posted;
     if (posted > 0) return;
-    // The first charge of a request. Both entries of a charge, of paid and of granted credit, are
-    // side by side; only a request that was corrected can have another charge.
+    // Finds the first charge of a request. The two entries of a charge, for paid and granted
+    // credit, are adjacent; only a corrected request can have another charge.
     const std::string request = row.Text(2);
     const bool again = request == last_charged_ || charged_.contains(request);
     if (!again) ++requests;
@@ -141,8 +142,8 @@ class RollUpCheck {
     if (row.Int(10) == static_cast<int64_t>(HoldState::kCorrected)) charged_.insert(request);
   }
 
-  // Of an entry that is not in the roll-ups yet: what the usage records and the roll-ups by key
-  // have beyond them.
+  // Adds an entry after the cut: usage records and roll-ups by key contain it, these roll-ups do
+  // not.
   void AddFresh(const Row& row, EntryKind kind, int64_t posted) {
     fresh_posted_ += posted;
     const bool correction = kind == EntryKind::kLateCorrection;
@@ -225,7 +226,7 @@ class RollUpCheck {
     return {};
   }
 
-  // by_key: the roll-up by key that table adds up.
+  // by_key: the roll-up by key whose sums table must have.
   SqlResult<void> CompareUsage(const std::string& by_key, const std::string& table,
                                int64_t period_us) {
     const bool days = period_us == kDayUs;
@@ -300,7 +301,7 @@ class RollUpCheck {
     return {};
   }
 
-  // Of all keys but this one, of which more may come.
+  // Compares all keys except the last one, whose rows may continue on the next page.
   SqlResult<void> CompareSpends(const std::string& last_key) {
     if (!last_key.empty() && spent_days_.size() < kCompare) return {};
     for (const auto& [table, spends, days] :
@@ -361,21 +362,21 @@ class RollUpCheck {
   const int32_t shard_;
   int64_t cut_ = 0;
   int64_t base_us_ = 0;
-  int64_t sequence_ = 0;     // of the newest entry that was read
-  int64_t first_month_ = 0;  // those before are archived
-  // By the entries up to the cut.
+  int64_t sequence_ = 0;     // newest entry read
+  int64_t first_month_ = 0;  // earlier ones are archived
+  // Computed from the entries up to the cut.
   std::map<std::pair<int64_t, int64_t>, int64_t> months_;  // by month and kind
   // Requests and amount, by month, key and model.
   std::map<std::tuple<int64_t, std::string, std::string>, std::pair<int64_t, int64_t>> usage_;
   std::string last_charged_;
   std::set<std::string> charged_;  // corrected requests that were charged
-  // By the entries behind the cut.
+  // Computed from the entries after the cut.
   int64_t fresh_posted_ = 0;
   std::set<std::string> fresh_ended_;
   std::map<Period, Figures> fresh_quarters_, fresh_days_;
-  std::set<Period> unknown_quarters_, unknown_days_;  // what they were before a correction
+  std::set<Period> unknown_quarters_, unknown_days_;  // values before a correction
   std::map<Period, int64_t> fresh_spent_;             // by day and key
-  // By the roll-ups by key; not compared yet.
+  // From the roll-ups by key; not compared yet.
   std::map<Period, int64_t> spent_days_, spent_months_;
   std::map<std::string, int64_t> matched_;  // rows, by table
 };

@@ -12,8 +12,8 @@ using sql::Row;
 using sql::SqlResult;
 
 constexpr size_t kRowBatch = 400;
-// A hold should be closed 15 s after its expiry (docs/design/ledger.md, I9). After a start or an
-// outage of the ledger nothing expires for one time to live.
+// A hold must be closed 15 s after its expiry (docs/design/ledger.md, I9). After a start or an
+// outage of the ledger nothing expires for one hold TTL.
 constexpr int64_t kOverdueUs = 15'000'000;
 constexpr int64_t kRestartUs = 300'000'000;
 
@@ -97,7 +97,7 @@ SqlResult<void> RowCheck::FlushHolds() {
       CheckHold(row->second, sums);
     }
   }
-  // Every closed hold has a usage record, no open one has.
+  // Every closed hold must have a usage record, and open holds must have none.
   std::erase_if(found, [](const auto& row) { return row.second.tombstone(); });
   read = db_.QueryKeys(kUsageHead, kKey, keys, "", [&](const Row& row) {
     const std::string id = row.Text(1);
@@ -147,8 +147,8 @@ void RowCheck::CheckHold(const Hold& hold, const HoldSums& sums) {
   expect(hold.charged_granted_nano_usd, sums.charged_granted, "charged to granted credit");
   expect(hold.overrun_nano_usd, sums.overrun, "overrun");
   expect(hold.month, sums.month, "month");
-  // An entry is never older than the one before it, so it may be dated later than what it is about
-  // (docs/design/ledger.md 7).
+  // An entry is never older than the one before it, so it may be dated later than the event that it
+  // records (docs/design/ledger.md 7).
   if (hold.created_us > sums.opened_us) {
     findings_.Report(name + " was admitted after its first entry");
   }
@@ -157,7 +157,7 @@ void RowCheck::CheckHold(const Hold& hold, const HoldSums& sums) {
     findings_.Report(name + " has the month of another time");
   }
   if (sums.admission_entry > state_.cut_sequence && hold.created_us < state_.cut_us) {
-    // Rows are counted by the time of admission.
+    // Rows are counted by their time of admission.
     --state_.holds_opened;
     if (hold.state != HoldState::kOpen) --state_.holds_closed;
   }
@@ -170,7 +170,7 @@ void RowCheck::CheckHold(const Hold& hold, const HoldSums& sums) {
   if (hold.candidates.empty()
           ? asked != 0
           : asked >= hold.candidates.size() || hold.Current() != hold.candidates[asked]) {
-    findings_.Report(name + " has the model and the price of none of its candidates");
+    findings_.Report(name + " has a model and price that match none of its candidates");
   }
   if (hold.state == HoldState::kOpen) {
     if (hold.key_quota_nano_usd) {
@@ -212,7 +212,7 @@ void RowCheck::CheckClosed(const Hold& hold, const HoldSums& sums) {
 
 void RowCheck::CheckUsage(const Row& row, const Hold& hold) {
   const std::string name = "usage record " + hold.id.ToHex();
-  // In the order of kUsageColumns, behind shard and id.
+  // Columns in the order of kUsageColumns, after shard and id.
   if (row.Bytes(2) != hold.workspace) return findings_.Report(name + " is of another workspace");
   if (row.Bytes(3) != hold.key_id) findings_.Report(name + " names another key");
   if (row.Bytes(4) != hold.model) findings_.Report(name + " names another model");
@@ -251,7 +251,7 @@ void RowCheck::CheckUsage(const Row& row, const Hold& hold) {
     findings_.Report(name + ' ' + column.what + " is " + std::to_string(row.Int(column.column)) +
                      ", by its hold " + std::to_string(column.expected));
   }
-  // The cost, recomputed from the columns of the record.
+  // Recomputes the cost from the columns of the record.
   const Int128 cost = Int128{row.Int(14)} * row.Int(19) + Int128{row.Int(17)} * row.Int(20);
   const Int128 rest = cost - (Int128{row.Int(23)} + row.Int(24)) * 1000;
   if (rest < 0 || rest >= 1000) findings_.Report(name + " is not charged the price of its tokens");
@@ -305,7 +305,7 @@ void RowCheck::CheckCommand(const Command& command, const CommandSums& sums) {
                      ": kind, amount, cap, actor, reason or reference are not those of entry " +
                      std::to_string(sums.entry));
   }
-  // The second person is named in the memo of the decision.
+  // The memo of the decision names the second person.
   const bool decided = sums.decided_us != 0;
   const bool named = sums.posted > 0 ? sums.memo.find("(approved by " + command.decided_by + ")") !=
                                            std::string::npos

@@ -1,5 +1,5 @@
-// Compares the rows of holds, usage records and commands with what their entries say. Reads them
-// by key, a few hundred at a time.
+// Compares the rows of holds, usage records and commands with their entries. Reads them by key, a
+// few hundred at a time.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace tollgate::billing {
 
-// Gets every row that was read, in the columns of schema.h; for the archive.
+// Receives every row that was read, in the columns of schema.h. Used by the archive.
 class RowSink {
  public:
   virtual ~RowSink() = default;
@@ -23,27 +23,27 @@ class RowSink {
 
 class RowCheck {
  public:
-  // latest_us: of the newest entry of the whole ledger; 0: open holds may be overdue.
+  // latest_us: time of the newest entry of the whole ledger; 0: does not report overdue holds.
   RowCheck(sql::Connection& db, WorkspaceState& state, Findings& findings, int64_t latest_us,
            RowSink* sink);
 
   sql::SqlResult<void> AddHold(const std::string& id, const HoldSums& sums);
   sql::SqlResult<void> AddCommand(const std::string& id, const CommandSums& sums);
-  // Checks what was added and has not been checked.
+  // Checks the rows that were added and are not checked yet.
   sql::SqlResult<void> Flush();
-  // A correction of this hold follows: moves it back into the state, if it has not been checked
-  // yet.
+  // Called when a correction of this hold follows: moves it back into the state, if it is not
+  // checked yet.
   void TakeBack(const std::string& id);
-  // No more entries follow: a hold whose correction was not found is a finding.
+  // Called after the last entry: a hold whose correction was not found is a violation.
   void EndOfEntries() { entries_ended_ = true; }
 
-  // What open holds of keys with a quota reserve, by MovedKey.
+  // Amounts that open holds of keys with a quota reserve, by MovedKey.
   const std::map<std::string, int64_t>& quota_held() const { return quota_held_; }
 
  private:
   sql::SqlResult<void> FlushHolds();
   sql::SqlResult<void> FlushCommands();
-  // The row is already corrected by entries that follow.
+  // Whether entries that follow have already corrected the row.
   bool IsAhead(const Hold& hold, const HoldSums& sums) const;
   void CheckHold(const Hold& hold, const HoldSums& sums);
   void CheckClosed(const Hold& hold, const HoldSums& sums);
@@ -57,7 +57,7 @@ class RowCheck {
   const int64_t latest_us_;
   RowSink* const sink_;
   bool entries_ended_ = false;
-  std::map<std::string, HoldSums> holds_;  // by request id, sorted as the table is
+  std::map<std::string, HoldSums> holds_;  // by request id, sorted like the table
   std::map<std::string, CommandSums> commands_;
   std::map<std::string, int64_t> quota_held_;
 };

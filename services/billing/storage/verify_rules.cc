@@ -20,7 +20,7 @@ bool IsLeaseKind(EntryKind kind) {
 }
 
 bool IsNote(const Entry& entry) {
-  // What is owed is paid, and the dispute ended, by whatever makes credit available.
+  // Whatever makes credit available may pay the receivable and end the dispute.
   return IsLeaseKind(entry.kind) || entry.kind == EntryKind::kDeadLetterResolved ||
          entry.kind == EntryKind::kReceivablePaid ||
          (entry.kind == EntryKind::kUnfreeze && entry.detail.empty());

@@ -5,10 +5,10 @@ namespace {
 
 constexpr int64_t kVersion = 3;
 constexpr int64_t kVersionWithoutLeases = 2;
-// Without the cut's sequence: of archives, whose state is the one at the cut.
+// Version without the cut's sequence. Archives use it, since their state is the one at the cut.
 constexpr int64_t kVersionWithoutCutSequence = 1;
 
-// One list of fields for both directions.
+// Lists the fields once, for reading and writing.
 template <typename Sums, typename F>
 void HoldFields(Sums& s, F&& field) {
   for (auto* value :

@@ -1,6 +1,6 @@
-// What the verification of a workspace knows after some of its entries: everything that the next
-// entries need. Written to the state file of a run and to the archive, so that a later run starts
-// where this one stood.
+// State of the verification of a workspace after some of its entries: everything that checking the
+// next entries needs. Written to the state file of a run and to the archive, so that a later run
+// can continue from there.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace tollgate::billing {
 
-// The sums of the entries of one hold. Amounts in nano-USD.
+// Sums of the entries of one hold. Amounts in nano-USD.
 struct HoldSums {
   int64_t opened = 0;
   int64_t terminals = 0;
@@ -30,26 +30,26 @@ struct HoldSums {
   int64_t closed_us = 0;
   int64_t admission_entry = 0;  // sequence
   int64_t closing_entry = 0;
-  // Spend that a late correction moved to another month, and which.
+  // Spend that a late correction moved to another month, and that month.
   int64_t moved = 0;
   int64_t moved_month = 0;
   std::string admission;  // details
   std::string closing;
 };
 
-// The entries of one command.
+// Values of the entries of one command.
 struct CommandSums {
-  int64_t kind = 0;        // of the command, by its entries; 0: not known
+  int64_t kind = 0;        // kind of the command, from its entries; 0: unknown
   int64_t amount = 0;      // nano-USD
-  int64_t granted = -1;    // -1: not known
-  int64_t first_us = 0;    // of the entry that asked for it or posted it
-  int64_t decided_us = 0;  // of the entry after a request
+  int64_t granted = -1;    // -1: unknown
+  int64_t first_us = 0;    // entry that requested or posted it
+  int64_t decided_us = 0;  // entry after a request
   int64_t requested = 0;
   int64_t posted = 0;
   int64_t rejected = 0;
   int64_t entry = 0;   // sequence of the newest entry with a detail
-  std::string detail;  // of that one
-  std::string memo;    // of that one
+  std::string detail;  // detail of that entry
+  std::string memo;    // memo of that entry
 };
 
 struct MonthSums {
@@ -67,23 +67,23 @@ struct WorkspaceState {
   int64_t frozen = 0;
   int64_t open_holds = 0;
   bool details = false;  // an entry with a detail was seen
-  // Since the cut.
+  // Counted since the cut.
   int64_t holds_opened = 0;
   int64_t holds_closed = 0;
   int64_t commands_seen = 0;
   std::map<int64_t, MonthSums> months;
-  // Open, or expired and still correctable, or of the newest entry.
+  // Holds that are open, expired but still correctable, or of the newest entry.
   std::map<std::string, HoldSums> holds;
-  std::map<std::string, CommandSums> commands;  // waiting for a decision, or of the newest entry
+  std::map<std::string, CommandSums> commands;  // pending, or of the newest entry
   std::string current;                          // request or command of the newest entry
   bool current_is_hold = false;
-  std::map<std::string, int64_t> leases;  // what each reserves, by LesseeKey; not 0
+  std::map<std::string, int64_t> leases;  // reserved amount by LesseeKey; not 0
   // Spend by key and month that late corrections moved.
   std::map<std::string, int64_t> moved;  // MovedKey
-  // Of the archive that the stream starts from: when it was cut, and what it keeps of the roll-ups
-  // before. 0: the stream starts with entry 1.
+  // Archive from which the stream starts: the time of its cut, and a digest of the roll-ups before.
+  // 0: the stream starts with entry 1.
   int64_t cut_us = 0;
-  int64_t cut_sequence = 0;      // of the newest archived entry
+  int64_t cut_sequence = 0;      // newest archived entry
   std::string archived_rollups;  // digest
 };
 std::string MovedKey(const std::string& key_id, int64_t month);
@@ -92,7 +92,7 @@ std::string LesseeKey(const std::string& lessee, int64_t month);
 std::string EncodeState(const WorkspaceState& state);
 std::optional<WorkspaceState> DecodeState(std::string_view bytes);
 
-// Length-prefixed fields, for states and files.
+// Writes length-prefixed fields, for states and files.
 class FieldWriter {
  public:
   void Int(int64_t value);

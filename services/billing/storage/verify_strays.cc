@@ -22,7 +22,7 @@ SqlResult<void> ReportStrays(sql::Connection& db, const std::string& workspace,
   // Commands are never archived, but their entries are.
   if (is_command) text += " AND at_us >= $4";
   text += " ORDER BY id LIMIT 20000";
-  std::vector<std::string> ids;  // 16 bytes each: kept in the strings themselves
+  std::vector<std::string> ids;  // 16 bytes each: stored inline in the strings
   for (int64_t seen = 20000; seen == 20000;) {
     seen = 0;
     const std::string after = ids.empty() ? "" : ids.back();

@@ -1,4 +1,4 @@
-// Names rows that no entry speaks of.
+// Reports rows that have no entry.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tollgate::billing {
 
-// table: hold, usage_record or command. Only called when their number is wrong: reads all their ids
-// and all entries.
+// table: hold, usage_record or command. Reads all their ids and all entries, so call it only if the
+// number of rows is wrong.
 sql::SqlResult<void> ReportStrays(sql::Connection& db, const std::string& workspace,
                                   const std::string& table, int64_t cut_us, Findings& findings);
 

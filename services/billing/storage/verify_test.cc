@@ -1,4 +1,4 @@
-// Each kind of tampering with the ledger's rows is found, and named.
+// The verification finds and names each kind of tampering with the ledger's rows.
 #include "services/billing/storage/verify.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr const char* kTables[] = {"entry",        "wallet",     "cap_month", "h
 
 struct Tampering {
   const char* change;
-  const char* named;  // in one of the violations
+  const char* named;  // part of a violation
 };
 
 constexpr Tampering kTampering[] = {
@@ -129,7 +129,7 @@ constexpr Tampering kTampering[] = {
      "number 1 is open but was resolved"},
 };
 
-// A ledger with every kind of row, and a copy of it to go back to.
+// A ledger with every kind of row, and a copy to restore it from.
 class VerifyTest : public LedgerDatabaseTest {
  protected:
   void SetUp() override {
@@ -182,7 +182,7 @@ class VerifyTest : public LedgerDatabaseTest {
     EXPECT_TRUE(report.ok()) << report.error().message;
     return report.ok() ? report->violations : std::vector<std::string>();
   }
-  // Every column of the table's row with another id.
+  // Replaces the placeholders: all columns of the table's row, with another id.
   std::string Fill(std::string text) {
     const std::string id = GetParam() == sql::Dialect::kSqlite
                                ? "x'00000000000000000000000000000001'"
@@ -223,7 +223,7 @@ TEST_P(VerifyTest, FindsAndNamesEveryKindOfTampering) {
   ExpectVerified();
 }
 
-// Someone who can compute hashes drops the details: the chain is right, what it proves is less.
+// An attacker who can compute hashes drops the details: the chain is valid but proves less.
 TEST_P(VerifyTest, FindsAChainThatWasComputedAnewWithoutDetails) {
   std::vector<Entry> entries;
   auto read =
@@ -263,8 +263,8 @@ TEST_P(VerifyTest, FindsHoldsThatStayedOpenAfterTheirExpiry) {
   EXPECT_NE(report->violations[0].find("after its expiry"), std::string::npos);
 }
 
-// Stopped after every page and started again with the state file, with tampering on both sides of
-// the stop: the result is that of one run.
+// Stopped after every page and resumed with the state file, with tampering before and after the
+// stop: the result equals that of one run.
 TEST_P(VerifyTest, GoesOnWhereItWasStopped) {
   Must("UPDATE hold SET price_version = 9 WHERE state = 2; UPDATE usage_day SET charged = 0");
   const std::vector<std::string> expected = Violations();
@@ -283,7 +283,7 @@ TEST_P(VerifyTest, GoesOnWhereItWasStopped) {
     if (!last.stopped) break;
     EXPECT_FALSE(last.ok()) << "a stopped run proves nothing";
     EXPECT_TRUE(std::filesystem::exists(options.state_file));
-    // More entries arrive while it is stopped.
+    // More entries arrive while the run is stopped.
     if (stops == 1) Run({MakeAddCredit("meanwhile", 5)}, kNowUs + kHourUs);
     if (last.entries >= 20) options.progress = nullptr;
   }

@@ -82,8 +82,8 @@ SqlResult<bool> UsageCheck::Page() {
                   admitted_us_ = row.Int(1);
                   id_ = row.Text(2);
                   any_ = true;
-                  // Requests of before the cut that were closed after it are in the archive's
-                  // roll-ups.
+                  // The archive's roll-ups contain requests from before the cut that were closed
+                  // after it.
                   if (admitted_us_ < state_.cut_us) return;
                   ++records_;
                   AddRecord(row);

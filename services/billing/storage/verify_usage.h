@@ -15,30 +15,30 @@ namespace tollgate::billing {
 
 class UsageCheck {
  public:
-  // quota_held: what open holds of keys with a quota reserve, by MovedKey.
+  // quota_held: amounts that open holds of keys with a quota reserve, by MovedKey.
   UsageCheck(sql::Connection& db, const WorkspaceState& state, Findings& findings,
              const std::map<std::string, int64_t>& quota_held);
 
   // on_page is called after each page of records.
   sql::SqlResult<void> Run(const std::function<void()>& on_page = {});
-  // Those admitted since the cut.
+  // Number of records admitted since the cut.
   int64_t records() const { return records_; }
 
  private:
-  // Columns behind the period of a roll-up, in their order.
+  // Columns after the period of a roll-up, in order.
   static constexpr int kFigures = 9;
   struct Figures {
     int64_t values[kFigures] = {};
   };
-  // One table of roll-ups: the period that is being summed, by model, and the finished ones.
+  // One roll-up table: sums of the current period by model, and finished sums.
   struct RollUp {
     const char* table;
     int64_t period = -1;
     std::map<std::string, Figures> models;
-    // Finished, not compared yet, by key, model and period.
+    // Finished sums that are not compared yet, by key, model and period.
     std::map<std::tuple<std::string, std::string, int64_t>, Figures> finished;
     int64_t rows = 0;
-    int64_t first_period = 0;  // those before are archived
+    int64_t first_period = 0;  // earlier ones are archived
     int64_t period_us = 0;
   };
 
@@ -58,7 +58,7 @@ class UsageCheck {
   const std::map<std::string, int64_t>& quota_held_;
   const int32_t shard_;
   int64_t records_ = 0;
-  // The newest record that was read.
+  // The newest record read.
   std::string key_;
   int64_t admitted_us_ = 0;
   std::string id_;
@@ -69,8 +69,8 @@ class UsageCheck {
   RollUp days_;
 };
 
-// SHA-256 over the roll-ups and key months before this time: an archive keeps it, since their
-// records are gone.
+// SHA-256 over the roll-ups and key months before this time. An archive stores it, since the
+// records are removed.
 sql::SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& workspace,
                                           int64_t cut_us);
 

@@ -65,7 +65,7 @@ SqlResult<void> CheckWallet(Connection& db, const WorkspaceState& state, const W
   });
   if (!read.ok()) return read;
   if (!found) {
-    // A dead letter may be of a workspace that never had a wallet.
+    // A dead letter may belong to a workspace that never had a wallet.
     for (const std::string& table : rows.tables) {
       if (table != "dead_letter") findings.Report("rows of " + table + " have no wallet");
     }
@@ -78,10 +78,10 @@ SqlResult<void> CheckWallet(Connection& db, const WorkspaceState& state, const W
   findings.Expect(wallet.receivable_nano_usd, -sum(Account::kReceivable), "the receivable");
   findings.Expect(wallet.sequence, state.sequence, "the last sequence");
   findings.Expect(wallet.clock_us, state.clock_us, "the clock");
-  // Leases that reserve something count as open holds, too.
+  // Leases that reserve something also count as open holds.
   findings.Expect(wallet.open_holds - wallet.leases, state.open_holds, "the number of open holds");
   findings.Expect(wallet.cap_nano_usd.value_or(-1), state.cap.value_or(-1), "the cap");
-  // A wallet that contradicts its entries is frozen without one.
+  // A wallet that contradicts its entries is frozen without an entry.
   if (wallet.frozen != Freeze::kFailedCheck) {
     findings.Expect(static_cast<int64_t>(wallet.frozen), state.frozen, "the freeze");
   }

@@ -1,4 +1,5 @@
-// The rows of a workspace that are few: wallet, months, dead letters, and where its chain starts.
+// Checks the few single rows of a workspace: wallet, months, dead letters, and the start of its
+// chain.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace tollgate::billing {
 
-// That of the archive, or one without entries.
+// State of the archive, or an initial state without entries.
 sql::SqlResult<WorkspaceState> StartState(sql::Connection& db, const std::string& workspace,
                                           Findings& findings);
 // Compares wallet and months with the state after the last entry.

@@ -8,7 +8,7 @@ namespace {
 using sql::Row;
 using sql::SqlResult;
 
-// Keyed by shard and workspace, so that each workspace costs one look into the key.
+// Keyed by shard and workspace, so that each workspace costs one index lookup.
 constexpr const char* kByWorkspace[] = {
     "wallet",    "cap_month",     "key_month",         "entry",      "command", "usage_record",
     "usage_day", "usage_quarter", "archive_workspace", "rollup_cut", "lease"};
@@ -27,7 +27,8 @@ SqlResult<void> PrepareSnapshot(sql::Connection& db) {
       "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;"
       "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
       "SET LOCAL enable_sort = off;"
-      // A path that is switched off counts as so expensive that every small statement is compiled.
+      // Disabled paths make PostgreSQL estimate such high costs that it would JIT-compile every
+      // small statement.
       "SET LOCAL jit = off");
 }
 

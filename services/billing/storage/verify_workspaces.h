@@ -1,4 +1,4 @@
-// Walks over the workspaces of a ledger, shard by shard, for its verification.
+// Iterates over the workspaces of a ledger, shard by shard, for its verification.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace tollgate::billing {
 
-// Settings of a snapshot that is read in pages, which may take long. Without effect on SQLite.
-// PostgreSQL would otherwise read and sort all that is left of a workspace for each page.
+// Settings for a snapshot that is read in pages, which may take long. Without them PostgreSQL would
+// read and sort all remaining rows of a workspace for each page. No effect on SQLite.
 sql::SqlResult<void> PrepareSnapshot(sql::Connection& db);
 
 struct WorkspaceRows {
-  std::vector<std::string> tables;  // that have rows of it in this shard
-  int64_t holds = 0;                // without tombstones, of cut_us or later
+  std::vector<std::string> tables;  // tables with rows of it in this shard
+  int64_t holds = 0;                // without tombstones, admitted at cut_us or later
   bool Has(std::string_view table) const;
 };
 
-// The next shard that any table has rows of, after this one.
+// The next shard after this one in which any table has rows.
 sql::SqlResult<std::optional<int64_t>> NextShard(sql::Connection& db, int64_t after);
-// The workspaces of a shard. cut_us: of the newest archive, 0: none.
+// The workspaces of a shard. cut_us: cut of the newest archive, 0: none.
 sql::SqlResult<std::map<std::string, WorkspaceRows>> WorkspacesOf(sql::Connection& db,
                                                                   int64_t shard, int64_t cut_us);
 

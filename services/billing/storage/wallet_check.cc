@@ -31,7 +31,7 @@ SqlResult<std::vector<std::string>> LockedWorkspaces(sql::Connection& connection
   if (auto done = read("FOR UPDATE SKIP LOCKED", free); !done.ok()) {
     return Fail{std::move(done).error()};
   }
-  // A wallet that does not exist is not locked.
+  // A wallet that does not exist cannot be locked.
   std::set<std::string> all;
   if (auto done = read("", all); !done.ok()) return Fail{std::move(done).error()};
   std::vector<std::string> locked;
@@ -42,11 +42,12 @@ SqlResult<std::vector<std::string>> LockedWorkspaces(sql::Connection& connection
 namespace {
 
 constexpr int64_t kCheckIntervalUs = 60'000'000;
-// Repeated checks beyond it wait for the next batches, so that none is held up.
+// Maximum number of repeated checks per batch. Further ones wait for the next batches, so that no
+// batch is delayed.
 constexpr int kRepeatsPerBatch = 16;
 constexpr size_t kMaxRemembered = 200'000;
 
-// What is wrong, or empty.
+// Returns what is wrong, or an empty string.
 SqlResult<std::string> Disagreement(sql::Connection& connection, const Wallet& wallet) {
   int64_t newest = 0;
   int64_t rows = 0;
@@ -61,7 +62,7 @@ SqlResult<std::string> Disagreement(sql::Connection& connection, const Wallet& w
       });
   if (!done.ok()) return Fail{std::move(done).error()};
   if (rows == 0) {
-    // Its newest entry may be in the archive.
+    // The wallet's newest entry may be archived.
     done = connection.Query(
         "SELECT sequence, head FROM archive_workspace WHERE shard = $1 AND workspace = $2",
         {LedgerShard(wallet.workspace), wallet.workspace}, [&](const Row& row) {
@@ -76,10 +77,10 @@ SqlResult<std::string> Disagreement(sql::Connection& connection, const Wallet& w
   return hash == wallet.head ? std::string() : at + ", and their hashes differ";
 }
 
-// Those of these workspaces whose newest entry is the one that their wallet names; of the others
-// Disagreement tells why, or that it is in the archive. One statement for all. On Citus none: it
-// would run the statement on every piece of the tables, since the equality on the shard is not seen
-// within the subqueries, and opens connections for that.
+// Returns the workspaces whose wallet matches its newest entry. For the others Disagreement says
+// why, or finds that the entry is archived. One statement for all. Returns none on Citus, which
+// would run the statement on every piece of the tables and open connections for that, because it
+// does not see the equality on the shard within the subqueries.
 SqlResult<std::set<std::string>> Sound(sql::Connection& connection, const State& state,
                                        const std::set<std::string_view>& workspaces) {
   std::set<std::string> sound;
@@ -113,8 +114,8 @@ SqlResult<void> WalletChecker::Check(sql::Connection& connection, State& state, 
   for (const auto& [workspace, wallet] : state.wallets) {
     const auto checked = checked_us_.find(workspace);
     const bool is_first = checked == checked_us_.end();
-    // Before its first use a wallet is always checked, and nothing is built on one that is known to
-    // be broken: another runner or replica may have found that.
+    // A wallet is always checked before its first use, and while it is known to be broken: another
+    // runner or replica may have found that.
     const bool always = is_first || wallet.frozen == Freeze::kFailedCheck;
     if (!always && now_us - checked->second < kCheckIntervalUs) continue;
     if (always || ++again <= kRepeatsPerBatch) due.insert(workspace);

@@ -59,7 +59,7 @@ class AlertTest : public LedgerWorld {
         AddCredit{"acme", "c" + std::to_string(++next_), usd * kNanoPerUsd, false, "t", "t"});
     ASSERT_TRUE(reply.ok() && reply->ok);
   }
-  // Takes the paid credit away, as usage would.
+  // Removes paid credit, as usage would.
   void Spend(int64_t usd) {
     Correct debit;
     debit.workspace = "acme";
@@ -83,7 +83,7 @@ class AlertTest : public LedgerWorld {
     auto set = replica.admin.Update("acme", change, "tester");
     ASSERT_TRUE(set.ok()) << set.error().message;
   }
-  // Kinds of the notices, each with the number of its receivers.
+  // Kinds of the notices with the number of their receivers.
   std::map<std::string, int> Outbox() {
     auto rows = AlertStore(*database_).Outbox("acme");
     EXPECT_TRUE(rows.ok());

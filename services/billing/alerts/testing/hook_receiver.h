@@ -1,5 +1,5 @@
-// A receiver of webhooks for tests, over HTTP on the loopback: keeps what comes, and fails or
-// answers late when told to.
+// A receiver of webhooks for tests, over HTTP on the loopback: stores requests, and fails or
+// answers late on demand.
 #pragma once
 
 #include <cstdlib>
@@ -30,7 +30,8 @@ class HookReceiver {
     const std::string address = server_->address();
     return "http://" + host + address.substr(address.rfind(':')) + "/hook";
   }
-  // The next answers, then 200 again. 0: the connection breaks after the request was taken.
+  // Sets the statuses of the next responses; after them 200 again. 0 breaks the connection after
+  // the request was received.
   void Answer(std::vector<int> statuses) {
     const std::lock_guard lock(mutex_);
     statuses_ = std::move(statuses);

@@ -1,4 +1,5 @@
-// A database in memory for tests of the group commit: it blocks, fails and locks as a test says.
+// A database in memory for tests of the group commit: it blocks, fails and locks when a test says
+// so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,17 +29,17 @@ struct FakeDatabase {
   std::mutex mutex;
   std::condition_variable changed;
   bool blocked = false;
-  std::vector<std::vector<Operation>> batches;  // in the order of their runs
+  std::vector<std::vector<Operation>> batches;  // in the order in which they ran
   std::deque<sql::ErrorKind> errors;            // of the next runs
   bool reachable = true;
   std::multiset<std::string> running;  // workspaces
   bool overlapped = false;
   std::atomic<int> reconnects = 0;
   std::map<std::string, sql::ErrorKind> bad;  // batches with these workspaces fail
-  std::set<std::string> locked;               // by another transaction
-  std::set<std::string> broken;               // books
-  bool audit_log_locked = false;              // which commands write to
-  // Of a distributed database: no batch of these gets an answer, until the test says so.
+  std::set<std::string> locked;               // locked by another transaction
+  std::set<std::string> broken;               // wallet and entries contradict each other
+  bool audit_log_locked = false;              // commands write to it
+  // Distributed database: batches of these workspaces get no answer until the test releases them.
   std::set<std::string> hanging;
 
   void Block(bool value) {
@@ -52,7 +53,7 @@ struct FakeDatabase {
   }
 };
 
-// Operations with a number, to recognize them by.
+// Operations that carry a number for identification.
 inline Authorize NewAuthorize(int64_t number, std::string workspace = "ws") {
   Authorize op;
   op.workspace = std::move(workspace);
@@ -148,7 +149,7 @@ class FakeRunner : public BatchRunner {
   FakeDatabase& db_;
 };
 
-// What the group commit reported.
+// Events that the group commit reported.
 class Events : public GroupCommitObserver {
  public:
   void OnIsolated(const std::string& workspace, const sql::SqlError& error) override {
@@ -164,7 +165,7 @@ class Events : public GroupCommitObserver {
     const std::lock_guard lock(mutex_);
     broken_.push_back(workspace);
   }
-  // Whether so many workspaces fail before long.
+  // Waits until this many workspaces fail. Returns false after a timeout.
   bool WaitForFailing(size_t workspaces) {
     std::unique_lock lock(mutex_);
     return told_.wait_for(lock, std::chrono::seconds(30), [&] { return failing_ == workspaces; });
@@ -188,10 +189,10 @@ class Events : public GroupCommitObserver {
 
 using PendingReplies = std::future<Result<std::vector<Reply>>>;
 
-// A group commit over a fake database.
+// Test fixture: a group commit over a fake database.
 class GroupCommitTest : public ::testing::Test {
  protected:
-  // No call ends because the machine is busy.
+  // Long timeouts, so that calls do not end because the machine is busy.
   GroupCommitTest() {
     options.call_timeout_ms = options.part_timeout_ms = options.node_timeout_ms = 60'000;
   }

@@ -30,7 +30,7 @@ inline Result<std::vector<Reply>> Do(LedgerService& ledger, std::vector<Operatio
   return promise.get_future().get();
 }
 
-// A read on a thread of the ledger.
+// Runs a read on a thread of the ledger.
 template <typename T>
 T Read(LedgerService& ledger, std::function<sql::SqlResult<T>(sql::Database&)> read) {
   std::promise<T> promise;
@@ -83,7 +83,7 @@ class LedgerServiceTest : public ::testing::TestWithParam<sql::Dialect> {
       DistributeForTests(*database);
     }
     options_.expiry_interval_ms = 5;
-    // No call ends because the machine is busy.
+    // Long timeouts, so that calls do not end because the machine is busy.
     options_.group_commit.call_timeout_ms = options_.group_commit.part_timeout_ms = 60'000;
   }
   void TearDown() override {

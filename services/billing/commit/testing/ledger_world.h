@@ -1,4 +1,4 @@
-// A running ledger on SQLite or on PostgreSQL, for tests of what works beside it on its database.
+// A running ledger on SQLite or PostgreSQL, for tests of code that uses its database next to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace tollgate::billing {
 
 class LedgerWorld : public ::testing::TestWithParam<sql::Dialect> {
  protected:
-  // name: of the database.
+  // name: name of the database.
   explicit LedgerWorld(std::string name) : name_(std::move(name)) {}
 
   void SetUp() override {
@@ -56,7 +56,7 @@ class LedgerWorld : public ::testing::TestWithParam<sql::Dialect> {
     database_.reset();
     if (!file_.empty()) RemoveFiles();
   }
-  // The ledger runs: not skipped, nothing has failed.
+  // Whether the ledger runs: the test is not skipped and nothing has failed.
   bool Runs() const { return database_ != nullptr && !HasFatalFailure(); }
 
   std::string url_;

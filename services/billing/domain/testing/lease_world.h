@@ -1,4 +1,4 @@
-// Leases for tests: a ledger, and short forms of the operations of one lessee.
+// Leases for tests: a ledger and short constructors of one lessee's operations.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tollgate::billing {
 
-// Of a request that its router charges at these amounts.
+// Admission of a request that its router charges at these amounts.
 inline std::shared_ptr<const Admission> MakeAdmission(Id id, int64_t prompt, int64_t nano_usd,
                                                       int32_t month, std::string lessee = "loop") {
   return std::make_shared<const Admission>(
@@ -26,7 +26,7 @@ class LeaseTest : public LedgerTest {
     const auto found = world.state.leases.find(LeaseKey({"ws", lessee, month ? month : Month()}));
     return found == world.state.leases.end() ? nullptr : &found->second;
   }
-  // Settles a request that came with an admission of this amount.
+  // Settle of a request that was admitted with this amount.
   Settle Admitted(Id id, int64_t nano_usd, int64_t prompt, int32_t month = 0) {
     Settle op = MakeSettle(id, prompt, 0);
     op.admission = MakeAdmission(id, prompt, nano_usd, month ? month : Month());

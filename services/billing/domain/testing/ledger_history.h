@@ -12,13 +12,13 @@ namespace tollgate::billing {
 
 class History {
  public:
-  // with_leases: also takes leases, and admits requests from them.
+  // with_leases: the history also takes leases and admits requests from them.
   explicit History(uint64_t seed, bool with_leases = false)
       : random_(seed),
         with_leases_(with_leases),
         now_us_(UtcMonthStartUs(202512) - static_cast<int64_t>(Below(200'000'000))) {}
 
-  // The ledger's clock: advances, stands still, jumps across month boundaries or the expiry of
+  // The ledger's clock: advances, does not move, jumps across month boundaries or the expiry of
   // holds, steps back.
   int64_t NextTime() {
     switch (Below(40)) {
@@ -64,7 +64,7 @@ class History {
     const uint64_t dice = Below(100);
     if (sent_.empty() || dice < 6) return NewCommand();
     if (dice < 30) return NewAuthorize();
-    // Delivered again, late, or out of order.
+    // Repeats an earlier operation: duplicate, late or out of order.
     if (dice < 42) return sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
     if (dice < 46) return Changed();
     if (dice < 50) return NextTry();
@@ -86,7 +86,7 @@ class History {
     return op;
   }
 
-  // Freezes are rare and short, or nothing else would happen.
+  // Freezes are rare and short; otherwise nothing else would happen.
   Operation NewCorrection(const std::string& id) {
     static constexpr CommandKind kKinds[] = {
         CommandKind::kRefund,       CommandKind::kCreditAdjustment, CommandKind::kDebitAdjustment,
@@ -138,7 +138,7 @@ class History {
     return static_cast<int32_t>(Below(op.fallbacks.size() + 1));
   }
 
-  // An earlier authorize, for the next try, perhaps of another model.
+  // An earlier authorize with the next attempt number, perhaps with another model.
   Operation NextTry() {
     for (size_t i = 0; i < std::min<size_t>(sent_.size(), 60); ++i) {
       Operation operation = sent_[sent_.size() - 1 - i];
@@ -151,7 +151,7 @@ class History {
     return NewAuthorize();
   }
 
-  // Any operation of a request, on a hold that may be open, closed or unknown.
+  // Any operation of a request on a hold that may be open, closed or unknown.
   Operation ForKnownHold() {
     if (known_.empty() || Below(60) == 0) known_.push_back({TestId(++ids_, now_us_), Workspace()});
     const auto& [id, workspace] = known_[Below(known_.size())];
@@ -224,13 +224,14 @@ class History {
     return op;
   }
 
-  // An earlier operation with another body, of another workspace, or malformed.
+  // An earlier operation with another body, for another workspace, or malformed.
   Operation Changed() {
     Operation operation = sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
     const uint64_t change = Below(5);
     std::visit(
         [&](auto& op) {
-          // Only of commands: a database looks for a request id in the shard of its workspace.
+          // Changes the workspace of commands only: a database looks up a request id in the shard
+          // of its workspace.
           if constexpr (!requires { op.request_id; }) {
             if (change == 0) op.workspace = Workspace();
           }

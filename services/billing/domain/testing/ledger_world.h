@@ -85,7 +85,7 @@ struct World {
   int ids = 0;
 };
 
-// After each test the wallet must agree with the open holds.
+// Checks after each test that the wallet agrees with the open holds.
 class LedgerTest : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -105,7 +105,7 @@ class LedgerTest : public ::testing::Test {
     EXPECT_EQ(world.wallet().open_holds, open);
     if (world.wallet().receivable_nano_usd > 0) {
       EXPECT_LE(std::min(world.wallet().paid_nano_usd, world.wallet().available_nano_usd()), 0)
-          << "what is owed is paid from available credit at once";
+          << "a receivable is paid from available credit at once";
     }
   }
   void Credit(int64_t amount_nano_usd, bool granted = false) {

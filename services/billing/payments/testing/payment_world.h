@@ -78,7 +78,8 @@ class PaymentTest : public LedgerWorld {
     return Deliver(replica, body,
                    ScriptedStripe::Sign(kTestSecret, clock_.WallUs() / 1'000'000, body));
   }
-  // A payment of ten dollars that the customer has made on its page; not worked on yet.
+  // Makes a payment of ten USD that the customer has paid on the page, but that is not processed
+  // yet.
   Payment Buy(Replica& replica, const std::string& request_id) {
     auto made = replica.admin.Create("acme", 10 * kNanoPerUsd, request_id, "ann");
     EXPECT_TRUE(made.ok());
@@ -86,7 +87,7 @@ class PaymentTest : public LedgerWorld {
     Advance(60);
     return *made;
   }
-  // The events of the provider so far, in their order.
+  // Delivers the provider's events so far, in order.
   void DeliverAll(Replica& replica) {
     for (const ScriptedStripe::Event& event : stripe_.TakeEvents()) {
       EXPECT_EQ(Deliver(replica, event.body), 200);
@@ -107,7 +108,7 @@ class PaymentTest : public LedgerWorld {
     for (const Entry& entry : Entries(workspace)) count += entry.kind == EntryKind::kTopup;
     return count;
   }
-  // A workspace with a saved card.
+  // Saves a card for the workspace.
   std::string SaveCard(Replica& replica, const std::string& workspace) {
     auto customer = replica.engine.EnsureCustomer(workspace);
     EXPECT_TRUE(customer.ok());
@@ -126,7 +127,7 @@ class PaymentTest : public LedgerWorld {
         "tester");
     ASSERT_TRUE(set.ok()) << set.error().message;
   }
-  // Takes the paid credit away, as usage would.
+  // Removes paid credit, as usage would.
   void Spend(const std::string& workspace, int64_t nano_usd, const std::string& id) {
     Correct debit;
     debit.workspace = workspace;

@@ -1,6 +1,6 @@
-// A payment provider for tests: a real HTTP server that speaks the shapes of Stripe's API, with
-// state, idempotency keys, declines and signed events, and with faults: it loses answers before and
-// after it has done the work, fails, lies and repeats itself.
+// A payment provider for tests: a real HTTP server that imitates Stripe's API, with state,
+// idempotency keys, declines and signed events. It can simulate faults: it loses answers before and
+// after it has done the work, fails, returns wrong data and repeats itself.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ namespace tollgate::billing::payments {
 
 class ScriptedStripe {
  public:
-  // Of 1,000 calls each.
+  // Faults per 1,000 calls.
   struct Faults {
-    int lost_before = 0;    // the connection breaks, nothing was done
-    int lost_after = 0;     // the work is done, the answer is lost
-    int error_before = 0;   // 500, nothing was done
-    int error_after = 0;    // 500, the work is done
+    int lost_before = 0;    // the connection breaks; nothing was done
+    int lost_after = 0;     // the work is done; the answer is lost
+    int error_before = 0;   // 500; nothing was done
+    int error_after = 0;    // 500; the work is done
     int busy = 0;           // 429
     int refused = 0;        // 400
-    int garbage = 0;        // the work is done, the answer is no JSON
+    int garbage = 0;        // the work is done; the answer is not JSON
     int another = 0;        // the answer is about another payment
-    int wrong_amount = 0;   // the answer names another amount
+    int wrong_amount = 0;   // the answer has another amount
     int not_found_yet = 0;  // a list without its newest elements
   };
   struct Event {
@@ -50,7 +50,7 @@ class ScriptedStripe {
     int64_t created = 0;
     int64_t refunded_cents = 0;
     bool disputed = false;
-    std::string session;  // the page that made it
+    std::string session;  // its page
   };
 
   explicit ScriptedStripe(uint64_t seed = 1);
@@ -59,11 +59,11 @@ class ScriptedStripe {
   StripeOptions options() const;
   void SetFaults(const Faults& faults);
   void SetNow(int64_t seconds);
-  // Charges of this customer are declined with this code from now on; "": paid.
+  // Declines this customer's charges with this code from now on; "": accepts them.
   void DeclineCustomer(const std::string& customer, const std::string& code);
-  // The customer pays on the page, or closes it until it expires.
+  // The customer pays on the page.
   void PayPage(const std::string& session);
-  // A try on the page is declined; the page stays open.
+  // A card is declined on the page; the page stays open.
   void FailPage(const std::string& session, const std::string& code);
   void ExpirePage(const std::string& session);
   // The customer saves a card on the page.
@@ -71,18 +71,18 @@ class ScriptedStripe {
   // The customer disputes a charge; returns the dispute's id.
   std::string Dispute(const std::string& intent, const std::string& status = "needs_response");
   void CloseDispute(const std::string& dispute, const std::string& status);
-  // A charge that is none of ours, made on the provider's own pages.
+  // Creates a charge that is not ours, made on the provider's own pages.
   std::string ForeignCharge(int64_t cents);
   void SetRefundRefused(bool refused);
-  // A refund that an operator made in the provider's dashboard.
+  // Creates a refund that an operator makes in the provider's dashboard.
   void RefundElsewhere(const std::string& intent, int64_t cents);
-  // A refund that was accepted cannot be paid out.
+  // Makes an accepted refund fail at payout.
   void FailRefund(const std::string& refund);
 
   std::vector<Intent> intents() const;
   int64_t refunded_cents(const std::string& intent) const;
   int calls() const;
-  // Calls whose path begins with this.
+  // Number of calls whose path begins with this.
   int calls(const std::string& path) const;
   // All events since the last call, oldest first.
   std::vector<Event> TakeEvents();
@@ -131,7 +131,7 @@ class ScriptedStripe {
   Reply DoIntent(std::string id);
   Reply FindRefund(const std::string& id) const;
   Reply FindDispute(const std::string& id, const Form& form) const;
-  Intent& IntentOf(Session& session);  // made on the first try
+  Intent& IntentOf(Session& session);  // created on the first attempt
   std::string NewId(const std::string& prefix);
   std::string Render(const Intent& intent) const;
   std::string Render(const Session& session) const;
@@ -147,7 +147,7 @@ class ScriptedStripe {
   std::vector<std::string> paths_;  // of all calls
   bool refund_refused_ = false;
   std::map<std::string, Intent> intents_;
-  std::vector<std::string> order_;  // of intents, oldest first
+  std::vector<std::string> order_;  // intents, oldest first
   std::map<std::string, Session> sessions_;
   std::map<std::string, DisputeRow> disputes_;
   std::vector<RefundRow> refunds_;

@@ -1,4 +1,4 @@
-// The objects of the scripted provider, as Stripe's API shows and changes them.
+// Objects of the scripted provider, as Stripe's API shows and changes them.
 #include "common/json/writer.h"
 #include "services/billing/payments/testing/scripted_stripe.h"
 
@@ -97,7 +97,7 @@ ScriptedStripe::Reply ScriptedStripe::Do(const std::string& method, const std::s
   }
   if (const auto id = rest("/v1/refunds/")) return FindRefund(*id);
   if (const auto id = rest("/v1/disputes/")) return FindDispute(*id, form);
-  // The page still shows a card that was detached since.
+  // The page still shows a card that was detached later.
   if (path.starts_with("/v1/payment_methods/")) return {200, "{}"};
   if (const auto id = rest("/v1/checkout/sessions/")) return DoSession(*id);
   if (const auto id = rest("/v1/payment_intents/")) return DoIntent(*id);
@@ -123,7 +123,7 @@ ScriptedStripe::Reply ScriptedStripe::DoIntent(std::string id) {
   if (cancel) id.resize(id.size() - 7);
   const auto found = intents_.find(id);
   if (found == intents_.end()) return Missing();
-  // The payment intent of a page ends with the page only.
+  // The payment intent of a page can only be ended through its page.
   if (cancel && (found->second.status == "succeeded" || !found->second.session.empty())) {
     return {400, R"({"error":{"type":"invalid_request_error",)"
                  R"("code":"payment_intent_unexpected_state"}})"};

@@ -1,5 +1,5 @@
-// The services of tollgate.admin.v1 over a real ledger, for tests: called over a unix socket, whose
-// callers are known, and over TCP.
+// The services of tollgate.admin.v1 over a real ledger, for tests. Called over a unix socket, where
+// callers are identified, and over TCP.
 #pragma once
 
 #include <google/rpc/error_details.pb.h>
@@ -67,7 +67,7 @@ class AdminRpcTest : public ::testing::Test {
     verifications_ = pb::LedgerVerificationService::NewStub(channel);
   }
 
-  // One call; "" or the reason of the failure.
+  // Makes one call. Returns "" or the reason of the failure.
   template <typename Stub, typename Method, typename Request, typename Response>
   std::string Call(Stub& stub, Method method, const Request& request, Response& response) {
     grpc::ClientContext context;
@@ -130,7 +130,7 @@ class AdminRpcTest : public ::testing::Test {
   }
 
   std::string file_;
-  LedgerService::Options options_;  // for SetUp
+  LedgerService::Options options_;  // set before SetUp
   std::unique_ptr<LedgerService> ledger_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;

@@ -1,4 +1,4 @@
-// With TOLLGATE_TEST_CITUS in the environment, tests of the ledger run on Citus.
+// With TOLLGATE_TEST_CITUS in the environment the ledger's tests run on Citus.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 namespace tollgate::billing {
 
-// Distributes the tables that have been made, when the tests' server has workers. In few pieces:
-// each costs time, and every test makes them anew.
+// Distributes the created tables if the test server has workers. Uses few pieces: each takes time,
+// and every test creates them again.
 inline void DistributeForTests(sql::Database& database) {
   if (database.dialect() == sql::Dialect::kSqlite) return;
   if (testing::TestPostgres::Shared()->workers() == 0) return;

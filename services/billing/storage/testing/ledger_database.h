@@ -1,4 +1,4 @@
-// A ledger in a database of its own, for tests: once on SQLite, once on PostgreSQL.
+// A ledger in a separate database, for tests: once on SQLite, once on PostgreSQL.
 #pragma once
 
 #include <gtest/gtest.h>
