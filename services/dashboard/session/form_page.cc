@@ -8,7 +8,7 @@
 namespace tollgate::dashboard {
 namespace {
 
-// Secrets of ours are shorter: what is longer is cut, and works for nothing.
+// Our secrets are shorter. A longer one is cut and is not valid.
 constexpr size_t kMaxSecret = 200;
 
 const std::vector<FormPage>& Pages() {
@@ -21,26 +21,26 @@ const std::vector<FormPage>& Pages() {
        .web_path = "/link",
        .fields = {}},
       {.path = "secondStep",
-       .title = "Second step",
-       .lead = "Enter the six digits of your authenticator app, or a recovery code.",
+       .title = "Two-factor authentication",
+       .lead = "Enter the six digits from your authenticator app, or a recovery code.",
        .button = "Sign in",
        .secret = "challenge",
        .web_path = nullptr,
-       .fields = {{"code", "Code of the app", "text", "one-time-code"},
-                  {"recovery_code", "Or a recovery code", "text", "off"}}},
+       .fields = {{"code", "Authentication code", "text", "one-time-code"},
+                  {"recovery_code", "Recovery code", "text", "off"}}},
       {.path = "invitation",
-       .title = "Accept the invitation",
-       .lead = "Choose a password to make your account. If you have one already, sign in with it "
+       .title = "Accept invitation",
+       .lead = "Choose a password to create your account. If you already have an account, sign in "
                "and accept the invitation there.",
-       .button = "Make the account",
+       .button = "Create account",
        .secret = "token",
        .web_path = "/invitation",
        .fields = {{"display_name", "Your name", "text", "name"},
                   {"password", "Password, at least 10 characters", "password", "new-password"}}},
       {.path = "resetPassword",
-       .title = "New password",
-       .lead = "The new password ends all your sessions.",
-       .button = "Set the password",
+       .title = "Set a new password",
+       .lead = "A new password ends all your sessions.",
+       .button = "Set password",
        .secret = "token",
        .web_path = "/reset-password",
        .fields = {{"new_password", "New password, at least 10 characters", "password",
@@ -74,8 +74,8 @@ void AddHeaders(http::Headers& headers) {
           "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
           "form-action 'self'";
     }
-    // With no-referrer, browsers send the form with "Origin: null", which no check can use. The
-    // link's address is told to this origin only.
+    // With no-referrer, browsers send the form with "Origin: null", which no check can use. Only
+    // this origin receives the link's address.
     if (name == "referrer-policy") value = "same-origin";
   }
   headers.emplace_back("content-type", "text/html; charset=utf-8");
@@ -91,7 +91,7 @@ const FormPage* FindFormPage(std::string_view path) {
 std::string WebAddress(const FormPage& page, std::string_view secret) {
   std::string address = std::string(page.web_path) + "#" + page.secret + "=";
   for (const char c : secret.substr(0, kMaxSecret)) {
-    // Secrets of ours have no others.
+    // Our secrets have no other characters.
     const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
                        c == '-' || c == '_' || c == '.';
     if (plain) address += c;

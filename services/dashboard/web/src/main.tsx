@@ -46,8 +46,8 @@ function App() {
 function Unreachable() {
   return (
     <main className="unreachable">
-      <h1>{i18n.t({ id: 'app.unreachable', message: 'Tollgate does not answer' })}</h1>
-      <p role="status">{i18n.t({ id: 'app.unreachableText', message: 'You are still signed in. The page opens by itself as soon as there is an answer.' })}</p>
+      <h1>{i18n.t({ id: 'app.unreachable', message: 'Tollgate is not responding' })}</h1>
+      <p role="status">{i18n.t({ id: 'app.unreachableText', message: 'You are still signed in. This page opens automatically when Tollgate responds again.' })}</p>
     </main>
   );
 }

@@ -10,7 +10,7 @@ import css from './Bands.module.css';
 import { paths } from './paths';
 
 export function DemonstrationBand() {
-  return <div className={css.demonstration}>{i18n.t({ id: 'frame.demonstration', message: 'Demonstration data. Really booked, never charged.' })}</div>;
+  return <div className={css.demonstration}>{i18n.t({ id: 'frame.demonstration', message: 'Demonstration data. Usage is recorded in the ledger but never billed.' })}</div>;
 }
 
 export function SupportBand({ workspace, name }: { workspace: string | null; name: string }) {
@@ -29,8 +29,8 @@ export function SupportBand({ workspace, name }: { workspace: string | null; nam
   };
   return (
     <div className={css.support} role="status">
-      {i18n.t({ id: 'frame.support', message: 'Viewing {name} as support, read-only, recorded.', values: { name } })} {i18n.t({ id: 'frame.supportEnds', message: 'Ends' })} <Time at={support.ends} exact />.{' '}
-      <TextButton onClick={() => void leave()}>{i18n.t({ id: 'frame.leave', message: 'Leave' })}</TextButton>
+      {i18n.t({ id: 'frame.support', message: 'You are viewing {name} as support. Access is read-only and logged.', values: { name } })} {i18n.t({ id: 'frame.supportEnds', message: 'The session ends' })} <Time at={support.ends} exact />.{' '}
+      <TextButton onClick={() => void leave()}>{i18n.t({ id: 'frame.leave', message: 'End session' })}</TextButton>
     </div>
   );
 }

@@ -51,7 +51,7 @@ export default function Palette({ workspace, groups, onClose }: { workspace: str
     actions.push({
       id: key.name,
       label: key.displayName || id,
-      description: i18n.t({ id: 'palette.key', message: 'Key {id}, sk-…{lastFour}', values: { id, lastFour: key.lastFour } }),
+      description: i18n.t({ id: 'palette.key', message: 'API key {id}, sk-…{lastFour}', values: { id, lastFour: key.lastFour } }),
       keywords: typed, // found by the server
       leftSection: <IconKey size={18} stroke={1.6} aria-hidden />,
       onClick: () => void navigate({ to: paths.key(workspace ?? '', id) }),
@@ -69,8 +69,8 @@ export default function Palette({ workspace, groups, onClose }: { workspace: str
       lockScroll={false}
       shortcut={null}
       highlightQuery
-      nothingFound={i18n.t({ id: 'palette.nothing', message: 'Nothing found' })}
-      searchProps={{ leftSection: <IconSearch size={18} stroke={1.6} aria-hidden />, placeholder: i18n.t({ id: 'palette.hint', message: 'A page, a key, or a request id' }), 'aria-label': i18n.t({ id: 'frame.search', message: 'Search' }) }}
+      nothingFound={i18n.t({ id: 'palette.nothing', message: 'No results' })}
+      searchProps={{ leftSection: <IconSearch size={18} stroke={1.6} aria-hidden />, placeholder: i18n.t({ id: 'palette.hint', message: 'Search for a page, API key, or request ID' }), 'aria-label': i18n.t({ id: 'frame.search', message: 'Search' }) }}
       transitionProps={{ transition: 'fade', duration: 120 }}
     />
   );

@@ -31,7 +31,7 @@ export function Root() {
       </div>
       {!online && (
         <div className={css.offline} role="status">
-          {i18n.t({ id: 'offline.bar', message: 'No connection. What you see may be old; it goes on by itself.' })}
+          {i18n.t({ id: 'offline.bar', message: 'You are offline. Data may be out of date. The page reconnects automatically.' })}
         </div>
       )}
       <Outlet />

@@ -54,7 +54,7 @@ export function Copy({ value, label, bare, onFailed, onCopied }: CopyProps) {
   const text = {
     idle: label,
     copied: i18n.t({ id: 'copy.done', message: 'Copied' }),
-    failed: i18n.t({ id: 'copy.failed', message: 'Copy failed. Select the text and press Ctrl C.' }),
+    failed: i18n.t({ id: 'copy.failed', message: 'Could not copy. Select the text and press Ctrl+C.' }),
   }[state];
   const Sign = state === 'copied' ? IconCheck : IconCopy;
   if (bare) {

@@ -30,7 +30,7 @@ export function SettingsForm<V extends object>({ fields, children }: { fields: F
       actions={
         <>
           {fields.changed && !fields.busy && <Button onClick={fields.reset}>{i18n.t({ id: 'form.discard', message: 'Discard changes' })}</Button>}
-          <Button type="submit" kind="primary" busy={fields.busy} disabledReason={fields.changed ? undefined : i18n.t({ id: 'form.unchanged', message: 'Nothing is changed yet' })}>
+          <Button type="submit" kind="primary" busy={fields.busy} disabledReason={fields.changed ? undefined : i18n.t({ id: 'form.unchanged', message: 'No changes to save' })}>
             {i18n.t({ id: 'form.save', message: 'Save' })}
           </Button>
         </>

@@ -44,7 +44,7 @@ export function Freshness({ query }: { query: Pick<UseQueryResult, 'dataUpdatedA
   if (query.errorUpdatedAt > query.dataUpdatedAt && query.errorUpdateCount >= MISSES) {
     return (
       <span role="status">
-        {i18n.t({ id: 'live.stopped', message: 'Not updating since {time}.', values: { time } })} <TextButton onClick={() => void query.refetch()}>{i18n.t({ id: 'action.retry', message: 'Retry' })}</TextButton>
+        {i18n.t({ id: 'live.stopped', message: 'Not updated since {time}.', values: { time } })} <TextButton onClick={() => void query.refetch()}>{i18n.t({ id: 'action.retry', message: 'Retry' })}</TextButton>
       </span>
     );
   }

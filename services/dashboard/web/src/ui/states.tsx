@@ -33,17 +33,17 @@ export function TextButton({ children, onClick }: { children: ReactNode; onClick
 // What an error means, in one sentence.
 export function errorText(error: unknown): string {
   const { status, reason, message } = asApiError(error);
-  if (reason === 'OFFLINE') return i18n.t({ id: 'error.offline', message: 'No answer: the connection or the dashboard is down.' });
-  if (status === 503 || status === 504) return message || i18n.t({ id: 'error.unavailable', message: 'A service of Tollgate does not answer. Try again.' });
-  if (status === 403 && reason === '') return i18n.t({ id: 'error.forbidden', message: 'Your role cannot do this.' });
-  return message || i18n.t({ id: 'error.unknown', message: 'Something went wrong in the page.' });
+  if (reason === 'OFFLINE') return i18n.t({ id: 'error.offline', message: 'Could not reach the dashboard. Check your connection.' });
+  if (status === 503 || status === 504) return message || i18n.t({ id: 'error.unavailable', message: 'A Tollgate service is unavailable. Try again.' });
+  if (status === 403 && reason === '') return i18n.t({ id: 'error.forbidden', message: 'Your role does not allow this action.' });
+  return message || i18n.t({ id: 'error.unknown', message: 'Something went wrong on this page.' });
 }
 
 function RequestId({ id }: { id: string }) {
   if (!id) return null;
   return (
     <span className={css.request}>
-      {i18n.t({ id: 'error.requestId', message: 'Request id' })} <code>{id}</code> <Copy value={id} label={i18n.t({ id: 'error.copyId', message: 'Copy request id' })} bare />
+      {i18n.t({ id: 'error.requestId', message: 'Request ID' })} <code>{id}</code> <Copy value={id} label={i18n.t({ id: 'error.copyId', message: 'Copy request ID' })} bare />
     </span>
   );
 }

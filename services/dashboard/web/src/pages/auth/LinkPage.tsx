@@ -32,7 +32,7 @@ export default function LinkPage() {
   if (!token) {
     return (
       <Page title={title}>
-        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'The address has no token: open the whole link again.' })}</Notice>
+        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'This link is incomplete. Open the full link again.' })}</Notice>
       </Page>
     );
   }

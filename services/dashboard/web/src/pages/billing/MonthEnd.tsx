@@ -7,5 +7,5 @@ export function MonthEnd() {
   const end = startOfMonth(useNow(), UTC, 1);
   const utc = absolute(end, UTC, 'minute');
   const here = absolute(end, browserZone(), 'minute');
-  return <>{utc === here ? i18n.t({ id: 'billing.resets', message: 'resets {utc}', values: { utc } }) : i18n.t({ id: 'billing.resetsHere', message: 'resets {utc}, {here} your time', values: { utc, here } })}</>;
+  return <>{utc === here ? i18n.t({ id: 'billing.resets', message: 'resets {utc}', values: { utc } }) : i18n.t({ id: 'billing.resetsHere', message: 'resets {utc} ({here} your time)', values: { utc, here } })}</>;
 }

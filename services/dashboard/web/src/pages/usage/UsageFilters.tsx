@@ -31,7 +31,7 @@ export function UsageTabs({ workspace }: { workspace: string }) {
     <LinkTabs
       label={i18n.t({ id: 'usage.tabs', message: 'Views of usage' })}
       tabs={[
-        { to: paths.usage(workspace), label: i18n.t({ id: 'usage.tab.usage', message: 'By time' }) },
+        { to: paths.usage(workspace), label: i18n.t({ id: 'usage.tab.usage', message: 'Over time' }) },
         { to: paths.requests(workspace), label: i18n.t({ id: 'usage.requests.title', message: 'Requests' }) },
       ]}
     />
@@ -82,10 +82,10 @@ export function KeySelect({ workspace, value, onChange }: { workspace: string; v
   return (
     <div className={css.pick}>
     <SelectField
-      label={i18n.t({ id: 'usage.filter.key', message: 'Key' })}
+      label={i18n.t({ id: 'usage.filter.key', message: 'API key' })}
       value={value ?? ''}
       options={[
-        { value: '', label: i18n.t({ id: 'usage.filter.allKeys', message: 'All keys' }) },
+        { value: '', label: i18n.t({ id: 'usage.filter.allKeys', message: 'All API keys' }) },
         ...unknown,
         ...keys.map(({ id, name }) => ({ value: id, label: (taken.get(name) ?? 0) > 1 ? `${name} (${id})` : name })),
       ]}
@@ -109,7 +109,7 @@ export function Chips({ chips, onClear }: { chips: { label: string; value: strin
       ))}
       {chips.length > 1 && (
         <button type="button" onClick={onClear}>
-          {i18n.t({ id: 'usage.clearFilters', message: 'Clear all' })}
+          {i18n.t({ id: 'usage.clearFilters', message: 'Clear filters' })}
         </button>
       )}
     </div>

@@ -29,16 +29,16 @@ export function UsageTable({ by, sums, busy, error, retry, nameOf, onPick }: Usa
   const columns: Column<UsageRow>[] = [
     {
       id: 'name',
-      header: by === 'model' ? i18n.t({ id: 'usage.filter.model', message: 'Model' }) : i18n.t({ id: 'usage.filter.key', message: 'Key' }),
+      header: by === 'model' ? i18n.t({ id: 'usage.filter.model', message: 'Model' }) : i18n.t({ id: 'usage.filter.key', message: 'API key' }),
       weight: 2.4,
       cell: (row) => (row.other ? i18n.t({ id: 'usage.others', message: 'Other' }) : by === 'model' ? row.model : <span title={row.key}>{nameOf(row.key)}</span>),
       total: i18n.t({ id: 'usage.total', message: 'Total' }),
     },
     tokens('requests', i18n.t({ id: 'usage.col.requests', message: 'Requests' }), (row) => row.requests, false),
     tokens('free', i18n.t({ id: 'usage.col.free', message: 'Free' }), (row) => row.freeRequests),
-    tokens('in', i18n.t({ id: 'usage.tokensIn', message: 'Tokens in' }), (row) => row.tokens?.promptTokens),
-    tokens('cached', i18n.t({ id: 'usage.col.cached', message: 'Cached' }), (row) => row.tokens?.cachedTokens),
-    tokens('out', i18n.t({ id: 'usage.tokensOut', message: 'Tokens out' }), (row) => row.tokens?.completionTokens),
+    tokens('in', i18n.t({ id: 'usage.tokensIn', message: 'Input tokens' }), (row) => row.tokens?.promptTokens),
+    tokens('cached', i18n.t({ id: 'usage.col.cached', message: 'Cached input' }), (row) => row.tokens?.cachedTokens),
+    tokens('out', i18n.t({ id: 'usage.tokensOut', message: 'Output tokens' }), (row) => row.tokens?.completionTokens),
     tokens('reasoning', i18n.t({ id: 'usage.col.reasoning', message: 'Reasoning' }), (row) => row.tokens?.reasoningTokens),
     {
       id: 'share',
@@ -63,7 +63,7 @@ export function UsageTable({ by, sums, busy, error, retry, nameOf, onPick }: Usa
   ];
   return (
     <DataTable
-      label={by === 'model' ? i18n.t({ id: 'usage.tableModel', message: 'Usage by model' }) : i18n.t({ id: 'usage.tableKey', message: 'Usage by key' })}
+      label={by === 'model' ? i18n.t({ id: 'usage.tableModel', message: 'Usage by model' }) : i18n.t({ id: 'usage.tableKey', message: 'Usage by API key' })}
       columns={columns}
       rows={sums?.rows}
       rowKey={idOf}
