@@ -1,5 +1,5 @@
-// What the mails to people say. Plain text; nothing in them is what another person wrote, except
-// for addresses and ids that are checked. Pure.
+// Texts of the mails to people. Plain text. Of what other people wrote, only checked addresses and
+// ids are included. Pure.
 #pragma once
 
 #include <string>
@@ -12,17 +12,18 @@ struct MailContent {
   std::string body;  // lines end with \r\n
 };
 
-// inviter: the e-mail address of who invites; empty: an operator.
+// inviter: the inviter's email address; empty: an operator.
 MailContent InvitationMail(std::string_view inviter, std::string_view workspace,
                            std::string_view role, std::string_view link);
-// address: of the client that asked.
+// address: the client's IP address.
 MailContent PasswordResetMail(std::string_view link, std::string_view address);
-// For a person who signs in with the provider and has no password.
+// For a person who signs in with SSO and has no password.
 MailContent NoPasswordMail(std::string_view address);
 
-// Changes that a person is told of: whoever takes an account over would make them.
+// Changes that the person is notified of, because an attacker who takes over the account makes
+// them.
 enum class SecurityChange { kPassword, kTotpOn, kTotpOff, kTotpReset, kToken };
-// address: of the client that made it; empty: not known.
+// address: the client's IP address; empty: unknown.
 MailContent SecurityMail(SecurityChange change, std::string_view address);
 
 }  // namespace tollgate::auth

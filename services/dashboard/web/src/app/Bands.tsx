@@ -1,4 +1,4 @@
-// What is above every page of a workspace: that its data is made up, that one looks at it as support.
+// The notices above the pages of a workspace: demonstration data, support session.
 import { i18n } from '@lingui/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -22,7 +22,7 @@ export function SupportBand({ workspace, name }: { workspace: string | null; nam
     forgetSupport();
     client.clear();
     await navigate({ to: paths.operatorWorkspace(support.workspace) });
-    // One that cannot be ended now ends by itself.
+    // If this call fails, the session expires by itself.
     await api
       .POST('/admin/v1/workspaces/{workspace}/supportSessions/{supportSession}:end', { params: { path: { workspace: support.workspace, supportSession: support.session } }, body: {} as never })
       .catch(() => undefined);

@@ -19,7 +19,7 @@ function useOnline(): boolean {
   );
 }
 
-// Around everything: the announcement of a new page, the offline bar, the dialogs that calls may wait for.
+// The outermost component: announces a new page, shows the offline bar and the dialogs that calls may wait for.
 export function Root() {
   const online = useOnline();
   const [title, setTitle] = useState('');

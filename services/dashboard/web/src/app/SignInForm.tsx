@@ -12,7 +12,7 @@ interface SignInFormProps {
   returnPath?: string;
 }
 
-// E-mail and password, then the second step where the account wants one; or the provider.
+// Email and password, then the second step if the account has one; or SSO.
 export function SignInForm({ onDone, returnPath }: SignInFormProps) {
   const [challenge, setChallenge] = useState<string | null>(null);
   const next = (state: SignInState) => (state.state === 'SECOND_STEP' ? setChallenge(state.challenge) : onDone());

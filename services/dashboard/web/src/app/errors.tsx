@@ -24,7 +24,7 @@ export function NotFound() {
   );
 }
 
-// What a page throws while it is drawn, and chunks that a new version has replaced.
+// Shown for errors thrown while rendering, and for chunks that a new version has replaced.
 export function PageError({ error, reset }: ErrorComponentProps) {
   const fromApi = asApiError(error).reason !== 'UNKNOWN';
   return (

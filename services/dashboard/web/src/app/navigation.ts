@@ -1,5 +1,5 @@
-// The one list of what the sidebar and Ctrl K show. A page enters it when it is finished. `needs` names methods of the
-// API (users/me:permissions): who may call none of them does not see the page.
+// The entries of the sidebar and of Ctrl K. A page is added when it is finished. `needs` names methods of the API
+// (users/me:permissions): a person who may not call any of them does not see the page.
 import { i18n } from '@lingui/core';
 import {
   IconBox, IconBuilding, IconCash, IconChartBar, IconGauge, IconHome, IconKey, IconList, IconMessage, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, IconUser, IconDeviceLaptop, type Icon,
@@ -94,7 +94,7 @@ export function accountNavigation(): NavigationItem[] {
   ];
 }
 
-// Without the pages that the person may not see, and without empty groups.
+// Removes the pages that the person may not see, and empty groups.
 export function visible(groups: NavigationGroup[], may: (method: string) => boolean): NavigationGroup[] {
   return groups
     .map((group) => ({ ...group, items: group.items.filter((item) => !item.needs || item.needs.some(may)) }))

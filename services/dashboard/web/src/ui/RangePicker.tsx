@@ -36,7 +36,7 @@ interface RangePickerProps {
   reportZone: string; // the workspace's
 }
 
-// The range, and beside it the one zone that the whole page uses.
+// The range and the time zone that the whole page uses.
 export function RangePicker({ value, onChange, zone, onZone, reportZone }: RangePickerProps) {
   const [custom, setCustom] = useState(false);
   const zones = [...new Set([UTC, reportZone, browserZone(), zone])];

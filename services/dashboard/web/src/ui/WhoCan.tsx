@@ -1,4 +1,4 @@
-// Below settings that explain behaviour but that the role cannot change: who can.
+// Names who can change settings that the person can only read.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Role } from '@/api/session';

@@ -40,7 +40,7 @@ function CreateForm({ onClose, onSecret }: { onClose: () => void; onSecret: (sec
   const roles = [...new Set(person.memberships.map((one) => one.role as string)), 'admin', 'billing', 'developer', 'viewer', ...(person.platform_operator ? ['operator'] : [])];
   const fields = useFields({ displayName: '', roles: ['viewer'], workspaces: [] as string[], days: '30' }, async (values) => {
     if (values.roles.length === 0) return { roles: i18n.t({ id: 'account.token.noRole', message: 'Select at least one role.' }) };
-    // A year at most, from now on; so the last day is a little shorter.
+    // A token lives at most a year from now, so the last day is shorter.
     const expireTime = new Date(startOfDay(new Date(), UTC, parseInt(values.days, 10)).getTime()).toISOString();
     const made = await unwrap(
       api.POST('/admin/v1/users/{user}/tokens', { params: { path: { user: 'me' }, query: { requestId } }, body: { displayName: values.displayName.trim(), scopes: [...values.roles, ...values.workspaces], expireTime } }),

@@ -9,7 +9,7 @@ import { Button, Card, Confirm, Copy, Dialog, DialogActions, DialogForm, Failure
 import css from './account.module.css';
 import { Qr } from './Qr';
 
-// The session's own calls: a fresh sign-in is asked for as by the API's.
+// Calls of the session API that ask for a fresh sign-in, as calls of the admin API do.
 async function fresh<T>(path: string, body: Record<string, string> = {}): Promise<T> {
   try {
     return await postSession<T>(path, body);

@@ -134,7 +134,7 @@ export default function AuditPage() {
   );
 }
 
-// The API compares the whole subject, so it is asked when the text is complete.
+// The API compares the whole subject, so the filter applies on Enter.
 function SubjectFilter({ value, onDone }: { value: string; onDone: (subject: string) => void }) {
   const [typed, setTyped] = useState(value);
   return (

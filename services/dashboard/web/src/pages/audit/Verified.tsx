@@ -3,7 +3,7 @@ import type { Schema } from '@/api/types';
 import { count } from '@/format/money';
 import { Code, Notice, Time } from '@/ui';
 
-// What was checked, how far it holds, and how to check it oneself.
+// The result of a verification, and how to repeat it on the command line.
 export function Verified({ found, at }: { found: Schema<'VerifyAuditEntriesResponse'>; at: string }) {
   const problems = [found.problem, ...found.sources.map((one) => one.problem && `${one.source}: ${one.problem}`)].filter(Boolean);
   if (!found.ok || problems.length > 0) {

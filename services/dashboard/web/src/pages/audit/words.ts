@@ -1,4 +1,4 @@
-// One sentence per entry: who did what to which thing. Actions that are not known here are shown as they are.
+// One sentence per entry: actor, action, subject. Unknown actions are shown by name.
 import { i18n } from '@lingui/core';
 import type { Schema } from '@/api/types';
 
@@ -60,7 +60,7 @@ export function actionText(action: string): string {
   }
 }
 
-// user:ID is a person, token:ID a program of one; names are those of the members.
+// user:ID is a person, token:ID a program of that person. names: the members.
 export function actorText(actor: string, names: Map<string, string>): string {
   const at = actor.indexOf(':');
   const [kind, id] = at < 0 ? ['', actor] : [actor.slice(0, at), actor.slice(at + 1)];
@@ -75,7 +75,7 @@ export function actorText(actor: string, names: Map<string, string>): string {
   }
 }
 
-// Empty: who did it is whom it is about.
+// Empty if the actor is also the subject.
 export function subjectText(entry: AuditEntry, names: Map<string, string>): string {
   if (entry.subject === entry.actor) return '';
   const person = /^user:(.+)$/.exec(entry.subject);

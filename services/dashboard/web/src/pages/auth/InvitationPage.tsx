@@ -9,7 +9,7 @@ import { Button, Form, Notice, Page, PasswordField, TextField, useFields } from 
 import { TextButton } from '@/ui/states';
 import { useLinkToken } from './token';
 
-// Opening the page uses nothing up: mail scanners open links, too. Only the button does.
+// Only the button uses the token: mail scanners open links too.
 export default function InvitationPage() {
   const token = useLinkToken();
   const navigate = useNavigate();
@@ -73,7 +73,7 @@ export default function InvitationPage() {
   );
 }
 
-// For who is signed in: the account is there, only the workspace is new.
+// For a signed-in person: only adds the workspace to the account.
 function Join({ token, name, onDone }: { token: string; name: string; onDone: () => void }) {
   const fields = useFields({}, async () => {
     await unwrap(api.POST('/admin/v1/invitations:accept', { body: { token } }));

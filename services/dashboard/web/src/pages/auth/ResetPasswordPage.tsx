@@ -7,7 +7,7 @@ import { SecondStepForm } from '@/app/SignInForm';
 import { Button, Form, Notice, Page, PasswordField, useFields } from '@/ui';
 import { useLinkToken } from './token';
 
-// Opening the page uses nothing up: mail scanners open links, too. Only the button does.
+// Only the button uses the token: mail scanners open links too.
 export default function ResetPasswordPage() {
   const token = useLinkToken();
   const navigate = useNavigate();

@@ -8,7 +8,7 @@ import { refreshMoney } from './Payments';
 
 const AMOUNTS = ['25.00', '50.00', '100.00', '250.00'];
 
-// Leads to the provider's page where there is one; else the request waits until the operator confirms the transfer.
+// Continues on the provider's page if there is one. Otherwise the payment waits until the operator confirms the transfer.
 export function AddCredit({ workspace, opened, onClose }: { workspace: string; opened: boolean; onClose: () => void }) {
   return (
     <Dialog opened={opened} onClose={onClose} title={i18n.t({ id: 'billing.add.title', message: 'Add credit' })}>
@@ -25,7 +25,7 @@ function AddForm({ workspace, onClose }: { workspace: string; onClose: () => voi
     if (amountUsd === null) {
       return { amountUsd: i18n.t({ id: 'billing.notAmount', message: 'Enter an amount in USD, for example 25.00.' }) };
     }
-    // Another amount is another payment.
+    // A different amount is a new payment.
     const requestId = request.amount === '' || request.amount === amountUsd ? request.id : newRequestId();
     setRequest({ id: requestId, amount: amountUsd });
     const payment = await unwrap(api.POST('/admin/v1/workspaces/{workspace}/payments', { params: { path: { workspace }, query: { requestId } }, body: { amountUsd } }));

@@ -12,7 +12,7 @@ import { alertsQuery } from './queries';
 
 type Alerts = Schema<'AlertSettings'>;
 
-// What the workspace is told about its money, and where.
+// The alerts of the workspace about credit and spend, and their recipients.
 export function AlertsCard({ workspace }: { workspace: string }) {
   const may = usePermissions(workspace);
   const query = useQuery(alertsQuery(workspace));

@@ -11,7 +11,7 @@ interface BillingFrameProps {
   children: ReactNode;
 }
 
-// The tabs of billing: those that the person may see.
+// The billing tabs that the person may see.
 export function BillingFrame({ workspace, title, actions, children }: BillingFrameProps) {
   const may = usePermissions(workspace);
   const tabs = [

@@ -79,7 +79,7 @@ export default function BillingPage() {
   );
 }
 
-// All digits: the lines add up to the last one.
+// Exact amounts, so that the lines add up to the last one.
 function MakeUp({ balance }: { balance: Schema<'Balance'> }) {
   const minus = (usd: string) => (nanos(usd) === 0n ? usd : `-${usd}`);
   return (

@@ -2,7 +2,7 @@ import { i18n } from '@lingui/core';
 import { absolute, browserZone, startOfMonth, UTC } from '@/format/time';
 import { useNow } from '@/ui';
 
-// Months of money are in UTC: when the running one ends, there and here.
+// The end of the current billing month, which is in UTC, in UTC and in local time.
 export function MonthEnd() {
   const end = startOfMonth(useNow(), UTC, 1);
   const utc = absolute(end, UTC, 'minute');

@@ -17,7 +17,7 @@ export function refreshMoney(workspace: string): Promise<unknown> {
   return Promise.all(['payments', 'balance', 'transactions', 'statements', 'autoReload', 'paymentMethods'].map((key) => queryClient.invalidateQueries({ queryKey: [key, workspace] })));
 }
 
-// Payments, newest first. origin AUTO_RELOAD: those that auto-reload made. Operators confirm and cancel transfers here.
+// Payments, newest first. origin AUTO_RELOAD: only payments by auto-reload. Operators confirm and cancel transfers here.
 export function Payments({ workspace, origin = '' }: { workspace: string; origin?: '' | 'AUTO_RELOAD' }) {
   const query = useInfiniteQuery({ ...paymentsQuery(workspace, origin), ...polling(POLL) });
   const may = usePermissions(workspace);

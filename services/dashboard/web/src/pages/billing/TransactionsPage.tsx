@@ -36,7 +36,7 @@ export default function TransactionsPage() {
   const workspace = useWorkspace();
   const [state, set] = useSearchState(parse);
   const { data: here } = useQuery(workspaceQuery(workspace));
-  // Not with each tick of the clock: the list would begin anew.
+  // Not recomputed on every render, because a new period reloads the list.
   const { start, end } = useMemo(() => resolve({ range: state.range, from: state.from, to: state.to }, state.zone, new Date()), [state.range, state.from, state.to, state.zone]);
   const filter = [
     `create_time >= "${start.toISOString()}"`,

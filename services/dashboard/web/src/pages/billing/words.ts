@@ -1,4 +1,4 @@
-// Names of states and kinds of the API, for people.
+// Texts for the API's states and kinds.
 import { i18n } from '@lingui/core';
 import type { Schema } from '@/api/types';
 import { fromNanos, money } from '@/format/money';
@@ -28,7 +28,7 @@ export function paymentState(payment: Payment): { tone: Tone | 'quiet'; text: st
   }
 }
 
-// Kinds of ledger entries that people filter by, the frequent ones first.
+// The kinds of ledger entries in the filter, the most frequent first.
 export const KINDS = ['topup', 'grant', 'charge', 'settle', 'hold', 'void', 'refund', 'credit_adjustment', 'debit_adjustment', 'chargeback', 'cap_change'] as const;
 
 export function kindName(kind: string): string {
@@ -82,7 +82,7 @@ export function kindName(kind: string): string {
   }
 }
 
-// Lines of a statement: the API names them in English.
+// The lines of a statement, by their English names in the API.
 export function movementName(item: string): string {
   switch (item) {
     case 'Top-ups':
@@ -110,7 +110,7 @@ export function movementName(item: string): string {
   }
 }
 
-// The note of an entry. A change of the cap is written there as nano-dollars.
+// The note of an entry. For a change of the cap, the memo has the nano-dollars.
 export function memoText(entry: Schema<'Transaction'>): string {
   const cap = /^cap=(\d+)\b/.exec(entry.memo);
   if (entry.kind !== 'cap_change' || !cap) return entry.memo;

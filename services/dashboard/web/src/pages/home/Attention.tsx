@@ -1,4 +1,4 @@
-// What wants a decision or an action, most urgent first, each with its one way to act. Nothing wrong: nothing is shown.
+// What needs attention, most urgent first, each with a link to act. Shows nothing when all is well.
 import { i18n } from '@lingui/core';
 import type { ReactNode } from 'react';
 import { idOf, type Schema } from '@/api/types';

@@ -17,9 +17,9 @@ type Summary = Schema<'Summary'>;
 type Receipt = Schema<'Receipt'>;
 
 const ROWS = 4;
-const LONG = 90; // days: beyond that nobody has to act
+const LONG = 90; // days; a longer time needs no action
 
-// Can I spend, what did I spend, is something wrong.
+// The credit, the spend and the problems of the workspace.
 export default function HomePage() {
   const workspace = useWorkspace();
   const zone = useZone();
@@ -121,7 +121,7 @@ function TodayTile({ query }: SummaryTile) {
   );
 }
 
-// Of all calls today: those that ended in an error, by the two most frequent codes.
+// The share of today's requests that ended in an error, with the two most frequent codes.
 function FailedTile({ query }: SummaryTile) {
   const { data } = query;
   const refused = (data?.refusals ?? []).reduce((sum, one) => sum + BigInt(one.count), 0n);

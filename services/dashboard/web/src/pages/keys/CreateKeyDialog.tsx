@@ -16,7 +16,7 @@ interface CreateKeyProps {
 }
 
 export default function CreateKeyDialog({ workspace, opened, onClose }: CreateKeyProps) {
-  // The secret is in this state only, and gone with the dialog.
+  // The secret is in this state only, and is lost when the dialog closes.
   const [made, setMade] = useState<{ key: Key; secret: string } | null>(null);
   const close = () => {
     onClose(made?.key ?? null);

@@ -1,4 +1,4 @@
-// What can be done with a key, for the list's menu and the key's own page.
+// The actions of a key, for the menu in the list and for the key's own page.
 import { i18n } from '@lingui/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -21,7 +21,7 @@ export function KeyActions({ workspace, item, target }: { workspace: string; ite
   const id = idOf(item.name);
   const name = keyName(item);
   const revoked = item.state === 'KEY_STATE_REVOKED' ? i18n.t({ id: 'keys.revokedFinal', message: 'A revoked key cannot be changed' }) : undefined;
-  // Can be undone, so it needs no question.
+  // Disabling can be undone, so it asks no question.
   const setEnabled = async (enabled: boolean) => {
     try {
       await (enabled ? enableKey : disableKey)(workspace, id, newRequestId());

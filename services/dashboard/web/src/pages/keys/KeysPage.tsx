@@ -11,7 +11,7 @@ import { KeyActions } from './KeyActions';
 import { KeyEnd, KeyState } from './parts';
 import { keyName, keysQuery, VIEWS, type Key, type KeyFilter, type View } from './queries';
 
-// With its options it is larger than the list: loaded when it is opened.
+// The dialog is larger than the list, so it is loaded when opened.
 const CreateKeyDialog = lazy(() => import('./CreateKeyDialog'));
 
 function viewName(view: View): string {
@@ -35,7 +35,7 @@ function parse(search: Record<string, unknown>): KeyFilter & { create?: boolean 
   return { view, query: view === 'top' ? '' : query, create: search.create === true };
 }
 
-// What is typed goes to the server when the hand rests.
+// Typed text is sent to the server after a pause.
 function useTyped(value: string, onRest: (value: string) => void): [string, (value: string) => void] {
   const [typed, setTyped] = useState(value);
   const rest = useRef(onRest);

@@ -1,4 +1,4 @@
-// The secret of a new key: once, here.
+// The secret of a new key, shown once.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { modelsQuery } from '@/api/workspace';

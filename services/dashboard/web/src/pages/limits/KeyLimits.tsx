@@ -15,7 +15,7 @@ import { limitText } from './words';
 
 type Key = Schema<'Key'>;
 
-// Of one key: its own limits, and those for single models.
+// The limits of one key, in total and by model.
 export function KeyLimits({ workspace, apiKey, mayEdit }: { workspace: string; apiKey: Key; mayEdit: boolean }) {
   const key = idOf(apiKey.name);
   const query = useQuery(keyModelLimitsQuery(workspace, key));

@@ -24,7 +24,7 @@ export default function LimitsPage() {
   const may = usePermissions(workspace);
   const [editing, setEditing] = useState(false);
   const [{ key }, set] = useSearchState((search) => ({ key: typeof search.key === 'string' ? search.key : undefined }));
-  // Only what the dialog changes.
+  // The fields that the dialog changes.
   const limits = useQuery({ ...limitsQuery(workspace), enabled: editing });
   const usage = useQuery({ ...limitUsageQuery(workspace), ...polling(POLL_FAST) });
   const keys = useQuery(limitedKeysQuery(workspace));
@@ -151,7 +151,7 @@ const useColumns: Column<Use>[] = [
 ];
 
 function keyColumns(usesOf: Map<string, Use[]>): Column<Key>[] {
-  // The limit that holds, which may be the plan's, with the last hour below it.
+  // The effective limit, which may be the plan's, with the last hour below.
   const ofKind = (kind: Kind, own: (key: Key) => string | undefined) => (key: Key) => {
     const use = usesOf.get(key.name)?.find((one) => one.kind === kind && one.model === '');
     if (!use) return limitText(own(key));

@@ -1,4 +1,4 @@
-// Rows of a form: a model and its three limits. Text until it is sent; empty is no limit.
+// Form rows: a model and its three limits, as text. Empty means no limit.
 import { i18n } from '@lingui/core';
 import { Button, TextField } from '@/ui';
 import css from './limits.module.css';

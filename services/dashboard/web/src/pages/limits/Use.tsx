@@ -1,4 +1,4 @@
-// What is used of a limit now, and what was used of it in the last hour.
+// The use of a limit, now and in the last hour.
 import { i18n } from '@lingui/core';
 import type { Schema } from '@/api/types';
 import { count, share } from '@/format/money';
@@ -30,7 +30,7 @@ export function InUse({ use }: { use: Use }) {
   );
 }
 
-// For a limit of concurrent requests nothing adds up: its peak is all there is.
+// Concurrent requests have no total, only a peak.
 export function HourText({ use }: { use: Use }) {
   if (!use.hour) return <span title={i18n.t({ id: 'limits.unknownHour', message: 'The rate limiters do not share their counts at the moment.' })}>—</span>;
   const peak = i18n.t({ id: 'limits.peak', message: 'peak {peak}', values: { peak: count(use.hour.peak) } });
@@ -69,6 +69,6 @@ export function Refused({ use }: { use: Use }) {
 export function FreeAgain({ use }: { use: Use }) {
   const zone = useZone();
   if (isConcurrency(use)) return <>{i18n.t({ id: 'limits.asTheyEnd', message: 'when requests end' })}</>;
-  // Two minutes at most: the day is clear.
+  // At most two minutes ahead, so the time alone is enough.
   return <span className="num">{use.resetTime ? clock(use.resetTime, zone) : i18n.t({ id: 'limits.free', message: 'now' })}</span>;
 }

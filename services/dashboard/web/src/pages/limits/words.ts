@@ -19,7 +19,7 @@ export function modelText(model: string): string {
   return model || i18n.t({ id: 'limits.allModels', message: 'all models' });
 }
 
-// 0 is no limit.
+// 0 means no limit.
 export function limitText(value: string | undefined): string {
   return value === undefined || value === '0' ? i18n.t({ id: 'limits.none', message: 'None' }) : count(value);
 }

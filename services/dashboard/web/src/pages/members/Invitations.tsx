@@ -11,7 +11,7 @@ import { roleName } from './roles';
 
 type Invitation = Schema<'Invitation'>;
 
-// Those that are open; nothing at all when there are none.
+// The open invitations. Renders nothing without any.
 export function Invitations({ workspace, mayDelete }: { workspace: string; mayDelete: boolean }) {
   const query = useInfiniteQuery(invitationsQuery(workspace));
   const [withdrawing, setWithdrawing] = useState<Invitation | null>(null);

@@ -8,10 +8,10 @@ import { managed, roleName, roleText } from './roles';
 
 interface Made {
   email: string;
-  link: string; // empty: it was mailed
+  link: string; // empty: it was sent by email
 }
 
-// The link is shown once, and only where no mail server sends it.
+// The link is shown once, and only if no mail server sends it.
 export function Invite({ workspace, own, opened, onClose }: { workspace: string; own: Role | undefined; opened: boolean; onClose: () => void }) {
   const [made, setMade] = useState<Made | null>(null);
   const close = () => {

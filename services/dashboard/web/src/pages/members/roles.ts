@@ -35,7 +35,7 @@ export function roleText(role: Role): string {
   }
 }
 
-// Roles that a role may give to others and take from them.
+// The roles that a role may assign and remove.
 export function managed(own: Role | undefined): Role[] {
   if (own === 'owner') return ROLES;
   return own === 'admin' ? ['billing', 'developer', 'viewer'] : [];

@@ -1,5 +1,4 @@
-// What a call would cost, and many of them. Tokens times prices as whole pico-dollars: the same to the last digit as the
-// receipt would say.
+// The cost of one request and of many. It is calculated in whole pico-dollars, so it equals the receipt to the last digit.
 import { i18n } from '@lingui/core';
 import { useState } from 'react';
 import { count } from '@/format/money';

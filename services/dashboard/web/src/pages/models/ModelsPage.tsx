@@ -1,4 +1,4 @@
-// The catalog: what each model costs, what it can do, whether it serves.
+// The catalog: price, capabilities and status of each model.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { POLL, modelsQuery } from '@/api/workspace';

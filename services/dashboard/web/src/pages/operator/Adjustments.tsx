@@ -1,4 +1,4 @@
-// Corrections of the ledger as a table, with the second person's decision: of one workspace or of all.
+// Ledger adjustments of one or all workspaces, with the second person's decision.
 import { i18n } from '@lingui/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';

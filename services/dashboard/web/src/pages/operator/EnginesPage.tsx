@@ -9,7 +9,7 @@ import { Button, Card, DataTable, EmptyState, Facts, Freshness, Page, polling, S
 import { EngineState, ReasonDialog } from './parts';
 import { enginesQuery, setDrained, type Engine } from './queries';
 
-// Microseconds as a person reads them; "—" when nothing was measured.
+// Formats microseconds as milliseconds; "—" without a measurement.
 export function milliseconds(us: string | number | undefined): string {
   const text = String(us ?? '0');
   if (!/^\d+$/.test(text) || BigInt(text) === 0n) return '—';
@@ -20,7 +20,7 @@ export function milliseconds(us: string | number | undefined): string {
 }
 
 const sum = (values: string[]) => values.reduce((total, value) => total + BigInt(value), 0n);
-// The slowest of the routers that measured something.
+// The highest value of all routers with a measurement.
 const worst = (values: string[]) => values.reduce((most, value) => (BigInt(value) > most ? BigInt(value) : most), 0n).toString();
 
 export default function EnginesPage() {

@@ -22,7 +22,7 @@ export default function LedgerPage() {
   const live = useInfiniteQuery({
     ...verificationsQuery(),
     ...polling(POLL),
-    // Each second while one runs: its counts are the progress.
+    // Polled each second while a verification runs: its counts show the progress.
     refetchInterval: (query) => (running(query.state.data?.pages[0]?.ledgerVerifications[0]) ? LIVE : POLL),
   });
   const rows = live.data?.pages.flatMap((page) => page.ledgerVerifications);

@@ -78,7 +78,7 @@ function columns(limitsOf: (name: string) => LimitValues | null | undefined): Co
   ];
 }
 
-// "600 requests/min · 8 at a time"; without limits: says so.
+// "600 requests/min · 8 concurrent", or "No limit".
 export function limitText(limits: LimitValues | null | undefined): string {
   const parts: string[] = [];
   if (limits && limits.requestsPerMinute !== '0') parts.push(i18n.t({ id: 'operator.limitRequests', message: '{count} requests/min', values: { count: count(limits.requestsPerMinute) } }));

@@ -1,4 +1,4 @@
-// What needs an operator now, most urgent first; then how it runs.
+// What needs attention, most urgent first; then the state of the installation.
 import { i18n } from '@lingui/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -19,7 +19,7 @@ interface Line {
   label: string;
 }
 
-// A check that is older is treated as absent.
+// An older verification counts as missing.
 const CHECK_DAYS = 7 * 86_400_000;
 
 function useOverview() {
@@ -36,7 +36,7 @@ function useOverview() {
 type Overview = ReturnType<typeof useOverview>;
 
 const first = <T,>(query: { data?: { pages: T[] } }) => query.data?.pages[0];
-// "50+" where a page is full: nobody counts the rest.
+// "50+" when the page is full: the rest is not counted.
 const atLeast = (rows: unknown[] | undefined, more: string | undefined) => `${count(rows?.length ?? 0)}${more ? '+' : ''}`;
 
 function serving({ engines, processes, catalog }: Overview): Line[] {

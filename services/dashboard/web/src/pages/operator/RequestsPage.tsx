@@ -1,4 +1,4 @@
-// One request of any workspace, found by an id that a customer or a log names.
+// Finds one request of any workspace by an id from a customer or a log.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { asApiError } from '@/api/errors';

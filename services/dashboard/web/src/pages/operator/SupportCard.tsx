@@ -1,4 +1,4 @@
-// Looking at a workspace as its owner does, read-only and recorded in its audit log.
+// Support sessions: viewing a workspace as its owner, read-only and recorded in its audit log.
 import { i18n } from '@lingui/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -33,7 +33,7 @@ export function SupportCard({ workspace }: { workspace: string }) {
         { id: 'reason', header: i18n.t({ id: 'operator.reasonColumn', message: 'Reason' }), weight: 2, cell: (session) => session.reason },
         { id: 'uses', header: i18n.t({ id: 'operator.calls', message: 'Calls' }), weight: 0.7, align: 'end', wide: true, cell: (session) => <span className="num">{count(session.useCount)}</span> },
         { id: 'ends', header: i18n.t({ id: 'operator.ends', message: 'Ends' }), weight: 1.4, wide: true, cell: (session) => <Time at={session.expireTime} exact /> },
-        { id: 'end', header: i18n.t({ id: 'operator.actions', message: 'Actions' }), headerHidden: true, weight: 0.8, align: 'end', cell: (session) => runs(session) && may('SupportSessionService/EndSupportSession') && <Button small onClick={() => void end(session.name)}>{i18n.t({ id: 'operator.endNow', message: 'End session' })}</Button> },
+        { id: 'end', header: i18n.t({ id: 'operator.actions', message: 'Actions' }), headerHidden: true, weight: 0.8, align: 'end', cell: (session) => runs(session) && may('SupportSessionService/EndSupportSession') && <Button small onClick={() => void end(session.name)}>{i18n.t({ id: 'operator.endNow', message: 'End' })}</Button> },
       ]}
       rows={query.data?.supportSessions}
       rowKey={(session) => session.name}
@@ -60,7 +60,7 @@ function SupportForm({ workspace, onClose }: { workspace: string; onClose: () =>
     const made = await createSupportSession(workspace, requestId, reason.trim());
     onClose();
     if (!made.supportSession) return;
-    // The secret stays in memory: a reload ends the view, not the session.
+    // The secret is in memory only: a reload ends the view, not the session.
     beginSupport({ workspace, session: idOf(made.supportSession.name), secret: made.secret, ends: made.supportSession.expireTime });
     client.clear();
     await navigate({ to: paths.home(workspace) });

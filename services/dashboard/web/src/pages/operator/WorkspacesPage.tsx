@@ -61,7 +61,7 @@ function columns(): Column<Workspace>[] {
   ];
 }
 
-// The API finds a workspace by its id; the list cannot be searched for anything else.
+// The API finds a workspace only by its id; the list has no search.
 function GoTo() {
   const navigate = useNavigate();
   const fields = useFields({ id: '' }, async ({ id }) => {

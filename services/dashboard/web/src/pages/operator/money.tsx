@@ -1,4 +1,4 @@
-// Credit that an operator gives, and corrections of the ledger.
+// Credit grants and ledger adjustments by operators.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// What several operator pages show: states as words with a tone, a question with a reason, a line of a list's workspace.
+// Shared parts of the operator pages: state chips, a question with a reason, a link to a workspace.
 import { i18n } from '@lingui/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
@@ -96,13 +96,13 @@ export function VerificationState({ state }: { state: Verification['state'] }) {
   return <Chip of={shown[state]} />;
 }
 
-// "workspaces/acme/…" as a link to the operator's page of it.
+// Links "workspaces/acme/…" to the operator page of that workspace.
 export function WorkspaceLink({ name }: { name: string }) {
   const id = name.replace(/^workspaces\//, '').split('/')[0] ?? '';
   return id === '' || id === '_' ? <>—</> : <Link to={paths.operatorWorkspace(id)}>{id}</Link>;
 }
 
-// Everything of the area is asked for again after a change.
+// Refetches all queries of the area after a change.
 export function useChanged(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {
@@ -117,12 +117,12 @@ interface ReasonDialogProps {
   verb: string;
   children?: ReactNode;
   danger?: boolean;
-  label?: string; // of the text that is asked for; default: the reason
+  label?: string; // label of the text field; default: the reason
   optional?: boolean;
   act: (reason: string, requestId: string) => Promise<unknown>;
 }
 
-// One question that wants a reason for the ledger. The dialog stays while it fails, with the error inside.
+// A question that requires a reason for the ledger. On failure, the dialog stays open and shows the error.
 export function ReasonDialog(props: ReasonDialogProps) {
   return (
     <Dialog opened={props.opened} onClose={props.onClose} title={props.title}>

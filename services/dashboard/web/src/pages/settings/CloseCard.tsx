@@ -10,7 +10,7 @@ import { Button, Card, Confirm, Link, Notice, Time } from '@/ui';
 import { WhoCan } from '@/ui/WhoCan';
 import css from './settings.module.css';
 
-// Closing waits for seven days, and can be cancelled until then.
+// Closing takes effect after seven days and can be cancelled until then.
 export function CloseCard({ workspace, here, mayClose }: { workspace: string; here: Schema<'Workspace'>; mayClose: boolean }) {
   const [dialog, setDialog] = useState<{ kind: 'close' | 'reopen'; requestId: string } | null>(null);
   const closing = here.state === 'WORKSPACE_STATE_CLOSING';

@@ -10,7 +10,7 @@ import css from './settings.module.css';
 
 type SupportSession = Schema<'SupportSession'>;
 
-// Operators who look at the workspace: why, and until when; each of their calls is in the audit log.
+// Support sessions of operators: reason and end. The audit log has each of their calls.
 export function Support({ workspace, mayEnd }: { workspace: string; mayEnd: boolean }) {
   const query = useQuery(supportSessionsQuery(workspace));
   const now = useNow().toISOString();

@@ -15,7 +15,7 @@ export interface Message {
   model?: string;
   reasoning?: string;
   state?: 'running' | 'done' | 'stopped' | 'failed';
-  id?: string; // of the answer
+  id?: string; // of the response
   finish?: string;
   usage?: Usage;
   firstTokenUs?: number;
@@ -50,7 +50,7 @@ export function MessageView({ message, workspace }: { message: Message; workspac
   );
 }
 
-// Tokens and cost. Of an answer that was stopped they are in its receipt, a moment later.
+// Tokens and cost. For a stopped response they appear in its receipt a moment later.
 function Under({ message, workspace }: { message: Message; workspace: string }) {
   const { usage, id = '', state } = message;
   const receipt = useQuery({ ...requestQuery(workspace, id), enabled: !usage && id !== '', retry: 5, retryDelay: 1_000 });

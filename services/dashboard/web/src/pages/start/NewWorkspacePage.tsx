@@ -8,7 +8,7 @@ import { paths } from '@/app/paths';
 import { useSite } from '@/app/site';
 import { Button, Card, Form, Notice, Page, TextField, useFields } from '@/ui';
 
-// Where people may make workspaces themselves; else an operator does.
+// Creates a workspace where people may do so; otherwise it points to the operator.
 export default function NewWorkspacePage() {
   const site = useSite();
   return (

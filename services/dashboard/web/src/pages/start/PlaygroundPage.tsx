@@ -1,4 +1,4 @@
-// Try a model: a talk with it, what each answer cost, and the code that does the same.
+// A chat with a model, the cost of each response, and the code for the same request.
 import { i18n } from '@lingui/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
@@ -15,7 +15,7 @@ function parse(search: Record<string, unknown>): { model: string } {
   return { model: typeof search.model === 'string' ? search.model : '' };
 }
 
-// What a model is told again with the next question: nothing that failed.
+// The messages that are sent with the next one: without failed responses.
 function turnsOf(messages: readonly Message[]): Turn[] {
   return messages.filter((one) => one.state !== 'failed' && one.content !== '').map(({ role, content }) => ({ role, content }));
 }
@@ -150,7 +150,7 @@ function Playground({ workspace }: { workspace: string }) {
   );
 }
 
-// The same call for a terminal. The key is not in it: this page's own ends with the page.
+// The same request for a terminal, without the API key, which ends with the page.
 function CodeDialog({ opened, onClose, body }: { opened: boolean; onClose: () => void; body: Record<string, unknown> }) {
   const site = useSite();
   const base = (site?.base_url || location.origin).replace(/\/+$/, '');

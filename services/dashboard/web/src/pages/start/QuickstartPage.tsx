@@ -1,4 +1,4 @@
-// From nothing to the first answer and its cost on one page: a key, a call to paste, and the call as it arrives.
+// The first request and its cost on one page: an API key, an example request, and its receipt.
 import { i18n } from '@lingui/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
@@ -22,7 +22,7 @@ interface Made {
 export default function QuickstartPage() {
   const workspace = useWorkspace();
   const may = usePermissions(workspace);
-  // The secret is in this state only, and gone with the page.
+  // The secret is in this state only, and is lost when the page is left.
   const [made, setMade] = useState<Made | null>(null);
   return (
     <Page title={i18n.t({ id: 'start.quickstart.title', message: 'Quickstart' })} subtitle={i18n.t({ id: 'start.quickstart.about', message: 'Send your first request and see its cost in two minutes.' })}>

@@ -1,4 +1,4 @@
-// Listens for the first request of a key: each second, for at most five minutes.
+// Polls for the first request of a key, each second for at most five minutes.
 import { i18n } from '@lingui/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
@@ -69,7 +69,7 @@ export function Waiting({ workspace, keyId }: { workspace: string; keyId: string
   );
 }
 
-// A refused call has no receipt. The key counts it, and the workspace counts refusals by code.
+// A refused request has no receipt. The key counts it, and the workspace counts refusals by code.
 function Refused({ workspace, keyId, on }: { workspace: string; keyId: string; on: boolean }) {
   const key = useQuery({ ...keyQuery(workspace, keyId), refetchInterval: on ? 3 * EVERY : false });
   const came = key.data !== undefined && key.data.requests24h !== '0';

@@ -1,4 +1,4 @@
-// The receipt of one request: what was charged and how that comes about, as a sum; then what the ledger posted.
+// The receipt of one request: the charge, its cost breakdown, and the ledger entries.
 import { i18n } from '@lingui/core';
 import type { ReactNode } from 'react';
 import { idOf } from '@/api/types';
@@ -73,7 +73,7 @@ function Sum({ receipt }: { receipt: Receipt }) {
     },
   ];
   const overrun = (nanos(receipt.overrunUsd) ?? 0n) > 0n;
-  // Less than a nano-dollar, unless a correction came after: then it is no rounding.
+  // Rounding is less than a nano-dollar. A larger difference comes from a later adjustment.
   const beyond = difference(receipt.exactCostUsd, receipt.chargedUsd);
   const rounded = beyond !== null && !overrun && beyond !== '0.00' && nanos(beyond) === 0n;
   const line = (label: ReactNode, amount: ReactNode) => (

@@ -7,7 +7,7 @@ import { Card, EmptyState, ErrorState, LinkButton, Notice, Page, RowSkeletons } 
 import { ReceiptView } from './ReceiptView';
 import { requestQuery } from './requests';
 
-// Opened by the request's own id, by an x-request-id from an error message, or by the id of an answer.
+// Opened by the request's own id, an x-request-id from an error message, or the id of a response.
 export default function RequestPage() {
   const workspace = useWorkspace();
   const request = useParam('request');

@@ -1,5 +1,5 @@
-// Single requests, newest first, each with its receipt in a panel beside the list. The cursor and every search are the
-// server's; new requests wait above the list until they are asked for.
+// Single requests, newest first, with the receipt in a panel next to the list. Paging and search run on the server. New
+// requests are announced above the list and loaded on click.
 import { i18n } from '@lingui/core';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
@@ -21,7 +21,7 @@ import { outcomeName, outcomeTone } from './words';
 interface State extends Asked {
   outcome?: string;
   id?: string; // searched
-  open?: string; // the row in the panel
+  open?: string; // the row shown in the panel
 }
 
 function parse(search: Record<string, unknown>): State {
@@ -39,7 +39,7 @@ export default function RequestsPage() {
   );
 }
 
-// Found by an id, over all time: one request, or all that the caller gave the same x-request-id.
+// The requests with this id, over all time: several if the client reused an x-request-id.
 function useFound(workspace: string, id: string | undefined) {
   const one = useQuery({ ...requestQuery(workspace, id ?? ''), retry: false });
   const several = one.data !== undefined && one.data.matches !== '1' && one.data.clientRequestId !== '';
@@ -56,7 +56,7 @@ function Requests() {
   const { range, from, to, key, model, outcome } = state;
   const what = (): RequestFilter => {
     const { start, end } = resolve(state, zone, new Date());
-    // A period that goes on has no end.
+    // An open period has no end.
     return { key, model, outcome, start, ...(range === 'custom' || range === 'last-month' ? { end } : {}) };
   };
   const id = { range, from, to, zone, key, model, outcome };
@@ -141,7 +141,7 @@ function Requests() {
 
 const NEWS = 20;
 
-// How many requests have ended since the list was loaded; NEWS + 1: more than that.
+// The number of requests that ended since the list was loaded; NEWS + 1 means more.
 function useNews(workspace: string, id: unknown, what: () => RequestFilter, rows: Receipt[] | undefined): number {
   const newest = useInfiniteQuery({ ...requestsQuery(workspace, ['newest', id], what, NEWS), ...polling(POLL), enabled: rows !== undefined, staleTime: POLL });
   const seen = new Set(rows?.slice(0, 200).map(receiptId));
@@ -180,7 +180,7 @@ function columns(nameOf: (key: string) => string): Column<Receipt>[] {
   ];
 }
 
-// The receipt beside the list. J and K go to the next and the one before.
+// The receipt next to the list. J and K go to the next and the previous request.
 function Panel({ workspace, rows, open, onOpen }: { workspace: string; rows: Receipt[]; open: string | undefined; onOpen: (open: string | undefined, replace: boolean) => void }) {
   const receipt = useQuery({ ...requestQuery(workspace, open ?? ''), placeholderData: keepPreviousData });
   const at = rows.findIndex((row) => receiptId(row) === open);

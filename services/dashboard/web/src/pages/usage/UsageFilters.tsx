@@ -1,4 +1,4 @@
-// What both tabs of Usage share: their tabs, the period with its zone, and the filters by key and model.
+// Shared by both tabs of Usage: the tabs, the period with its time zone, and the filters by key and model.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -54,7 +54,7 @@ export function PeriodPicker({ workspace, asked, set }: { workspace: string; ask
   );
 }
 
-// The options of both fields are asked for when one looks at them: a view has three calls at most.
+// The options of both fields are loaded on focus or hover, because a view makes at most three calls.
 export function ModelSelect({ value, onChange }: { value: string | undefined; onChange: (model: string | undefined) => void }) {
   const [looked, setLooked] = useState(false);
   const { data } = useQuery({ ...modelsQuery(), enabled: looked });
@@ -97,7 +97,7 @@ export function KeySelect({ workspace, value, onChange }: { workspace: string; v
   );
 }
 
-// What narrows the view; each can be taken away.
+// The active filters; each can be removed.
 export function Chips({ chips, onClear }: { chips: { label: string; value: string; onRemove: () => void }[]; onClear: () => void }) {
   if (chips.length === 0) return null;
   return (

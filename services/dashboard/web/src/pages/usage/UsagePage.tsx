@@ -1,4 +1,4 @@
-// What the workspace used: cost over time, and the sums by model or key. Every figure is the ledger's.
+// Usage of the workspace: cost over time, and sums by model or key. All figures come from the ledger.
 import { i18n } from '@lingui/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -33,7 +33,7 @@ const INTERVALS: Record<'hour' | 'day', Interval> = { hour: 'USAGE_INTERVAL_HOUR
 const GROUPS: Record<State['by'], Group> = { model: 'USAGE_GROUP_MODEL', key: 'USAGE_GROUP_KEY' };
 const MINUTE = 60_000;
 const DAY = 1_440 * MINUTE;
-// More bars than these are no longer bars.
+// More bars would be too narrow.
 const MOST_HOURS = 15 * DAY;
 
 export default function UsagePage() {
@@ -52,7 +52,7 @@ function Usage() {
   const now = useNow();
   const [state, set] = useSearchState(parse);
   const { nameOf } = useKeyNames(workspace, state.by === 'key' || state.key !== undefined);
-  // One period for the chart, the sums and the table, so that they cannot differ. One that goes on ends with the minute.
+  // One period for the chart, the sums and the table, so that they cannot differ. An open period ends at the current minute.
   const minute = new Date(Math.floor(now.getTime() / MINUTE) * MINUTE);
   const { start, end: at } = resolve(state, zone, minute);
   const end = at.getTime() === minute.getTime() ? new Date(at.getTime() + MINUTE) : at;
@@ -165,7 +165,7 @@ function Usage() {
   );
 }
 
-// The whole range, asked for again in one call: one snapshot, with all groups that the API names.
+// Queries the whole range in one call: one snapshot, with all groups that the API returns.
 function Export({ workspace, asked, interval }: { workspace: string; asked: UsageAsked; interval: Interval }) {
   const zone = useZone();
   const [busy, setBusy] = useState(false);

@@ -1,4 +1,4 @@
-// Words for what the API says of a request.
+// Texts for the API's values of a request.
 import { i18n } from '@lingui/core';
 import type { Tone } from '@/ui';
 import type { Receipt } from './requests';
@@ -20,7 +20,7 @@ export function outcomeName(outcome: string): string {
   }
 }
 
-// What it means, for the receipt.
+// The explanation of an outcome, for the receipt.
 export function outcomeText(outcome: string): string {
   switch (outcome) {
     case 'completed':
@@ -96,7 +96,7 @@ export function entryName(kind: string): string {
   }
 }
 
-// The whole time of a request in microseconds; null while it runs.
+// The duration of a request in microseconds; null while it runs.
 export function wholeTime(receipt: Pick<Receipt, 'createTime' | 'closeTime'>): number | null {
   if (!receipt.createTime || !receipt.closeTime) return null;
   const ms = Date.parse(receipt.closeTime) - Date.parse(receipt.createTime);
