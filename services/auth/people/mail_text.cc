@@ -69,7 +69,7 @@ MailContent SecurityMail(SecurityChange change, std::string_view address) {
   }
   return {.subject = "Security of your Tollgate account",
           .body = Line(what) +
-                  // The address of an operator is not disclosed.
+                  // Do not disclose an operator's address to the person.
                   (change == SecurityChange::kTotpReset ? "" : From(address)) + std::string(kEnd) +
                   Line("If this was not you, set a new password immediately, end your sessions, "
                        "delete your access tokens, and contact an operator of this installation.")};

@@ -1,5 +1,5 @@
-// Texts of the mails to people. Plain text. Of what other people wrote, only checked addresses and
-// ids are included. Pure.
+// Texts of the mails to people. Plain text. They contain no text of other people except checked
+// addresses and ids. Pure.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ struct MailContent {
   std::string body;  // lines end with \r\n
 };
 
-// inviter: the inviter's email address; empty: an operator.
+// inviter: e-mail address of the inviter; empty: an operator.
 MailContent InvitationMail(std::string_view inviter, std::string_view workspace,
                            std::string_view role, std::string_view link);
-// address: the client's IP address.
+// address: network address of the client that asked.
 MailContent PasswordResetMail(std::string_view link, std::string_view address);
-// For a person who signs in with SSO and has no password.
+// For a person who signs in with the provider and has no password.
 MailContent NoPasswordMail(std::string_view address);
 
-// Changes that the person is notified of, because an attacker who takes over the account makes
+// Changes that the person is notified of, because an attacker who takes over an account would make
 // them.
 enum class SecurityChange { kPassword, kTotpOn, kTotpOff, kTotpReset, kToken };
-// address: the client's IP address; empty: unknown.
+// address: network address of the client that made the change; empty: unknown.
 MailContent SecurityMail(SecurityChange change, std::string_view address);
 
 }  // namespace tollgate::auth

@@ -8,7 +8,7 @@
 namespace tollgate::dashboard {
 namespace {
 
-// Our secrets are shorter. A longer one is cut and is not valid.
+// Our secrets are shorter. A longer one is cut, and is invalid anyway.
 constexpr size_t kMaxSecret = 200;
 
 const std::vector<FormPage>& Pages() {
@@ -74,8 +74,8 @@ void AddHeaders(http::Headers& headers) {
           "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
           "form-action 'self'";
     }
-    // With no-referrer, browsers send the form with "Origin: null", which no check can use. Only
-    // this origin receives the link's address.
+    // With no-referrer, browsers would send the form with "Origin: null", which cannot be checked.
+    // same-origin discloses the link's address to this origin only.
     if (name == "referrer-policy") value = "same-origin";
   }
   headers.emplace_back("content-type", "text/html; charset=utf-8");
@@ -91,7 +91,7 @@ const FormPage* FindFormPage(std::string_view path) {
 std::string WebAddress(const FormPage& page, std::string_view secret) {
   std::string address = std::string(page.web_path) + "#" + page.secret + "=";
   for (const char c : secret.substr(0, kMaxSecret)) {
-    // Our secrets have no other characters.
+    // Our secrets contain only these characters.
     const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
                        c == '-' || c == '_' || c == '.';
     if (plain) address += c;
