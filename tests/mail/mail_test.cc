@@ -239,7 +239,7 @@ TEST_F(MailServerTest, AskingForAPasswordDoesNotTellWhoExists) {
   EXPECT_EQ(unknown.status, 200);
   EXPECT_EQ(unknown.status, known.status);
   EXPECT_EQ(unknown.body, known.body);
-  // The mails are sent in their order.
+  // Mails are sent in order.
   WaitForMail("anna@example.com", "a new password for your Tollgate account");
   EXPECT_TRUE(MailsTo("nobody@example.com").empty());
   HttpResponse last;
