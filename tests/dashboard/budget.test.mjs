@@ -33,7 +33,7 @@ test('budget: the first page is at most 250 KB, its font included', async ({ pag
   });
   await page.context().clearCookies();
   await page.goto('/sign-in');
-  await page.getByLabel('E-mail').waitFor();
+  await page.getByLabel('Email').waitFor();
   await page.waitForFunction(() => document.fonts.status === 'loaded');
   expect(sum(new Set(asked))).toBeLessThanOrEqual(250);
 });

@@ -25,8 +25,8 @@ test('calls: the models and keys to filter by come when one looks at the fields'
   await page.getByRole('combobox', { name: 'Model' }).or(page.getByLabel('Model', { exact: true })).first().click();
   await expect(page.getByRole('option', { name: 'demo/sim-large' })).toBeVisible();
   await page.keyboard.press('Escape');
-  await page.getByLabel('Key', { exact: true }).first().click();
+  await page.getByLabel('API key', { exact: true }).first().click();
   await page.getByRole('option', { name: 'checkout-bot' }).click();
   await expect(page).toHaveURL(/key=/);
-  await expect(page.getByRole('button', { name: 'Remove filter Key: checkout-bot' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Remove filter API key: checkout-bot' })).toBeVisible();
 });

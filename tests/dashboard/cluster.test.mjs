@@ -65,7 +65,7 @@ async function open(browser, role, path) {
 
 // An act that wants a fresh sign-in asks for the password, and goes on.
 async function confirmed(page, done) {
-  const again = page.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
+  const again = page.getByRole('dialog').filter({ hasText: 'Confirm your identity' });
   await expect(again.or(done).first()).toBeVisible();
   if (await again.isVisible()) {
     await again.getByLabel('Password', { exact: true }).fill(person.password);
@@ -114,16 +114,16 @@ test('stripe: a page of Checkout that is left adds nothing', async ({ browser })
 
 test('stripe: a card is saved, and auto-reload charges it once when credit is low', async ({ browser }) => {
   const page = await open(browser, 'owner', `${w}/billing/auto-reload`);
-  await page.getByRole('button', { name: 'Save a card' }).click();
+  await page.getByRole('button', { name: 'Add card' }).click();
   await confirmed(page, page.getByRole('button', { name: 'Save card', exact: true }));
   await page.getByRole('button', { name: 'Save card', exact: true }).click();
   await page.locator('h1').waitFor();
   await page.goto(`${w}/billing/auto-reload`);
   await expect(page.getByText('Visa •••• 4242')).toBeVisible();
   await page.getByRole('switch', { name: 'Charge the saved card' }).press('Space');
-  await page.getByLabel('When available credit is below').fill('30');
-  await page.getByLabel('Add', { exact: true }).fill('20');
-  await page.getByLabel('At most in a month').fill('25');
+  await page.getByLabel('When available credit falls below').fill('30');
+  await page.getByLabel('Reload amount').fill('20');
+  await page.getByLabel('Monthly reload limit').fill('25');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await confirmed(page, page.getByText('Auto-reload saved'));
   // The page finds it by itself.
@@ -136,11 +136,11 @@ test('stripe: a card is saved, and auto-reload charges it once when credit is lo
 
 test('cluster: a key is made and used, its cost is on the pages; a viewer reads and makes none', async ({ browser }) => {
   const page = await open(browser, 'owner', `${w}/keys`);
-  await page.getByRole('button', { name: 'Create key' }).first().click();
+  await page.getByRole('button', { name: 'Create API key' }).first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('cluster-key');
-  await dialog.getByRole('button', { name: 'Create key' }).click();
-  const secret = await dialog.getByLabel('Secret of the key').textContent();
+  await dialog.getByRole('button', { name: 'Create API key' }).click();
+  const secret = await dialog.getByLabel('Secret key').textContent();
   expect(await chat(secret)).toBe(200);
   await page.goto(`${w}/requests`);
   await expect(page.locator('tbody tr')).toHaveCount(1);
@@ -150,7 +150,7 @@ test('cluster: a key is made and used, its cost is on the pages; a viewer reads 
 
   const viewer = await open(browser, 'viewer', `${w}/keys`);
   await expect(viewer.getByRole('link', { name: 'cluster-key' })).toBeVisible();
-  await expect(viewer.getByRole('button', { name: 'Create key' })).toHaveCount(0);
+  await expect(viewer.getByRole('button', { name: 'Create API key' })).toHaveCount(0);
   await expect(viewer.getByRole('link', { name: 'Audit log' })).toHaveCount(0);
   const refused = await (await callsOf(people.viewer, cluster.url))('POST', '/admin/v1/workspaces/acme/keys?requestId=viewer', { displayName: 'no' }).catch(String);
   expect(refused).toContain('403');
@@ -159,7 +159,7 @@ test('cluster: a key is made and used, its cost is on the pages; a viewer reads 
 
 // shown: what the page shows again when the service is back, without a reload.
 for (const { service, path, shown, role = 'owner' } of [
-  { service: 'billing', path: `${w}/billing`, shown: 'What the credit is made of' },
+  { service: 'billing', path: `${w}/billing`, shown: 'Credit breakdown' },
   { service: 'auth', path: `${w}/keys`, shown: 'cluster-key' },
   { service: 'catalog', path: `${w}/models`, shown: 'sim/model' },
 ]) {
@@ -167,7 +167,7 @@ for (const { service, path, shown, role = 'owner' } of [
     const page = await open(browser, role, '/account/profile');
     await cluster.kill(service);
     await page.goto(path);
-    await expect(page.getByText(/Could not load|not answer|cannot be reached|unavailable/i).first()).toBeVisible({ timeout: 60_000 });
+    await expect(page.getByText(/Could not load|not respond|not answer|cannot be reached|unavailable/i).first()).toBeVisible({ timeout: 60_000 });
     await page.screenshot({ path: `${process.env.SHOTS}/fault-${service}.png`, animations: 'disabled' });
     // Nobody is signed out by it.
     await expect(page).not.toHaveURL(/sign-in/);
@@ -187,7 +187,7 @@ test('faults: a killed inference router is a process without an answer on the pa
   // On a busy machine one look may get no answer; the page looks again.
   await expect(row).toContainText('Ready', { timeout: 60_000 });
   await cluster.kill('inference-router');
-  await expect(row).toContainText('No answer', { timeout: 60_000 });
+  await expect(row).toContainText('No response', { timeout: 60_000 });
   await cluster.restart('inference-router');
   await expect(row).toContainText('Ready', { timeout: 60_000 });
   await page.context().close();

@@ -63,7 +63,7 @@ for (const [what, host] of [['of another port, which gets the cookies', '127.0.0
     expect(await countKeys()).toBe(0);
     // Still signed in: nobody else has ended the session.
     await page.goto(`/w/${workspace}/keys`);
-    await expect(page.locator('h1')).toHaveText('Keys');
+    await expect(page.locator('h1')).toHaveText('API keys');
   });
 }
 

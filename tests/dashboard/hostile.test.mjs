@@ -116,7 +116,7 @@ test('hostile: an address is text, and leads to no other site', async ({ page, c
   for (const bad of ['javascript:window.hit=1', '//example.com/', 'https://example.com/', '/\\example.com', '\\\\example.com']) {
     await context.clearCookies();
     await page.goto(`/sign-in?return=${encodeURIComponent(bad)}`);
-    await page.getByLabel('E-mail').fill('owner@demo.invalid');
+    await page.getByLabel('Email').fill('owner@demo.invalid');
     await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await expect(page.locator('h1')).not.toHaveText('Sign in');

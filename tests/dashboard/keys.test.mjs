@@ -11,17 +11,17 @@ test('keys: create, use, rotate, disable and revoke one', async ({ page, context
   await page.keyboard.press('Tab');
   await expect(page.locator(':focus')).toHaveText('Skip to content');
 
-  const create = page.getByRole('button', { name: 'Create key' });
+  const create = page.getByRole('button', { name: 'Create API key' });
   await create.focus();
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog');
   await expect(dialog.getByLabel('Name')).toBeFocused();
   await page.keyboard.press('Enter');
-  await expect(dialog.getByText('A name tells later what uses the key.')).toBeVisible();
+  await expect(dialog.getByText('Enter a name.')).toBeVisible();
   await page.keyboard.type('browser-test');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('heading', { name: 'Key created' })).toBeVisible();
-  const secret = await dialog.getByLabel('Secret of the key').textContent();
+  await expect(page.getByRole('heading', { name: 'API key created' })).toBeVisible();
+  const secret = await dialog.getByLabel('Secret key').textContent();
   expect(secret).toMatch(/^sk-/);
   await page.keyboard.press('Escape');
   await expect(dialog).toBeVisible();
@@ -58,7 +58,7 @@ test('keys: create, use, rotate, disable and revoke one', async ({ page, context
   await settled(page);
   await menu('Rotate');
   await dialog.getByRole('button', { name: 'Rotate key' }).click();
-  const next = await dialog.getByLabel('Secret of the key').textContent();
+  const next = await dialog.getByLabel('Secret key').textContent();
   expect(next).not.toBe(secret);
   expect(await chat(next)).toBe(200);
   expect(await chat(secret)).toBe(200);
@@ -84,12 +84,12 @@ test('keys: an error of the server stands beside its field, and the text is kept
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('bad-address');
   await dialog.getByRole('button', { name: 'More options' }).click();
-  await dialog.getByLabel('Addresses').fill('nowhere');
+  await dialog.getByLabel('Allowed IP addresses').fill('nowhere');
   await page.keyboard.press('Enter');
-  await dialog.getByRole('button', { name: 'Create key' }).click();
+  await dialog.getByRole('button', { name: 'Create API key' }).click();
   await expect(dialog.getByText(/address/i).nth(1)).toBeVisible();
   await expect(dialog.getByLabel('Name')).toHaveValue('bad-address');
-  await expect(page.getByRole('heading', { name: 'Key created' })).toHaveCount(0);
+  await expect(page.getByRole('heading', { name: 'API key created' })).toHaveCount(0);
 });
 
 test('keys: rows are reached with J and K, and the list asks at most three times', async ({ page }) => {

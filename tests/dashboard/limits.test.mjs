@@ -49,8 +49,8 @@ test('limits: the last hour of the workspace and its models, to the token', asyn
   await expect(requests).toContainText('of 1,000');
   await expect(requests).toContainText(`${got[200]} used, peak `);
   await expect(requests.locator('td').nth(3)).toHaveText('0');
-  await expect(requests.getByRole('img')).toHaveAttribute('aria-label', /^Each minute of the last hour\. The most was \d of 1,000, at .*\. Refused: 0\.$/);
-  await expect(table.getByRole('row', { name: /Requests at the same time/ })).toContainText('peak 1');
+  await expect(requests.getByRole('img')).toHaveAttribute('aria-label', /^Use in each minute of the last hour\. Peak: \d of 1,000 at .*\. Refused: 0\.$/);
+  await expect(table.getByRole('row', { name: /Concurrent requests/ })).toContainText('peak 1');
   const since = new Date(Date.now() - 3_600_000).toISOString();
   const [used] = tollgate('usage', id, '--interval', 'none', '--since', since, '--group-by', 'model').usage.filter((one) => one.model === model);
   const tokens = (used.prompt_tokens + used.completion_tokens).toLocaleString('en-US');
@@ -61,10 +61,10 @@ test('limits: the last hour of the workspace and its models, to the token', asyn
 test('limits: the last hour of a key, refusals included', async ({ page }) => {
   await page.goto(`/w/${id}/limits`);
   await settled(page);
-  const row = page.getByRole('table', { name: 'Keys' }).getByRole('row', { name: /^limited/ });
+  const row = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: /^limited/ });
   await expect(row.locator('td').nth(1)).toContainText('3');
   await expect(row.locator('td').nth(1)).toContainText(`${got[429]} refused`);
-  await expect(page.getByRole('table', { name: 'Keys' }).getByRole('row', { name: /^free/ }).locator('td').nth(1)).toHaveText('none');
+  await expect(page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: /^free/ }).locator('td').nth(1)).toHaveText('None');
   await row.getByText('limited').click();
   const panel = page.getByRole('dialog', { name: 'limited' });
   await expect(panel).toContainText(`${got[200]} used, peak 3`);

@@ -69,8 +69,8 @@ test('numbers: home, usage, requests and billing show what the ledger says', asy
   expect(await amount(table.getByRole('row', { name: /^Total/ }).locator('data'))).toBe(nano(total.cost_usd));
   await page.goto(`${w}/usage?range=24h&by=key`);
   await settled(page);
-  const byKey = page.getByRole('table', { name: 'Usage by key' }).locator('tbody tr:not(:last-child) data');
-  const rows = page.getByRole('table', { name: 'Usage by key' });
+  const byKey = page.getByRole('table', { name: 'Usage by API key' }).locator('tbody tr:not(:last-child) data');
+  const rows = page.getByRole('table', { name: 'Usage by API key' });
   expect(await amount(rows.getByRole('row', { name: /^one/ }).locator('data')) + (await amount(rows.getByRole('row', { name: /^two/ }).locator('data')))).toBe(nano(total.cost_usd));
   expect(await byKey.count()).toBeGreaterThan(0);
 
@@ -82,7 +82,7 @@ test('numbers: home, usage, requests and billing show what the ledger says', asy
 
   await page.goto(`${w}/billing`);
   await settled(page);
-  const made = page.getByRole('table').filter({ hasText: 'On hold for running requests' });
+  const made = page.getByRole('table').filter({ hasText: 'Held for running requests' });
   expect(await amount(made.getByRole('row', { name: /^Paid/ }).locator('data'))).toBe(nano(ledger.paid_usd));
   expect(await amount(made.getByRole('row', { name: /^Granted/ }).locator('data'))).toBe(nano(ledger.granted_usd));
   expect(await amount(made.getByRole('row', { name: /^Available/ }).locator('data'))).toBe(nano(ledger.available_usd));

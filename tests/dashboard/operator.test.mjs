@@ -18,7 +18,7 @@ const balance = () => tollgate('balance', id);
 
 // An act that wants a fresh sign-in asks for the password and goes on.
 async function confirmed(page, done) {
-  const again = page.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
+  const again = page.getByRole('dialog').filter({ hasText: 'Confirm your identity' });
   await expect(again.or(done).first()).toBeVisible();
   if (await again.isVisible()) {
     await again.getByLabel('Password', { exact: true }).fill(owner.password);
@@ -34,15 +34,15 @@ test('operator: a workspace is made, gets credit, and serves', async ({ browser 
   await page.getByRole('button', { name: 'Create workspace' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('Acme Research');
-  await dialog.getByLabel('Id', { exact: true }).fill(id);
+  await dialog.getByLabel('ID', { exact: true }).fill(id);
   await dialog.getByRole('button', { name: 'Create workspace' }).click();
   await expect(page).toHaveURL(new RegExp(`${where}$`));
   await expect(page.locator('h1')).toHaveText('Acme Research');
 
   await page.getByRole('button', { name: 'Grant credit' }).click();
   await dialog.getByLabel('Amount').fill('500.123456789');
-  await dialog.getByLabel('Reason, for the ledger').fill('Contract 17');
-  await dialog.getByText('The money came in outside').click();
+  await dialog.getByLabel('Reason (recorded in the ledger)').fill('Contract 17');
+  await dialog.getByText('Payment received outside').click();
   await dialog.getByRole('button', { name: 'Grant credit' }).click();
   await confirmed(page, page.locator('data[value="500.123456789"]').first());
   expect(balance()).toMatchObject({ available_usd: '500.123456789' });
@@ -58,7 +58,7 @@ test('operator: limits are set, and the limiter keeps them', async ({ browser })
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Requests per minute').fill('two');
   await dialog.getByRole('button', { name: 'Change limits' }).click();
-  await expect(dialog.getByText('A whole number')).toBeVisible();
+  await expect(dialog.getByText('Enter a whole number')).toBeVisible();
   await dialog.getByLabel('Requests per minute').fill('2');
   await dialog.getByRole('button', { name: 'Change limits' }).click();
   await expect(dialog).toBeHidden();
@@ -86,15 +86,15 @@ test('operator: frozen, a workspace is refused; unfrozen, it spends again', asyn
   const dialog = page.getByRole('dialog');
   await choose('Freeze…');
   await dialog.getByRole('button', { name: 'Freeze workspace' }).click();
-  await expect(dialog.getByText('Say why')).toBeVisible();
-  await dialog.getByLabel('Reason, for the ledger').fill('looks stolen');
+  await expect(dialog.getByText('Enter a reason')).toBeVisible();
+  await dialog.getByLabel('Reason (recorded in the ledger)').fill('looks stolen');
   await dialog.getByRole('button', { name: 'Freeze workspace' }).click();
-  await confirmed(page, page.getByText('Frozen: new requests are refused.'));
+  await confirmed(page, page.getByText('This workspace is frozen. New requests are refused.'));
   expect(await chat(secret)).toBe(402);
   await choose('Unfreeze…');
-  await dialog.getByLabel('Reason, for the ledger').fill('owner called');
+  await dialog.getByLabel('Reason (recorded in the ledger)').fill('owner called');
   await dialog.getByRole('button', { name: 'Unfreeze workspace' }).click();
-  await expect(page.getByText('Frozen: new requests are refused.')).toBeHidden();
+  await expect(page.getByText('This workspace is frozen. New requests are refused.')).toBeHidden();
   expect(await chat(secret)).toBe(200);
   await page.context().close();
 });
@@ -104,13 +104,13 @@ test('operator: a large refund waits for a second operator, and is posted once',
   await page.goto(where);
   await settled(page);
   await page.getByRole('button', { name: 'Actions', exact: true }).click();
-  await page.getByRole('menuitem', { name: 'Refund or correct…' }).click();
+  await page.getByRole('menuitem', { name: 'Create adjustment…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Amount').fill('150');
-  await dialog.getByLabel('Reason, for the ledger').fill('half of contract 17');
+  await dialog.getByLabel('Reason (recorded in the ledger)').fill('half of contract 17');
   const before = balance();
-  await dialog.getByRole('button', { name: 'Post correction' }).click();
-  await confirmed(page, page.getByText('It waits for another operator to approve it.'));
+  await dialog.getByRole('button', { name: 'Create adjustment' }).click();
+  await confirmed(page, page.getByText('Another operator must approve this adjustment.'));
   expect(balance().paid_usd ?? balance().available_usd).toBe(before.paid_usd ?? before.available_usd);
 
   // Who asked cannot approve: neither with the button nor past it.
@@ -125,9 +125,9 @@ test('operator: a large refund waits for a second operator, and is posted once',
   await other.goto('/operator/refunds');
   await other.getByRole('row', { name: /half of contract 17/ }).click();
   await other.getByRole('button', { name: 'Approve' }).click();
-  const question = other.getByRole('dialog').filter({ hasText: 'posted to the ledger at once' });
+  const question = other.getByRole('dialog').filter({ hasText: 'posted to the ledger immediately' });
   await question.getByRole('button', { name: 'Approve' }).click();
-  await confirmed(other, other.getByText('Nothing waits for approval'));
+  await confirmed(other, other.getByText('No pending approvals'));
   const posted = tollgate('transactions', '--workspace', id).transactions.filter((one) => /refund/i.test(one.kind) && /half of contract 17/.test(one.memo));
   expect(posted.map((one) => one.amount_usd)).toEqual(['150']);
   await page.context().close();
@@ -140,15 +140,15 @@ test('operator: a view as support reads, changes nothing, and is in the audit lo
   await settled(page);
   await page.getByRole('button', { name: 'View as support' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Reason, which its owners read').fill('Ticket 4711');
+  await dialog.getByLabel('Reason (visible to the owners of the workspace)').fill('Ticket 4711');
   await dialog.getByRole('button', { name: 'View', exact: true }).click();
-  await confirmed(page, page.getByText('Viewing Acme Research as support, read-only, recorded.'));
+  await confirmed(page, page.getByText('You are viewing Acme Research as support. Access is read-only and logged.'));
   await expect(page.locator('h1')).toHaveText('Home');
-  await page.getByRole('link', { name: 'Keys', exact: true }).click();
+  await page.getByRole('link', { name: 'API keys', exact: true }).click();
   await expect(page.getByRole('link', { name: 'limited' })).toBeVisible();
-  await expect(page.getByRole('button', { name: 'Create key' })).toHaveCount(0);
-  await page.getByRole('button', { name: 'Leave' }).click();
-  await expect(page.getByText('as support, read-only')).toBeHidden();
+  await expect(page.getByRole('button', { name: 'Create API key' })).toHaveCount(0);
+  await page.getByRole('button', { name: 'End session' }).click();
+  await expect(page.getByText('as support. Access is read-only')).toBeHidden();
   const { auditEntries } = await (await callsOf(first))('GET', `/admin/v1/workspaces/${id}/auditEntries?pageSize=200`);
   const text = auditEntries.map((one) => JSON.stringify(one)).filter((one) => one.includes('support'));
   expect(text.some((one) => one.includes('Ticket 4711'))).toBe(true);

@@ -5,7 +5,7 @@ import { owner, signInLink, tollgate, workspace } from './tollgate.mjs';
 test.use({ storageState: { cookies: [], origins: [] } });
 
 async function signIn(page, password = owner.password) {
-  await page.getByLabel('E-mail').fill(owner.email);
+  await page.getByLabel('Email').fill(owner.email);
   await page.getByLabel('Password', { exact: true }).fill(password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
@@ -15,7 +15,7 @@ test('session: a wrong password says so, the right one leads to the page that wa
   await expect(page).toHaveURL(/\/sign-in\?return=/);
   await signIn(page, 'not the password');
   await expect(page.getByRole('alert')).toBeVisible();
-  await expect(page.getByLabel('E-mail')).toHaveValue(owner.email);
+  await expect(page.getByLabel('Email')).toHaveValue(owner.email);
   await signIn(page);
   await expect(page).toHaveURL(new RegExp(`/w/${workspace}/keys$`));
   await page.getByRole('button', { name: /^Account of/ }).click();
@@ -44,13 +44,13 @@ test('session: a link signs in once, and leaves nothing in the address', async (
 test('session: when it ends in a form, the form is kept and the call goes on', async ({ page }) => {
   await page.goto(`/w/${workspace}/keys`);
   await signIn(page);
-  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('button', { name: 'Create API key' }).click();
   await page.getByLabel('Name').fill('kept-name');
   await page.context().clearCookies();
-  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create API key' }).click();
   await expect(page.getByRole('heading', { name: 'Your session ended' })).toBeVisible();
   await signIn(page);
-  await expect(page.getByRole('heading', { name: 'Key created' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'API key created' })).toBeVisible();
   await page.getByRole('button', { name: 'I saved the key' }).click();
   await expect(page.getByRole('link', { name: 'kept-name' })).toBeVisible();
 });
@@ -79,10 +79,10 @@ test('session: Ctrl K finds a page', async ({ page }) => {
   await expect(page.locator('h1')).toHaveText('Home');
   await settled(page);
   await page.keyboard.press('Control+k');
-  await page.getByRole('dialog').getByRole('textbox', { name: 'Search' }).fill('Keys');
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Search' }).fill('API keys');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  await expect(page.locator('h1')).toHaveText('Keys');
+  await expect(page.locator('h1')).toHaveText('API keys');
 });
 
 test('session: Ctrl K finds keys by the beginning of their name and of what they look like', async ({ page }) => {

@@ -9,40 +9,40 @@ test('totp: switched on with a real code, wanted at the sign-in, opened with a r
   const page = await context.newPage();
   await page.goto('/account/security');
   await settled(page);
-  await page.getByRole('button', { name: 'Switch on' }).click();
+  await page.getByRole('button', { name: 'Turn on' }).click();
   const dialog = page.getByRole('dialog');
-  const secret = await dialog.getByLabel('Key for the app').textContent();
+  const secret = await dialog.getByLabel('Setup key').textContent();
   await expect(dialog.locator('svg').first()).toBeVisible();
-  await dialog.getByLabel('Code of the app').fill('000000');
-  await dialog.getByRole('button', { name: 'Switch on' }).click();
+  await dialog.getByLabel('Authentication code').fill('000000');
+  await dialog.getByRole('button', { name: 'Turn on' }).click();
   await expect(dialog.getByRole('alert').or(dialog.getByText(/code/i).nth(2))).toBeVisible();
-  await dialog.getByLabel('Code of the app').fill(totp(secret, -1));
-  await dialog.getByRole('button', { name: 'Switch on' }).click();
+  await dialog.getByLabel('Authentication code').fill(totp(secret, -1));
+  await dialog.getByRole('button', { name: 'Turn on' }).click();
   await expect(dialog.getByRole('heading', { name: 'Recovery codes' })).toBeVisible();
   const codes = await dialog.locator('li code').allTextContents();
   expect(new Set(codes).size).toBe(codes.length);
   expect(codes.length).toBeGreaterThanOrEqual(8);
   await page.keyboard.press('Escape');
   await expect(dialog).toBeVisible();
-  await dialog.getByRole('button', { name: 'I have kept them' }).click();
-  await expect(page.getByRole('button', { name: 'Switch off' })).toBeVisible();
+  await dialog.getByRole('button', { name: 'I saved the recovery codes' }).click();
+  await expect(page.getByRole('button', { name: 'Turn off' })).toBeVisible();
   const kept = await page.evaluate(() => document.documentElement.outerHTML + location.href + JSON.stringify({ ...localStorage, ...sessionStorage }));
   for (const one of [secret, ...codes]) expect(kept).not.toContain(one);
 
   const signIn = async () => {
     await context.clearCookies();
     await page.goto('/sign-in');
-    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Email').fill(email);
     await page.getByLabel('Password', { exact: true }).fill(owner.password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByLabel('Code of the app').waitFor();
+    await page.getByLabel('Authentication code').waitFor();
   };
   const go = () => page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await signIn();
-  await page.getByLabel('Code of the app').fill('000000');
+  await page.getByLabel('Authentication code').fill('000000');
   await go();
   await expect(page.getByRole('alert')).toBeVisible();
-  await page.getByLabel('Code of the app').fill(totp(secret));
+  await page.getByLabel('Authentication code').fill(totp(secret));
   await go();
   await expect(page).not.toHaveURL(/sign-in/);
 
@@ -56,8 +56,8 @@ test('totp: switched on with a real code, wanted at the sign-in, opened with a r
   }
   await page.goto('/account/security');
   await settled(page);
-  await page.getByRole('button', { name: 'Switch off' }).click();
-  await dialog.getByRole('button', { name: 'Switch off' }).click();
-  await expect(page.getByRole('button', { name: 'Switch on' })).toBeVisible();
+  await page.getByRole('button', { name: 'Turn off' }).click();
+  await dialog.getByRole('button', { name: 'Turn off' }).click();
+  await expect(page.getByRole('button', { name: 'Turn on' })).toBeVisible();
   await context.close();
 });

@@ -16,19 +16,19 @@ test('credit: a request for a transfer, confirmed, is in the balance to the last
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Amount', { exact: true }).fill('12,5');
   await dialog.getByRole('button', { name: 'Add credit' }).click();
-  await expect(dialog.getByText('Type an amount in USD')).toBeVisible();
+  await expect(dialog.getByText('Enter an amount in USD')).toBeVisible();
   await dialog.getByLabel('Amount', { exact: true }).fill('37.25');
   await dialog.getByRole('button', { name: 'Add credit' }).click();
-  const reference = await dialog.getByLabel('Reference of the transfer').textContent();
+  const reference = await dialog.getByLabel('Transfer reference').textContent();
   await dialog.getByRole('button', { name: 'Done' }).click();
   const row = page.getByRole('table', { name: 'Payments' }).getByRole('row', { name: /\$37\.25/ });
-  await expect(row).toContainText('Awaits transfer');
+  await expect(row).toContainText('Awaiting transfer');
 
   tollgate('payment', 'confirm', '--workspace', workspace, reference);
   await page.reload();
   await expect(row).toContainText('Paid');
   const balance = await (await request.get(`/admin/v1/workspaces/${workspace}/balance`)).json();
-  const sum = page.getByRole('table').filter({ hasText: 'On hold for running requests' });
+  const sum = page.getByRole('table').filter({ hasText: 'Held for running requests' });
   await expect(sum.getByRole('row', { name: /^Paid/ }).locator('data')).toHaveAttribute('value', balance.paidUsd);
   await expect(sum.getByRole('row', { name: /^Available/ }).locator('data')).toHaveAttribute('value', balance.availableUsd);
   await page.goto(`${w}/billing/transactions?kind=topup`);
@@ -38,11 +38,11 @@ test('credit: a request for a transfer, confirmed, is in the balance to the last
 test('members: an invitation, its link shown once, accepted, role changed, removed; the last owner stays', async ({ page }) => {
   await page.goto(`${w}/members`);
   await settled(page);
-  await page.getByRole('button', { name: 'Invite' }).click();
+  await page.getByRole('button', { name: 'Invite member' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('E-mail').fill('guest@demo.invalid');
-  await dialog.getByRole('button', { name: 'Invite' }).click();
-  const link = await dialog.getByLabel('Link of the invitation').textContent();
+  await dialog.getByLabel('Email').fill('guest@demo.invalid');
+  await dialog.getByRole('button', { name: 'Invite member' }).click();
+  const link = await dialog.getByLabel('Invitation link').textContent();
   await page.keyboard.press('Escape');
   await expect(dialog).toBeVisible();
   await dialog.getByRole('button', { name: 'Done' }).click();
@@ -89,7 +89,7 @@ test('settings: a workspace with credit is not closed, and the page says why', a
   const dialog = page.getByRole('dialog').filter({ hasText: 'Close workspace' });
   await dialog.getByLabel('Type Demonstration to confirm').fill('Demonstration');
   await dialog.getByRole('button', { name: 'Close workspace' }).click();
-  const again = page.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
+  const again = page.getByRole('dialog').filter({ hasText: 'Confirm your identity' });
   await expect(again.or(dialog.getByRole('alert'))).toBeVisible();
   if (await again.isVisible()) {
     await again.getByLabel('Password', { exact: true }).fill(owner.password);

@@ -172,7 +172,7 @@ void PeopleCalls::Mails() {
   };
   const auto reset = [this] {
     const std::string token =
-        world_.mails().TakeToken(email_, "A new password for your Tollgate account");
+        world_.mails().TakeToken(email_, "a new password for your Tollgate account");
     EXPECT_TRUE(world_.canaries().Add("token of a reset link", token));
     return token;
   };

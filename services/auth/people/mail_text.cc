@@ -12,7 +12,7 @@ std::string Line(std::string_view text) {
   return mail::OneLine(text, kMaxText) + std::string(kEnd);
 }
 std::string From(std::string_view address) {
-  return address.empty() ? "" : Line("From the network address " + std::string(address) + ".");
+  return address.empty() ? "" : Line("IP address of the request: " + std::string(address));
 }
 
 }  // namespace
@@ -23,25 +23,27 @@ MailContent InvitationMail(std::string_view inviter, std::string_view workspace,
   return {.subject = "Invitation to a Tollgate workspace",
           .body = Line(who + " invites you to the workspace " + std::string(workspace) + " as " +
                        std::string(role) + ".") +
-                  std::string(kEnd) + Line("Accept within seven days:") + Line(link) +
-                  std::string(kEnd) +
-                  Line("If you do not know who this is, ignore this mail: nothing happens then.")};
+                  std::string(kEnd) + Line("Accept the invitation within seven days:") +
+                  Line(link) + std::string(kEnd) +
+                  Line("If you do not know the sender, ignore this email.")};
 }
 
 MailContent PasswordResetMail(std::string_view link, std::string_view address) {
-  return {.subject = "New password for Tollgate",
-          .body = Line("A new password for your Tollgate account was asked for.") + From(address) +
-                  std::string(kEnd) + Line("Set it within an hour; the link works once:") +
-                  Line(link) + std::string(kEnd) +
-                  Line("If this was not you, ignore this mail: your password stays as it is.")};
+  return {
+      .subject = "Reset your Tollgate password",
+      .body = Line("Someone requested a new password for your Tollgate account.") + From(address) +
+              std::string(kEnd) +
+              Line("Set a new password with this link. It works once and expires after one hour:") +
+              Line(link) + std::string(kEnd) +
+              Line("If this was not you, ignore this email. Your password does not change.")};
 }
 
 MailContent NoPasswordMail(std::string_view address) {
-  return {.subject = "Sign-in to Tollgate",
-          .body = Line("A new password for your Tollgate account was asked for.") + From(address) +
-                  std::string(kEnd) +
-                  Line("Your account has no password: sign in with your provider.") +
-                  Line("If this was not you, ignore this mail.")};
+  return {.subject = "Signing in to Tollgate",
+          .body = Line("Someone requested a new password for your Tollgate account.") +
+                  From(address) + std::string(kEnd) +
+                  Line("Your account has no password. Sign in with SSO.") +
+                  Line("If this was not you, ignore this email.")};
 }
 
 MailContent SecurityMail(SecurityChange change, std::string_view address) {
@@ -51,26 +53,26 @@ MailContent SecurityMail(SecurityChange change, std::string_view address) {
       what = "The password of your Tollgate account was changed.";
       break;
     case SecurityChange::kTotpOn:
-      what = "The second step of your Tollgate account was switched on.";
+      what = "Two-factor authentication was turned on for your Tollgate account.";
       break;
     case SecurityChange::kTotpOff:
-      what = "The second step of your Tollgate account was switched off.";
+      what = "Two-factor authentication was turned off for your Tollgate account.";
       break;
     case SecurityChange::kTotpReset:
       what =
-          "An operator switched off the second step of your Tollgate account, and ended your "
-          "sessions.";
+          "An operator turned off two-factor authentication for your Tollgate account and ended "
+          "your sessions.";
       break;
     case SecurityChange::kToken:
-      what = "An access token was made for your Tollgate account.";
+      what = "An access token was created for your Tollgate account.";
       break;
   }
   return {.subject = "Security of your Tollgate account",
           .body = Line(what) +
                   // Do not disclose an operator's address to the person.
                   (change == SecurityChange::kTotpReset ? "" : From(address)) + std::string(kEnd) +
-                  Line("If this was not you, set a new password at once, end your sessions and "
-                       "tokens, and tell the operators of this Tollgate.")};
+                  Line("If this was not you, set a new password immediately, end your sessions, "
+                       "delete your access tokens, and contact an operator of this installation.")};
 }
 
 }  // namespace tollgate::auth

@@ -91,7 +91,7 @@ TEST_P(MailerTest, ChangesOfSecurityAreTold) {
   auto texts = Deliver("anna@x.org");
   ASSERT_EQ(texts.size(), 1U);
   EXPECT_THAT(texts[0], HasSubstr("password of your Tollgate account was changed"));
-  EXPECT_THAT(texts[0], HasSubstr("From the network address 203.0.113.1."));
+  EXPECT_THAT(texts[0], HasSubstr("IP address of the request: 203.0.113.1"));
   const std::string cookie = Cookie("anna@x.org", kPassword);
   auto totp = sign_in_->StartTotp(cookie);
   ASSERT_TRUE(totp.ok());
@@ -111,18 +111,18 @@ TEST_P(MailerTest, ChangesOfSecurityAreTold) {
                   .ok());
   ASSERT_TRUE(
       sign_in_->ConfirmTotp(cookie, TotpCode(secret, clock_.WallUs() / kTotpStepUs), {}).ok());
-  told("second step of your Tollgate account was switched on");
+  told("Two-factor authentication was turned on");
   AccessToken token;
   token.user_id = anna.user_id;
   token.name = "ci";
   token.scopes = {"viewer"};
   token.expires_us = clock_.WallUs() + 1'000 * kSecondUs;
   ASSERT_TRUE(store_->CreateToken({.name = "user:" + anna.user_id}, token, "t1").ok());
-  told("access token was made");
+  told("access token was created");
   ASSERT_TRUE(store_->CreateToken({.name = "user:" + anna.user_id}, token, "t1").ok());
   EXPECT_TRUE(Deliver("anna@x.org").empty()) << "the same request again";
   ASSERT_TRUE(sign_in_->DisableTotp(cookie, {}).ok());
-  told("second step of your Tollgate account was switched off");
+  told("Two-factor authentication was turned off");
   ASSERT_TRUE(sign_in_->SetPassword(cookie, kPassword, "another good one", {}).ok());
   told("password of your Tollgate account was changed");
 }

@@ -100,7 +100,7 @@ TEST_P(AlertEngineTest, CapReloadAndBooksAreToldToWhomTheyConcern) {
   while (replica->engine.DeliverDue() > 0) {
   }
   for (const mail::SmtpListener::Mail& mail : smtp_.mails()) {
-    const bool books = mail.text.find("Subject: Books disagree") != std::string::npos;
+    const bool books = mail.text.find("Subject: Ledger mismatch") != std::string::npos;
     EXPECT_EQ(mail.to.front(), books ? "<ops@gate.example>" : "<ann@example.com>");
   }
   EXPECT_EQ(smtp_.mails().size(), 5u);

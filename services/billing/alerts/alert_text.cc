@@ -13,40 +13,40 @@ constexpr size_t kMaxLink = 2000;
 
 std::string Subject(const std::string& kind, const json::Value& notice,
                     const std::string& workspace) {
-  const std::string of = " of workspace " + workspace;
-  if (kind == Name(AlertKind::kLowBalance)) return "Low credit" + of;
+  const std::string where = " in workspace " + workspace;
+  if (kind == Name(AlertKind::kLowBalance)) return "Low credit" + where;
   if (kind == Name(AlertKind::kCapPercent)) {
     return std::to_string(notice.Find("percent").Integer().value_or(0)) +
-           " % of the monthly spend cap" + of;
+           "% of the monthly cap used" + where;
   }
-  if (kind == Name(AlertKind::kReloadFailed)) return "Auto-reload was declined" + of;
-  if (kind == Name(AlertKind::kReloadPaused)) return "Auto-reload is paused" + of;
-  if (kind == Name(AlertKind::kBooksDisagree)) return "Books disagree" + of;
-  return "Notice" + of;
+  if (kind == Name(AlertKind::kReloadFailed)) return "Auto-reload declined" + where;
+  if (kind == Name(AlertKind::kReloadPaused)) return "Auto-reload paused" + where;
+  if (kind == Name(AlertKind::kBooksDisagree)) return "Ledger mismatch" + where;
+  return "Notice" + where;
 }
 
 std::string Body(const std::string& kind, const json::Value& notice) {
   const auto text = [&](const char* name) { return notice.Find(name).string(); };
   if (kind == Name(AlertKind::kLowBalance)) {
-    return "The available credit is $" + text("available_usd") + ", below the limit of $" +
-           text("low_balance_usd") +
-           ".\r\nRequests are refused when it is used up: add credit or switch auto-reload on.\r\n";
+    return "The available credit is $" + text("available_usd") +
+           ", below the alert threshold of $" + text("low_balance_usd") +
+           ".\r\nRequests are refused when it is used up. Add credit or turn on auto-reload.\r\n";
   }
   if (kind == Name(AlertKind::kCapPercent)) {
-    return "This month's spend is $" + text("month_spent_usd") + " of the cap of $" +
-           text("cap_usd") + ".\r\nAt the cap requests are refused until the next month (UTC).\r\n";
+    return "This month's spend is $" + text("month_spent_usd") + " of the $" + text("cap_usd") +
+           " cap.\r\nWhen the cap is reached, requests are refused until the next month (UTC).\r\n";
   }
   if (kind == Name(AlertKind::kReloadFailed)) {
-    return "A charge of auto-reload was declined: " + text("reason") +
-           "\r\nIt will be retried. Check the saved card.\r\n";
+    return "An auto-reload charge was declined: " + text("reason") +
+           "\r\nTollgate tries again. Check the saved card.\r\n";
   }
   if (kind == Name(AlertKind::kReloadPaused)) {
-    return "Auto-reload has stopped charging: " + text("reason") +
-           "\r\nSolve the cause, then resume it.\r\n";
+    return "Auto-reload is paused: " + text("reason") +
+           "\r\nFix the cause, then resume auto-reload.\r\n";
   }
   if (kind == Name(AlertKind::kBooksDisagree)) {
-    return "The wallet and the entries of the workspace contradict each other. The ledger has"
-           " frozen it.\r\nRun tollgate verify-ledger on it.\r\n";
+    return "The wallet of the workspace does not match its ledger entries. The ledger has frozen "
+           "the workspace.\r\nRun tollgate verify-ledger for this workspace.\r\n";
   }
   return "";
 }

@@ -85,7 +85,7 @@ TEST(TransportTest, AMailCarriesTheNoticeAndItsId) {
   EXPECT_TRUE(mail.from.starts_with("<billing@gate.example>")) << mail.from;
   EXPECT_EQ(mail.to, std::vector<std::string>{"<ann@example.com>"});
   for (const char* part :
-       {"To: <ann@example.com>\r\n", "Subject: Low credit of workspace acme\r\n",
+       {"To: <ann@example.com>\r\n", "Subject: Low credit in workspace acme\r\n",
         "Message-ID: <n1.r1@gate.example>\r\n", "Date: Fri, 21 Nov 2025 04:40:00 +0000\r\n",
         "charset=utf-8", "$4.50", "$5.00"}) {
     EXPECT_NE(mail.text.find(part), std::string::npos) << part << " is not in\n" << mail.text;

@@ -1,8 +1,8 @@
 import { formatter } from '@lingui/format-po';
 import type { LinguiConfig } from '@lingui/conf';
 
-// Texts lie beside the pages that show them, so that two people do not edit one file. The build joins the German ones
-// into one file; English comes from the source.
+// Texts are next to the pages that show them, to avoid merge conflicts. The build merges the German ones into one file;
+// English comes from the source.
 const config: LinguiConfig = {
   sourceLocale: 'en',
   locales: ['en', 'de'],

@@ -4,10 +4,10 @@ import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { licenses } from './scripts/licenses.ts';
 
-// ./dev web names the folder of the build; by hand it is the same.
+// ./dev web sets the build folder; the default is the same.
 const outDir = process.env.TOLLGATE_WEB_OUT ?? fileURLToPath(new URL('../../../build/web', import.meta.url));
 
-// The text's font is wanted at once, before the style sheet that names it is read.
+// Preloads the text font, before the style sheet that names it is parsed.
 const preloadFont: Plugin = {
   name: 'preload-font',
   transformIndexHtml: {
@@ -27,12 +27,12 @@ export default defineConfig({
   build: {
     outDir,
     emptyOutDir: true,
-    // The policy of the pages allows no data: addresses.
+    // The content policy forbids data: addresses.
     assetsInlineLimit: 0,
     manifest: 'manifest.json',
     target: 'es2022',
   },
-  // Against `./dev run`. With the browser's Host: calls that change something must come from the same origin.
+  // Proxies to `./dev run` with the browser's Host, because changes must come from the same origin.
   server: { proxy: Object.fromEntries(['/admin/', '/session/', '/playground/'].map((path) => [path, { target: dashboard, changeOrigin: false }])) },
   test: { environment: 'node', include: ['src/**/*.test.ts', 'scripts/**/*.test.ts'] },
 });

@@ -1,4 +1,4 @@
-// Before anything is painted: the chosen colours, else those of the system.
+// Sets the chosen colour scheme, else the system's, before the first paint.
 (() => {
   let scheme = 'auto';
   try {

@@ -1,4 +1,4 @@
-// Writes .br and .gz beside the files of a build, where they are smaller: node compress.mjs FOLDER.
+// Writes .br and .gz files next to the files of a build, where they are smaller: node compress.mjs FOLDER.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';

@@ -1,4 +1,4 @@
-// Writes licenses.txt into the build: the licence of each package whose code or font it has.
+// Writes licenses.txt into the build: the licence of each package in it, fonts included.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'vite';

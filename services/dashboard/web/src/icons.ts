@@ -1,4 +1,4 @@
-// Each icon from its own file: the whole package has thousands. Only beside words, or with an accessible name.
+// Each icon is imported from its own file, because the package has thousands. Use icons next to text or with an accessible name.
 export { default as IconActivity } from '@tabler/icons-react/icons/IconActivity';
 export { default as IconAlertTriangle } from '@tabler/icons-react/icons/IconAlertTriangle';
 export { default as IconArrowLeft } from '@tabler/icons-react/icons/IconArrowLeft';

@@ -16,7 +16,7 @@ import './theme/base.css';
 import { theme } from './theme/theme';
 
 const schemes = localStorageColorSchemeManager({ key: 'tollgate-scheme' });
-// react-remove-scroll would write a style element; base.css locks the page instead.
+// react-remove-scroll would write a style element. base.css locks the page instead.
 const quiet = createTheme({
   components: {
     Modal: { defaultProps: { lockScroll: false } },
@@ -26,7 +26,7 @@ const quiet = createTheme({
 });
 const merged = mergeThemeOverrides(theme, quiet);
 
-// Everything below the key is drawn anew in the other language.
+// A new key renders everything again in the other language.
 function App() {
   const language = useSyncExternalStore(
     (listener) => i18n.on('change', listener),
@@ -46,17 +46,17 @@ function App() {
 function Unreachable() {
   return (
     <main className="unreachable">
-      <h1>{i18n.t({ id: 'app.unreachable', message: 'Tollgate does not answer' })}</h1>
-      <p role="status">{i18n.t({ id: 'app.unreachableText', message: 'You are still signed in. The page opens by itself as soon as there is an answer.' })}</p>
+      <h1>{i18n.t({ id: 'app.unreachable', message: 'Tollgate is not responding' })}</h1>
+      <p role="status">{i18n.t({ id: 'app.unreachableText', message: 'You are still signed in. This page opens automatically when Tollgate responds again.' })}</p>
     </main>
   );
 }
 
-// Where the server sends a browser whose sign-in with a provider failed.
+// The server redirects here when the sign-in with a provider failed.
 const failed = /^#\/sign-in\/([A-Z_]+)$/.exec(location.hash);
 if (failed) history.replaceState(null, '', `/sign-in?failed=${failed[1]}`);
 
-// Who is signed in decides the first page. While that cannot be known nobody is sent to sign in: it is asked again.
+// The session decides the first page. While it cannot be loaded, the page retries and does not redirect to the sign-in.
 const page = createRoot(document.getElementById('root')!);
 await loadLanguage();
 for (let wait = 1_000; !(await loadSession().then(() => true, () => false)); wait = Math.min(2 * wait, 15_000)) {

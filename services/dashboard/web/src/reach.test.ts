@@ -1,5 +1,5 @@
-// Every method of the admin API that a person needs is called by a page, and every page is led to by another one. What no
-// page calls stands here with the reason.
+// Every method of the admin API that people need is called by a page, and every page is linked from another one. The
+// exceptions are listed here with a reason.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -18,17 +18,17 @@ const NO_PAGE: Record<string, string> = {
   MemberService_GetMember: LISTED,
   ModelService_GetModel: LISTED,
   PaymentService_GetPayment: LISTED,
-  KeyService_ImportKeys: 'a migration from another system, by a program (docs/operations.md)',
-  KeyService_ReportLeakedKey: 'for programs that search for leaked keys',
-  LedgerService_OpenWallet: 'the first credit or payment opens it; by itself for programs',
-  LedgerService_RepairClock: 'repair of a ledger with the command line beside the log of the fault',
+  KeyService_ImportKeys: 'used by programs for a migration from another system (docs/operations.md)',
+  KeyService_ReportLeakedKey: 'used by programs that search for leaked keys',
+  LedgerService_OpenWallet: 'the first credit or payment opens the wallet; only programs call it',
+  LedgerService_RepairClock: 'a ledger is repaired with the command line, together with the log of the fault',
 };
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 const sources = (readdirSync(root, { recursive: true }) as string[]).filter((name) => /\.tsx?$/.test(name) && !/\.test\.ts$|gen\.d\.ts$/.test(name)).map((name) => ({ name, text: readFileSync(root + name, 'utf8') }));
 const all = sources.map(({ text }) => text).join('\n');
 
-// METHOD path → operation.
+// Operation by "METHOD path".
 function operations(): Map<string, string> {
   const found = new Map<string, string>();
   let path = '';
@@ -42,7 +42,7 @@ function operations(): Map<string, string> {
   return found;
 }
 
-// Through the typed client; or as the address of a download, with its parts put in.
+// Calls through the typed client, and addresses of downloads with their parts filled in.
 function isCalled(method: string, path: string): boolean {
   if (all.includes(`api.${method}('${path}'`)) return true;
   if (method !== 'GET') return false;
@@ -51,7 +51,7 @@ function isCalled(method: string, path: string): boolean {
 }
 
 describe('the pages', () => {
-  it('call every method, but those that no person needs there', () => {
+  it('call every method except those that no person needs there', () => {
     const methods = operations();
     expect(methods.size).toBeGreaterThan(100);
     const called = new Set([...methods].filter(([call]) => isCalled(...(call.split(' ') as [string, string]))).map(([, id]) => id.replace(/_\d+$/, '')));
@@ -59,7 +59,7 @@ describe('the pages', () => {
     expect([...missing].filter((id) => !(id in NO_PAGE))).toEqual([]);
     expect(Object.keys(NO_PAGE).filter((id) => !missing.has(id))).toEqual([]);
   });
-  it('are led to, each by the navigation or another page', () => {
+  it('are each linked from the navigation or another page', () => {
     for (const name of Object.keys(paths)) {
       const links = sources.filter((source) => source.name !== 'app/paths.ts' && new RegExp(`paths\\.${name}\\b`).test(source.text));
       expect(links.map((source) => source.name), name).not.toEqual([]);

@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 const files = (readdirSync(root, { recursive: true }) as string[]).filter((name) => /\.(tsx?|css)$/.test(name) && !/\.test\.ts$|gen\.d\.ts$|\.gen\.css$/.test(name));
 const sources = new Map(files.map((name) => [name, readFileSync(root + name, 'utf8')]));
 
-// Lines of source outside of the folders `except` that match.
+// Returns the matching source lines outside the folders in `except`.
 function offenders(pattern: RegExp, except: RegExp, kind = /\.tsx?$/): string[] {
   const found: string[] = [];
   for (const [name, text] of sources) {
@@ -26,7 +26,7 @@ describe('the pages', () => {
   it('format numbers and times in format/ only', () => {
     expect(offenders(/\bIntl\.|toLocale(Date|Time)?String|toFixed\(/, /^format\//)).toEqual([]);
   });
-  it('make no float of an amount', () => {
+  it('do not convert amounts to floats', () => {
     expect(offenders(/\bNumber\(|parseFloat\(|\bMath\.\w+\([^)]*[uU]sd/, /^format\//)).toEqual([]);
   });
   it('write no style element and no markup from text', () => {
@@ -35,15 +35,15 @@ describe('the pages', () => {
   it('have colours in the tokens only', () => {
     expect(offenders(/#[0-9a-fA-F]{3,8}\b|\brgba?\(|\bhsl/, /^theme\/|^app\/Logo\.tsx$|^ui\/BarChart\.tsx$|^api\//, /\.(tsx|css)$/)).toEqual([]);
   });
-  it('keep nothing but language, colours and the last workspace', () => {
+  it('store only language, colours and the last workspace', () => {
     expect(offenders(/localStorage|sessionStorage|indexedDB|document\.cookie/, /^(format\/locale\.ts|app\/places\.ts|main\.tsx)$/)).toEqual([]);
   });
-  it('show no text that cannot be translated', () => {
+  it('show only text that can be translated', () => {
     expect(offenders(/>\s*[A-Z][a-z]+( [a-z]+)+[.:]?\s*</, /^$/, /\.tsx$/)).toEqual([]);
   });
 });
 
-// Of a .po file: id, text.
+// Reads a .po file: text by id.
 function texts(file: string): Map<string, string> {
   const found = new Map<string, string>();
   for (const match of readFileSync(file, 'utf8').matchAll(/^msgid "(.+)"\nmsgstr ((?:".*"\n?)+)/gm)) {

@@ -1,4 +1,4 @@
-// The admin API, typed from docs/admin-openapi.yaml. unwrap() makes an answer or throws an ApiError.
+// The admin API, typed from docs/admin-openapi.yaml. unwrap() returns the response or throws an ApiError.
 import createClient from 'openapi-fetch';
 import { ApiError } from './errors';
 import { settle } from './gate';
@@ -23,13 +23,13 @@ async function send(request: Request): Promise<Response> {
   }
 }
 
-// When the session has ended, or a fresh sign-in is wanted, the person is asked, and then the same call is sent again.
-// It is safe to repeat: what changes something carries its request id.
+// If the session has ended or a fresh sign-in is required, the person is asked, and the same call is sent again. That is
+// safe: changes carry a request id.
 async function guarded(request: Request): Promise<Response> {
   let response = await send(request);
   if (!response.ok) {
     const error = await ApiError.of(response);
-    // The view as support is over: go on as the person.
+    // The support session is over: continue with the person's own rights.
     if (error.status === 401 && supportSecret(request.method, request.url)) {
       forgetSupport();
       return guarded(request);
@@ -48,9 +48,10 @@ export async function unwrap<T>(call: Promise<{ data?: T }>): Promise<Answer<T>>
   return (await call).data as Answer<T>;
 }
 
-// Of a call that moves money or makes a secret: made when its dialog opens, so that a repeated click is one command.
+// The request id of a call that moves money or creates a secret. It is created with the dialog, so that a repeated click
+// sends the same call.
 export function newRequestId(): string {
-  // Over plain http there is no randomUUID.
+  // randomUUID does not exist over plain http.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

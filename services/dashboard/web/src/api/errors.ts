@@ -1,4 +1,4 @@
-// What a failed call says. Messages are the server's, for people; programs read `reason`.
+// The error of a failed call. The message is the server's text for people; code checks `reason`.
 export interface Violation {
   field: string; // path of the proto field, "key.display_name"
   description: string;
@@ -13,7 +13,7 @@ interface Detail {
 
 export class ApiError extends Error {
   constructor(
-    readonly status: number, // 0: no answer came
+    readonly status: number, // 0: no response
     message: string,
     readonly reason: string,
     readonly violations: Violation[] = [],
@@ -30,7 +30,7 @@ export class ApiError extends Error {
     try {
       body = await response.clone().json();
     } catch {
-      // Not from the API: a proxy's page.
+      // Not from the API, for example a proxy's error page.
     }
     const details = Array.isArray(body.details) ? body.details : [];
     const info = details.find((detail) => detail.reason !== undefined);
@@ -54,8 +54,7 @@ export function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(0, error instanceof Error ? error.message : '', 'UNKNOWN');
 }
 
-// Violations by the name of a form's field: the last part of the path, in camel case. What no field of the form takes is
-// under "".
+// Violations by form field: the last part of the path, in camel case. Violations of other fields are under "".
 export function violationsByField(error: unknown, fields: readonly string[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const { field, description } of asApiError(error).violations) {

@@ -1,5 +1,5 @@
-// Two things that a call may wait for: that the person signs in again, and that a fresh sign-in is given. Dialogs of the
-// frame register here; calls ask. Many calls at once wait for one dialog.
+// A call may wait until the person signs in again or confirms with a fresh sign-in. Dialogs of the frame register here.
+// Concurrent calls wait for the same dialog.
 export type Need = 'sign-in' | 'step-up';
 
 type Ask = () => Promise<boolean>;
@@ -13,7 +13,7 @@ export function onNeed(need: Need, ask: Ask): () => void {
   };
 }
 
-// False: there is nobody to ask, or the person gave up.
+// False: no dialog is registered, or the person cancelled.
 export function settle(need: Need): Promise<boolean> {
   const waiting = running[need];
   if (waiting) return waiting;

@@ -1,4 +1,4 @@
-// The names of keys, for lists that have their ids.
+// Names of API keys, for lists that have only ids.
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, unwrap } from './client';
 import { idOf, type Schema } from './types';
@@ -9,7 +9,7 @@ export interface NamedKey {
   state: Schema<'Key'>['state'];
 }
 
-// The newest 200; of a workspace with more, also those that spent the most.
+// The newest 200 keys, and in a larger workspace also the keys with the highest spend.
 export function keyNamesQuery(workspace: string) {
   return queryOptions({
     queryKey: ['keys', workspace, 'names'],
@@ -30,7 +30,7 @@ export function namesIn(known: Map<string, NamedKey> | undefined): (id: string) 
   return (id) => known?.get(idOf(id))?.name ?? idOf(id);
 }
 
-// wanted: whether a name is shown; without it no call is made.
+// wanted: false avoids the call while no name is shown.
 export function useKeyNames(workspace: string, wanted = true): { nameOf: (id: string) => string; keys: NamedKey[]; find: (id: string) => NamedKey | undefined } {
   const { data } = useQuery({ ...keyNamesQuery(workspace), enabled: wanted });
   return {

@@ -1,4 +1,4 @@
-// Lists of the API with a page token, for useInfiniteQuery; and what a DataTable wants to know of them.
+// Lists of the API with page tokens, for useInfiniteQuery and DataTable.
 import { infiniteQueryOptions, type UseInfiniteQueryResult, type InfiniteData } from '@tanstack/react-query';
 
 interface PageOf {
@@ -14,7 +14,7 @@ export function pages<P extends PageOf>(queryKey: readonly unknown[], load: (pag
   });
 }
 
-// Spread into <DataTable>.
+// The properties to spread into <DataTable>.
 export function tableProps<P, T>(query: UseInfiniteQueryResult<InfiniteData<P>>, rowsOf: (page: P) => T[]) {
   return {
     rows: query.data?.pages.flatMap(rowsOf),

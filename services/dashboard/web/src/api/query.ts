@@ -7,7 +7,7 @@ export const queryClient = new QueryClient({
       staleTime: 5_000,
       gcTime: 5 * 60_000,
       refetchOnWindowFocus: true,
-      // What the caller did wrong stays wrong; what does not answer may answer soon.
+      // Retry only errors that may be temporary, not mistakes of the caller.
       retry: (failures, error) => failures < 2 && [0, 429, 503, 504].includes(asApiError(error).status) && asApiError(error).reason !== 'OFFLINE',
       retryDelay: (failures) => Math.min(500 * 2 ** failures, 4_000),
     },

@@ -1,4 +1,4 @@
-// /session/v1/: who is signed in. One store for the whole page; its CSRF token goes with every call that changes something.
+// /session/v1/: the signed-in person. One store for the whole page. Every change sends its CSRF token.
 import { useSyncExternalStore } from 'react';
 import { ApiError } from './errors';
 
@@ -19,10 +19,10 @@ export interface Session {
 }
 
 export interface Site {
-  base_url: string; // of the gateway's API
+  base_url: string; // the gateway's API
   version: string;
   oidc: boolean;
-  mail: boolean; // forgotten passwords and invitations go by mail
+  mail: boolean; // password resets and invitations are sent by email
   self_service_workspaces: boolean;
 }
 
@@ -40,7 +40,7 @@ export function currentSession(): Session | null {
   return session;
 }
 
-// Null: signed out, or not loaded yet.
+// Null if signed out or not loaded yet.
 export function useSession(): Session | null {
   return useSyncExternalStore((listener) => {
     listeners.add(listener);
@@ -48,7 +48,7 @@ export function useSession(): Session | null {
   }, currentSession);
 }
 
-// The signed-in person; only below the frame, which is shown to nobody else.
+// The signed-in person. Use it only inside the frame, which requires a session.
 export function usePerson(): Person {
   const found = useSession();
   if (!found) throw new Error('nobody is signed in');
@@ -76,7 +76,7 @@ export async function loadSite(): Promise<Site> {
   return (await (await request('site')).json()) as Site;
 }
 
-// Posts JSON. Calls that make a new session reload it.
+// Posts JSON, and reloads the session if the call created a new one.
 export async function postSession<T = SignInState>(path: string, body: Record<string, string> = {}): Promise<T> {
   const response = await request(path, {
     method: 'POST',

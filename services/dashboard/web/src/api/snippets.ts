@@ -1,4 +1,4 @@
-// The recipes of docs/clients.md, which its tests run, with address, key, model and window put in: ready to paste.
+// The tested recipes of docs/clients.md with address, key, model and context window filled in.
 import type { CodeTab } from '@/ui';
 import recipes from './recipes.gen.json';
 
@@ -14,7 +14,7 @@ function filled(recipe: string, { baseUrl, secret, model, window }: Inside): str
   const values: Record<string, string> = { TOLLGATE_URL: base, TOLLGATE_API_KEY: secret, TOLLGATE_MODEL: model };
   return (
     recipe
-      // The JSON of curl, in single quotes: nothing to escape.
+      // Single quotes around curl's JSON avoid escapes.
       .replace(/"(\{\\".*\})"/, (_, json: string) => `'${json.replaceAll('\\"', '"')}'`)
       .replaceAll('os.environ["TOLLGATE_URL"] + "/v1"', `"${base}/v1"`)
       .replace(/os\.environ\["(TOLLGATE_\w+)"\]/g, (_, name: string) => `"${values[name]}"`)

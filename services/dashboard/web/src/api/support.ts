@@ -1,4 +1,4 @@
-// A support session: an operator looks at one workspace as its owner does. Its secret is in memory only, and goes with
+// A support session: an operator views one workspace as its owner. Its secret is kept in memory only, and is sent with
 // reads of that workspace instead of the person's own rights.
 import { useSyncExternalStore } from 'react';
 
@@ -34,7 +34,7 @@ export function useSupport(): Support | null {
   );
 }
 
-// The secret for a read of this address; null: the person's own session.
+// The secret for a read of this address. Null: use the person's own session.
 export function supportSecret(method: string, address: string): string | null {
   if (!support || method !== 'GET') return null;
   const url = new URL(address);

@@ -1,7 +1,7 @@
 import type { components } from './gen';
 
-// The API writes every field of an answer, except what its protos mark `optional` and is unset. types.test.ts compares
-// this list with the protos.
+// A response has every field, except unset fields that the protos mark `optional`. types.test.ts compares this list with
+// the protos.
 export type Unset =
   | 'availableUsd'
   | 'capUsd'
@@ -13,7 +13,7 @@ export type Unset =
   | 'runningRequests'
   | 'weekSpentUsd';
 
-// An answer as it arrives: all fields are there. `readonly` and null stay as they are.
+// A response with all fields required. `readonly` and null are kept.
 export type Answer<T> = T extends (infer U)[]
   ? Answer<U>[]
   : T extends object
@@ -23,7 +23,7 @@ export type Answer<T> = T extends (infer U)[]
     : T;
 
 type Schemas = components['schemas'];
-// Schema<'Key'> is a key as an answer has it.
+// Schema<'Key'> is a key as in a response.
 export type Schema<Name extends keyof Schemas> = Answer<Schemas[Name]>;
 
 // The last part of a resource's name.

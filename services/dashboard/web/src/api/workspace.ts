@@ -1,4 +1,4 @@
-// What many pages ask for, each under one query key, so that a figure is the same wherever it stands.
+// Queries that several pages share. One query key per call keeps a figure the same on all of them.
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, unwrap } from './client';
 import { useSession } from './session';
@@ -33,7 +33,7 @@ export function workspaceQuery(workspace: string) {
   });
 }
 
-// The first 200, for names and for who may do what; the page of the members has a list of its own.
+// The first 200 members, for names and roles. The members page has its own list.
 export function membersQuery(workspace: string) {
   return queryOptions({
     queryKey: ['members', workspace, 'names'],
@@ -73,8 +73,8 @@ export function modelsQuery() {
   });
 }
 
-// Whether the person may call a method of the API here; while it is not known: no. Some roles may change only what they
-// have made: createdBy is the maker, as the API names it.
+// Whether the person may call a method of the API here; false until the permissions are loaded. Some roles may change
+// only their own resources: createdBy is the creator as the API names it.
 export function usePermissions(workspace: string | null): (method: string, createdBy?: string) => boolean {
   const { data } = useQuery(permissionsQuery(workspace));
   const person = useSession()?.user.name.replace('users/', 'user:');

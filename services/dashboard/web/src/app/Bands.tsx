@@ -1,4 +1,4 @@
-// What is above every page of a workspace: that its data is made up, that one looks at it as support.
+// The notices above the pages of a workspace: demonstration data, support session.
 import { i18n } from '@lingui/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -10,7 +10,7 @@ import css from './Bands.module.css';
 import { paths } from './paths';
 
 export function DemonstrationBand() {
-  return <div className={css.demonstration}>{i18n.t({ id: 'frame.demonstration', message: 'Demonstration data. Really booked, never charged.' })}</div>;
+  return <div className={css.demonstration}>{i18n.t({ id: 'frame.demonstration', message: 'Demonstration data. Usage is recorded in the ledger but never billed.' })}</div>;
 }
 
 export function SupportBand({ workspace, name }: { workspace: string | null; name: string }) {
@@ -22,15 +22,15 @@ export function SupportBand({ workspace, name }: { workspace: string | null; nam
     forgetSupport();
     client.clear();
     await navigate({ to: paths.operatorWorkspace(support.workspace) });
-    // One that cannot be ended now ends by itself.
+    // If this call fails, the session expires by itself.
     await api
       .POST('/admin/v1/workspaces/{workspace}/supportSessions/{supportSession}:end', { params: { path: { workspace: support.workspace, supportSession: support.session } }, body: {} as never })
       .catch(() => undefined);
   };
   return (
     <div className={css.support} role="status">
-      {i18n.t({ id: 'frame.support', message: 'Viewing {name} as support, read-only, recorded.', values: { name } })} {i18n.t({ id: 'frame.supportEnds', message: 'Ends' })} <Time at={support.ends} exact />.{' '}
-      <TextButton onClick={() => void leave()}>{i18n.t({ id: 'frame.leave', message: 'Leave' })}</TextButton>
+      {i18n.t({ id: 'frame.support', message: 'You are viewing {name} as support. Access is read-only and logged.', values: { name } })} {i18n.t({ id: 'frame.supportEnds', message: 'The session ends' })} <Time at={support.ends} exact />.{' '}
+      <TextButton onClick={() => void leave()}>{i18n.t({ id: 'frame.leave', message: 'End session' })}</TextButton>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// A toll's barrier.
+// A toll barrier.
 export function Logo({ size = 24 }: { size?: number }) {
   return (
     <svg viewBox="0 0 24 24" width={size} height={size} aria-hidden>

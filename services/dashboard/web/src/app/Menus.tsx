@@ -26,7 +26,7 @@ export function WorkspaceSwitcher({ workspace, name, operator }: { workspace: st
   }));
   if (person.platform_operator) {
     if (actions.length > 0) actions.push('line');
-    actions.push({ label: i18n.t({ id: 'frame.operatorArea', message: 'Operator area' }), icon: IconShield, onClick: () => void navigate({ to: paths.operator }) });
+    actions.push({ label: i18n.t({ id: 'frame.operatorArea', message: 'Operator console' }), icon: IconShield, onClick: () => void navigate({ to: paths.operator }) });
   }
   const shown = operator ? i18n.t({ id: 'frame.operator', message: 'Operator' }) : name;
   if (actions.length === 0) return null;
@@ -35,8 +35,8 @@ export function WorkspaceSwitcher({ workspace, name, operator }: { workspace: st
       label={i18n.t({ id: 'frame.switch', message: 'Switch workspace' })}
       actions={actions}
       target={
-        <button type="button" className={css.switcher} aria-label={i18n.t({ id: 'frame.switchFrom', message: 'Workspace {name}, switch', values: { name: shown || workspace || '' } })}>
-          <span>{shown || i18n.t({ id: 'frame.choose', message: 'Choose a workspace' })}</span>
+        <button type="button" className={css.switcher} aria-label={i18n.t({ id: 'frame.switchFrom', message: 'Switch workspace (current: {name})', values: { name: shown || workspace || '' } })}>
+          <span>{shown || i18n.t({ id: 'frame.choose', message: 'Select a workspace' })}</span>
           <IconChevronDown size={16} stroke={1.6} aria-hidden />
         </button>
       }
@@ -65,7 +65,7 @@ export function AccountMenu() {
         ...accountNavigation().map((item): MenuAction => ({ label: item.label, icon: item.icon, onClick: () => void navigate({ to: item.to }) })),
         scheme('light', i18n.t({ id: 'scheme.light', message: 'Light' }), IconSun),
         scheme('dark', i18n.t({ id: 'scheme.dark', message: 'Dark' }), IconMoon),
-        scheme('auto', i18n.t({ id: 'scheme.auto', message: 'As the system' }), IconDeviceLaptop),
+        scheme('auto', i18n.t({ id: 'scheme.auto', message: 'System' }), IconDeviceLaptop),
         'line',
         { label: other === 'de' ? 'Deutsch' : 'English', icon: IconLanguage, onClick: () => void switchLanguage(other) },
         'line',

@@ -13,14 +13,14 @@ import { useSite } from './site';
 export default function NeedDialog({ need, onDone }: { need: Need; onDone: (settled: boolean) => void }) {
   if (need === 'step-up') {
     return (
-      <Dialog opened onClose={() => onDone(false)} title={i18n.t({ id: 'stepUp.title', message: 'Confirm that it is you' })}>
+      <Dialog opened onClose={() => onDone(false)} title={i18n.t({ id: 'stepUp.title', message: 'Confirm your identity' })}>
         <StepUp onDone={onDone} />
       </Dialog>
     );
   }
   return (
     <Dialog opened onClose={() => onDone(false)} title={i18n.t({ id: 'session.endedTitle', message: 'Your session ended' })}>
-      <p>{i18n.t({ id: 'session.ended', message: 'Sign in to go on; what you typed is kept.' })}</p>
+      <p>{i18n.t({ id: 'session.ended', message: 'Sign in to continue. Your input is kept.' })}</p>
       <SignInForm onDone={() => onDone(true)} />
     </Dialog>
   );
@@ -36,19 +36,19 @@ function StepUp({ onDone }: { onDone: (settled: boolean) => void }) {
   if (me && !me.hasPassword && site?.oidc) {
     return (
       <>
-        <p>{i18n.t({ id: 'stepUp.oidc', message: 'Your provider must ask you again. You come back to this page; what you typed here is lost.' })}</p>
+        <p>{i18n.t({ id: 'stepUp.oidc', message: 'Your identity provider asks you to sign in again. You then return to this page. Unsaved input is lost.' })}</p>
         <HrefButton kind="primary" href={`/session/v1/oidc/start?step_up=1&return_path=${encodeURIComponent(location.pathname + location.search)}`}>
-          {i18n.t({ id: 'stepUp.provider', message: 'Go to the provider' })}
+          {i18n.t({ id: 'stepUp.provider', message: 'Continue to provider' })}
         </HrefButton>
       </>
     );
   }
   return (
     <>
-      <p>{i18n.t({ id: 'stepUp.why', message: 'This needs a sign-in of the last five minutes.' })}</p>
+      <p>{i18n.t({ id: 'stepUp.why', message: 'This action requires a sign-in within the last five minutes.' })}</p>
       <DialogForm fields={fields} verb={i18n.t({ id: 'stepUp.confirm', message: 'Confirm' })} onCancel={() => onDone(false)}>
         <PasswordField label={i18n.t({ id: 'signIn.password', message: 'Password' })} toggleLabel={i18n.t({ id: 'signIn.showPassword', message: 'Show password' })} autoComplete="current-password" autoFocus {...fields.bind('password')} />
-        {me?.totpEnabled && <TextField label={i18n.t({ id: 'signIn.code', message: 'Code of the app' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />}
+        {me?.totpEnabled && <TextField label={i18n.t({ id: 'signIn.code', message: 'Authentication code' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />}
       </DialogForm>
     </>
   );

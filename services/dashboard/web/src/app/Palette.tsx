@@ -1,4 +1,4 @@
-// Ctrl K: the pages that the person may see, keys by the beginning of their name or of their public part, and a request by
+// Ctrl K: finds the pages that the person may see, API keys by the start of their name or public part, and a request by
 // its id.
 import { i18n } from '@lingui/core';
 import { Spotlight, spotlight, type SpotlightActionData } from '@mantine/spotlight';
@@ -14,11 +14,11 @@ import { accountNavigation, type NavigationGroup } from './navigation';
 import { paths } from './paths';
 
 const REQUEST = /^(req_[0-9A-Za-z]+|[0-9a-f]{32}|(chatcmpl|msg|resp)[-_][0-9A-Za-z]+)$/;
-// "sk-brand-" and the public part of a key, as much of it as is typed; what comes after it is secret and stays here.
+// "sk-brand-" and the typed start of the key's public part. The rest is secret and is not sent.
 const KEY = /^sk-[0-9a-z]+-([0-9A-Za-z]{1,12})/;
 const MOST_KEYS = 8;
 
-// The server's list, which finds by the beginning: of the name, the public part and the last four characters.
+// Searches on the server, by the start of the name, of the public part and of the last four characters.
 function useFoundKeys(workspace: string | null, typed: string) {
   const may = usePermissions(workspace);
   const [settled] = useDebouncedValue(typed, 150);
@@ -51,7 +51,7 @@ export default function Palette({ workspace, groups, onClose }: { workspace: str
     actions.push({
       id: key.name,
       label: key.displayName || id,
-      description: i18n.t({ id: 'palette.key', message: 'Key {id}, sk-…{lastFour}', values: { id, lastFour: key.lastFour } }),
+      description: i18n.t({ id: 'palette.key', message: 'API key {id}, sk-…{lastFour}', values: { id, lastFour: key.lastFour } }),
       keywords: typed, // found by the server
       leftSection: <IconKey size={18} stroke={1.6} aria-hidden />,
       onClick: () => void navigate({ to: paths.key(workspace ?? '', id) }),
@@ -69,8 +69,8 @@ export default function Palette({ workspace, groups, onClose }: { workspace: str
       lockScroll={false}
       shortcut={null}
       highlightQuery
-      nothingFound={i18n.t({ id: 'palette.nothing', message: 'Nothing found' })}
-      searchProps={{ leftSection: <IconSearch size={18} stroke={1.6} aria-hidden />, placeholder: i18n.t({ id: 'palette.hint', message: 'A page, a key, or a request id' }), 'aria-label': i18n.t({ id: 'frame.search', message: 'Search' }) }}
+      nothingFound={i18n.t({ id: 'palette.nothing', message: 'No results' })}
+      searchProps={{ leftSection: <IconSearch size={18} stroke={1.6} aria-hidden />, placeholder: i18n.t({ id: 'palette.hint', message: 'Search for a page, API key, or request ID' }), 'aria-label': i18n.t({ id: 'frame.search', message: 'Search' }) }}
       transitionProps={{ transition: 'fade', duration: 120 }}
     />
   );

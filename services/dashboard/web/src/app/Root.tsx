@@ -19,7 +19,7 @@ function useOnline(): boolean {
   );
 }
 
-// Around everything: the announcement of a new page, the offline bar, the dialogs that calls may wait for.
+// The outermost component: announces a new page, shows the offline bar and the dialogs that calls may wait for.
 export function Root() {
   const online = useOnline();
   const [title, setTitle] = useState('');
@@ -31,7 +31,7 @@ export function Root() {
       </div>
       {!online && (
         <div className={css.offline} role="status">
-          {i18n.t({ id: 'offline.bar', message: 'No connection. What you see may be old; it goes on by itself.' })}
+          {i18n.t({ id: 'offline.bar', message: 'You are offline. Data may be out of date. The page reconnects automatically.' })}
         </div>
       )}
       <Outlet />

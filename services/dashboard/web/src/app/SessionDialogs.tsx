@@ -1,5 +1,5 @@
-// The dialogs that a call may wait for (api/gate.ts): the session has ended, or a fresh sign-in is wanted. The page below
-// stays as it is, with what was typed.
+// The dialogs that a call may wait for (api/gate.ts): the session has ended, or a fresh sign-in is required. The page
+// below keeps its input.
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { onNeed, type Need } from '@/api/gate';
 import { currentSession, forgetSession } from '@/api/session';
@@ -12,7 +12,7 @@ export function SessionDialogs() {
   useEffect(() => {
     const ask = (what: Need) => () =>
       new Promise<boolean>((resolve) => {
-        // Before anybody has signed in, the sign-in page does that.
+        // Without a session, the sign-in page handles it.
         if (what === 'sign-in' && currentSession() === null) return resolve(false);
         done.current = resolve;
         setNeed(what);

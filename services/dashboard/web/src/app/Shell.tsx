@@ -1,4 +1,4 @@
-// The frame around everything that wants a signed-in person.
+// The frame of all pages that require a signed-in person.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
@@ -29,7 +29,7 @@ export function Shell() {
   const session = useSession();
   const { pathname } = useLocation();
   const navigate = useNavigate();
-  // Signed out, or the session has ended and the person did not sign in again.
+  // The person signed out, or the session ended and the person did not sign in again.
   useEffect(() => {
     if (!session) void navigate({ to: paths.signIn, replace: true });
   }, [session === null]);
@@ -104,7 +104,7 @@ function SignedIn({ pathname }: { pathname: string }) {
 
 function Sidebar({ groups, pathname, opened, operator, workspace }: { groups: NavigationGroup[]; pathname: string; opened: boolean; operator: boolean; workspace: string | null }) {
   const all = groups.flatMap((group) => group.items.flatMap(({ to, also }) => [to, ...(also ? [also] : [])].map((address) => ({ to, address }))));
-  // The longest address that the page is below.
+  // The longest address that is a prefix of the page's.
   const current = all.filter(({ address }) => pathname === address || pathname.startsWith(`${address}/`)).sort((a, b) => b.address.length - a.address.length)[0]?.to;
   return (
     <nav className={css.side} data-opened={opened} aria-label={i18n.t({ id: 'frame.navigation', message: 'Pages' })}>
@@ -128,7 +128,7 @@ function Sidebar({ groups, pathname, opened, operator, workspace }: { groups: Na
   );
 }
 
-// Always in sight: may we spend?
+// The available credit, visible on every page.
 function Credit({ workspace }: { workspace: string }) {
   const { data } = useQuery({ ...balanceQuery(workspace), ...polling(POLL) });
   if (!data) return null;

@@ -12,7 +12,7 @@ interface SignInFormProps {
   returnPath?: string;
 }
 
-// E-mail and password, then the second step where the account wants one; or the provider.
+// Email and password, then the second step if the account has one; or SSO.
 export function SignInForm({ onDone, returnPath }: SignInFormProps) {
   const [challenge, setChallenge] = useState<string | null>(null);
   const next = (state: SignInState) => (state.state === 'SECOND_STEP' ? setChallenge(state.challenge) : onDone());
@@ -32,8 +32,8 @@ function PasswordForm({ next, returnPath }: { next: (state: SignInState) => void
         </Button>
       }
     >
-      {site?.oidc && <HrefButton href={`/session/v1/oidc/start?return_path=${encodeURIComponent(returnPath ?? location.pathname)}`}>{i18n.t({ id: 'signIn.oidc', message: 'Sign in with your organisation' })}</HrefButton>}
-      <TextField label={i18n.t({ id: 'signIn.email', message: 'E-mail' })} type="email" autoComplete="username" autoFocus {...fields.bind('email')} />
+      {site?.oidc && <HrefButton href={`/session/v1/oidc/start?return_path=${encodeURIComponent(returnPath ?? location.pathname)}`}>{i18n.t({ id: 'signIn.oidc', message: 'Sign in with SSO' })}</HrefButton>}
+      <TextField label={i18n.t({ id: 'signIn.email', message: 'Email' })} type="email" autoComplete="username" autoFocus {...fields.bind('email')} />
       <PasswordField label={i18n.t({ id: 'signIn.password', message: 'Password' })} toggleLabel={i18n.t({ id: 'signIn.showPassword', message: 'Show password' })} autoComplete="current-password" {...fields.bind('password')} />
       <Link to={paths.forgotPassword}>{i18n.t({ id: 'signIn.forgot', message: 'Forgot your password?' })}</Link>
     </Form>
@@ -61,11 +61,11 @@ export function SecondStepForm({ challenge, onDone, onBack }: { challenge: strin
       {recovery ? (
         <TextField key="recovery" label={i18n.t({ id: 'signIn.recovery', message: 'Recovery code' })} autoFocus mono {...fields.bind('recovery_code')} />
       ) : (
-        <TextField key="code" label={i18n.t({ id: 'signIn.code', message: 'Code of the app' })} hint={i18n.t({ id: 'signIn.codeHint', message: 'Six digits of your authenticator app' })} autoComplete="one-time-code" inputMode="numeric" autoFocus {...fields.bind('code')} />
+        <TextField key="code" label={i18n.t({ id: 'signIn.code', message: 'Authentication code' })} hint={i18n.t({ id: 'signIn.codeHint', message: 'Six digits from your authenticator app' })} autoComplete="one-time-code" inputMode="numeric" autoFocus {...fields.bind('code')} />
       )}
       <div>
         <TextButton onClick={() => setRecovery(!recovery)}>
-          {recovery ? i18n.t({ id: 'signIn.useCode', message: 'Use the code of the app' }) : i18n.t({ id: 'signIn.useRecovery', message: 'Use a recovery code' })}
+          {recovery ? i18n.t({ id: 'signIn.useCode', message: 'Use your authenticator app' }) : i18n.t({ id: 'signIn.useRecovery', message: 'Use a recovery code' })}
         </TextButton>
       </div>
     </Form>

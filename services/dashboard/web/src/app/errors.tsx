@@ -7,35 +7,35 @@ import { Card, EmptyState, ErrorState } from '@/ui/states';
 
 export function NotFound() {
   return (
-    <Page title={i18n.t({ id: 'notFound.title', message: 'There is no such page' })}>
+    <Page title={i18n.t({ id: 'notFound.title', message: 'Page not found' })}>
       <Card flush>
         <EmptyState
           title={location.pathname}
           action={
             <LinkButton to="/" kind="primary">
-              {i18n.t({ id: 'notFound.home', message: 'Go to the start page' })}
+              {i18n.t({ id: 'notFound.home', message: 'Go to the home page' })}
             </LinkButton>
           }
         >
-          {i18n.t({ id: 'notFound.text', message: 'The address may be cut, or the page is of a workspace that you are not a member of.' })}
+          {i18n.t({ id: 'notFound.text', message: 'The link may be incomplete, or the page belongs to a workspace that you are not a member of.' })}
         </EmptyState>
       </Card>
     </Page>
   );
 }
 
-// What a page throws while it is drawn, and chunks that a new version has replaced.
+// Shown for errors thrown while rendering, and for chunks that a new version has replaced.
 export function PageError({ error, reset }: ErrorComponentProps) {
   const fromApi = asApiError(error).reason !== 'UNKNOWN';
   return (
-    <Page title={i18n.t({ id: 'pageError.title', message: 'This page could not be shown' })}>
+    <Page title={i18n.t({ id: 'pageError.title', message: 'Could not show this page' })}>
       <Card flush>
         {fromApi ? (
           <ErrorState error={error} what={i18n.t({ id: 'pageError.what', message: 'the page' })} retry={reset} />
         ) : (
           <EmptyState
-            title={i18n.t({ id: 'pageError.bug', message: 'The page has an error' })}
-            action={<Button onClick={() => location.reload()}>{i18n.t({ id: 'pageError.reload', message: 'Load again' })}</Button>}
+            title={i18n.t({ id: 'pageError.bug', message: 'Something went wrong' })}
+            action={<Button onClick={() => location.reload()}>{i18n.t({ id: 'pageError.reload', message: 'Reload page' })}</Button>}
           >
             <code>{error instanceof Error ? error.message : String(error)}</code>
           </EmptyState>

@@ -2,7 +2,7 @@ import { i18n } from '@lingui/core';
 import { compileMessage } from '@lingui/message-utils/compileMessage';
 import { keepLocale, preferredLocale, setLocale, type Locale } from '@/format/locale';
 
-// English is in the source; its ICU texts are compiled when first shown.
+// English is in the source. Its ICU messages are compiled on first use.
 i18n.setMessagesCompiler(compileMessage);
 
 export async function loadLanguage(next: Locale = preferredLocale()): Promise<void> {

@@ -1,5 +1,5 @@
-// The one list of what the sidebar and Ctrl K show. A page enters it when it is finished. `needs` names methods of the
-// API (users/me:permissions): who may call none of them does not see the page.
+// The entries of the sidebar and of Ctrl K. A page is added when it is finished. `needs` names methods of the API
+// (users/me:permissions): a person who may not call any of them does not see the page.
 import { i18n } from '@lingui/core';
 import {
   IconBox, IconBuilding, IconCash, IconChartBar, IconGauge, IconHome, IconKey, IconList, IconMessage, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, IconUser, IconDeviceLaptop, type Icon,
@@ -28,9 +28,9 @@ export function workspaceNavigation(workspace: string): NavigationGroup[] {
       ],
     },
     {
-      label: i18n.t({ id: 'nav.use', message: 'Use' }),
+      label: i18n.t({ id: 'nav.use', message: 'API' }),
       items: [
-        { to: paths.keys(workspace), label: i18n.t({ id: 'nav.keys', message: 'Keys' }), icon: IconKey, needs: ['KeyService/ListKeys'] },
+        { to: paths.keys(workspace), label: i18n.t({ id: 'nav.keys', message: 'API keys' }), icon: IconKey, needs: ['KeyService/ListKeys'] },
         { to: paths.usage(workspace), label: i18n.t({ id: 'nav.usage', message: 'Usage' }), icon: IconChartBar, needs: ['UsageService/QueryUsage'], also: paths.requests(workspace) },
         { to: paths.models(workspace), label: i18n.t({ id: 'nav.models', message: 'Models' }), icon: IconBox, needs: ['ModelService/ListModels'] },
         { to: paths.limits(workspace), label: i18n.t({ id: 'nav.limits', message: 'Limits' }), icon: IconGauge, needs: ['LimitService/GetLimits'] },
@@ -57,7 +57,7 @@ export function operatorNavigation(): NavigationGroup[] {
       ],
     },
     {
-      label: i18n.t({ id: 'nav.serve', message: 'Serve' }),
+      label: i18n.t({ id: 'nav.serve', message: 'Serving' }),
       items: [
         { to: paths.operatorRequests, label: i18n.t({ id: 'nav.requests', message: 'Requests' }), icon: IconReceipt, needs: ['EngineService/ListEngines'] },
         { to: paths.operatorEngines, label: i18n.t({ id: 'nav.engines', message: 'Engines' }), icon: IconServer, needs: ['EngineService/ListEngines'] },
@@ -66,19 +66,19 @@ export function operatorNavigation(): NavigationGroup[] {
       ],
     },
     {
-      label: i18n.t({ id: 'nav.money', message: 'Money' }),
+      label: i18n.t({ id: 'nav.money', message: 'Billing' }),
       items: [
         { to: paths.operatorPayments, label: i18n.t({ id: 'nav.payments', message: 'Payments' }), icon: IconCash, needs: ['PaymentService/ConfirmPayment'] },
-        { to: paths.operatorRefunds, label: i18n.t({ id: 'nav.refunds', message: 'Refunds to approve' }), icon: IconReceipt, needs: ['AdjustmentService/ApproveAdjustment'] },
-        { to: paths.operatorSettlements, label: i18n.t({ id: 'nav.settlements', message: 'Settlements waiting' }), icon: IconScale, needs: ['DeadLetterService/ListDeadLetters'] },
-        { to: paths.operatorLedger, label: i18n.t({ id: 'nav.ledger', message: 'Ledger check' }), icon: IconShield, needs: ['LedgerVerificationService/ListLedgerVerifications'] },
+        { to: paths.operatorRefunds, label: i18n.t({ id: 'nav.refunds', message: 'Approvals' }), icon: IconReceipt, needs: ['AdjustmentService/ApproveAdjustment'] },
+        { to: paths.operatorSettlements, label: i18n.t({ id: 'nav.settlements', message: 'Failed settlements' }), icon: IconScale, needs: ['DeadLetterService/ListDeadLetters'] },
+        { to: paths.operatorLedger, label: i18n.t({ id: 'nav.ledger', message: 'Ledger verification' }), icon: IconShield, needs: ['LedgerVerificationService/ListLedgerVerifications'] },
       ],
     },
     {
-      label: i18n.t({ id: 'nav.trust', message: 'Trust' }),
+      label: i18n.t({ id: 'nav.trust', message: 'Administration' }),
       items: [
         { to: paths.operatorAudit, label: i18n.t({ id: 'nav.audit', message: 'Audit log' }), icon: IconList, needs: ['AuditService/VerifyAuditEntries'] },
-        { to: paths.operatorPeople, label: i18n.t({ id: 'nav.people', message: 'People' }), icon: IconUsers, needs: ['UserService/ListUsers'] },
+        { to: paths.operatorPeople, label: i18n.t({ id: 'nav.people', message: 'Users' }), icon: IconUsers, needs: ['UserService/ListUsers'] },
         { to: paths.operatorSettings, label: i18n.t({ id: 'nav.plans', message: 'Plans' }), icon: IconSettings, needs: ['LimitService/ListPlans'] },
       ],
     },
@@ -94,7 +94,7 @@ export function accountNavigation(): NavigationItem[] {
   ];
 }
 
-// Without the pages that the person may not see, and without empty groups.
+// Removes the pages that the person may not see, and empty groups.
 export function visible(groups: NavigationGroup[], may: (method: string) => boolean): NavigationGroup[] {
   return groups
     .map((group) => ({ ...group, items: group.items.filter((item) => !item.needs || item.needs.some(may)) }))

@@ -1,4 +1,4 @@
-// Where a person was last, for the start page.
+// The last used workspace, for the start page.
 import { currentSession, type Person } from '@/api/session';
 import { idOf } from '@/api/types';
 import { paths } from './paths';
@@ -9,7 +9,7 @@ export function rememberWorkspace(workspace: string): void {
   try {
     localStorage.setItem(KEY, workspace);
   } catch {
-    // Without storage the first workspace is the start.
+    // Without storage, the start page opens the first workspace.
   }
 }
 
@@ -30,7 +30,7 @@ export function startPath(person: Person): string {
   return person.platform_operator ? paths.operator : paths.newWorkspace;
 }
 
-// Only a path of our own: never another site's address.
+// Accepts only paths of this site.
 export function safeReturn(path: unknown): string {
   return typeof path === 'string' && /^\/(?![/\\])/.test(path) ? path : '/';
 }

@@ -1,5 +1,5 @@
-// Every address and its page; each page is loaded when it is first wanted. The address decides what is seen: pages keep
-// filters, range and zone in its search (app/search.ts), so routes here take any search.
+// Every address and its page. A page is loaded on first use. Pages keep filters, range and zone in the query string
+// (app/search.ts), so the routes here accept any query string.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect, type AnyRoute } from '@tanstack/react-router';
 import { currentSession } from '@/api/session';
 import { RowSkeletons } from '@/ui/states';

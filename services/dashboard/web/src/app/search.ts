@@ -1,9 +1,9 @@
-// State of a page in the address's search, so that Back, reload and a sent link show the same.
+// Page state in the query string of the address, so that Back, reload and shared links show the same.
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
-// parse makes the whole state of what stands there, and defaults of the rest. Choosing pushes an entry to the history;
-// typing replaces it: { replace: true }.
+// parse returns the whole state, with defaults for missing values. A choice pushes a history entry; typing replaces it
+// ({ replace: true }).
 export function useSearchState<T extends object>(parse: (search: Record<string, unknown>) => T): [T, (change: Partial<T>, how?: { replace?: boolean }) => void] {
   const search = useSearch({ strict: false }) as Record<string, unknown>;
   const navigate = useNavigate();
@@ -25,7 +25,7 @@ export function useSearchState<T extends object>(parse: (search: Record<string, 
   return [parse(search), set];
 }
 
-// Of a route below /w/$workspace.
+// The workspace of a route below /w/$workspace.
 export function useWorkspace(): string {
   return useParam('workspace');
 }

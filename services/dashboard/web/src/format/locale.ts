@@ -1,4 +1,4 @@
-// The language of the pages: chosen, else the browser's.
+// The language of the pages: the chosen one, else the browser's.
 export const LOCALES = ['en', 'de'] as const;
 export type Locale = (typeof LOCALES)[number];
 
@@ -9,7 +9,7 @@ export function locale(): Locale {
   return current;
 }
 
-// Numbers and times in English are written as in the United States.
+// English uses the formats of the United States.
 export function formatLocale(): string {
   return current === 'de' ? 'de-DE' : 'en-US';
 }
@@ -23,7 +23,7 @@ export function preferredLocale(): Locale {
   try {
     kept = localStorage.getItem(KEY);
   } catch {
-    // Storage is off: the browser's language counts.
+    // Without storage, the browser's language is used.
   }
   const wanted = [kept, ...navigator.languages].map((name) => name?.slice(0, 2));
   return LOCALES.find((name) => name === wanted.find((one) => LOCALES.some((known) => known === one))) ?? 'en';
@@ -33,6 +33,6 @@ export function keepLocale(next: Locale): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // Kept for this page only.
+    // Without storage, the choice lasts until a reload.
   }
 }

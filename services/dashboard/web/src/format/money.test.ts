@@ -24,7 +24,7 @@ describe('money', () => {
     expect(money('0.50', 'exact')).toBe('$0.50');
     expect(money('0.000000000123', 'exact')).toBe('$0.000000000123');
   });
-  it('shows a column with six decimals, and less than that as less', () => {
+  it('shows a column with six decimals, and smaller amounts with a less-than sign', () => {
     expect(money('0.000123', 'row')).toBe('$0.000123');
     expect(money('0.0000004', 'row')).toBe('<$0.000001');
     expect(money('0.00', 'row')).toBe('$0.000000');
@@ -34,7 +34,7 @@ describe('money', () => {
     expect(money('25.00', 'total', true)).toBe('+$25.00');
     expect(money('0.00', 'total', true)).toBe('$0.00');
   });
-  it('shows what is not known as a dash, never as zero', () => {
+  it('shows an unknown amount as a dash, never as zero', () => {
     expect(money(undefined)).toBe('—');
     expect(money('')).toBe('—');
     expect(money('1e5')).toBe('—');
@@ -64,7 +64,7 @@ describe('nanos', () => {
   });
 });
 
-it('percents have one decimal, and little is not nothing', () => {
+it('percentages have one decimal, and a small share is not shown as zero', () => {
   expect(percent(22n, 18204n)).toBe('0.1%');
   expect(percent(1n, 100000n)).toBe('<0.1%');
   expect(percent(0n, 100n)).toBe('0.0%');

@@ -1,18 +1,18 @@
-// Amounts are decimal text from the API to the screen. Intl formats such text exactly; a float would not.
-// Comparing and drawing go through integers of nano-dollars.
+// Amounts stay decimal text from the API to the screen: Intl formats text exactly, floats would lose digits. Comparing
+// and drawing use integer nano-dollars.
 import { formatLocale } from './locale';
 
 export type MoneyStyle =
   | 'total' // 2 decimals, half-even: balances, sums
-  | 'available' // 2 decimals, rounded down: never more than there is
-  | 'exact' // 2 to 9 decimals, all that are not zero: one request
+  | 'available' // 2 decimals, rounded down: never more than the balance
+  | 'exact' // 2 to 9 decimals without trailing zeros: one request
   | 'row' // 6 decimals: a column of requests, averages
   | 'rate' // 2 to 6 decimals: USD per million tokens
-  | 'axis'; // none from 10 USD up
+  | 'axis'; // no decimals from 10 USD up
 
 const DECIMAL = /^-?(0|[1-9][0-9]*)(\.[0-9]{1,12})?$/;
 
-// Of the API's amounts. Null: not an amount.
+// Parses an amount of the API. Null: not an amount.
 export function nanos(amount: string | null | undefined): bigint | null {
   if (amount == null || !DECIMAL.test(amount)) return null;
   const [whole = '0', part = ''] = amount.replace('-', '').split('.');
@@ -44,13 +44,13 @@ function digitsOf(style: MoneyStyle, amount: string): Intl.NumberFormatOptions {
   }
 }
 
-// The text of an amount; "—" when there is none. plus: a credit, "+$25.00".
+// Formats an amount; "—" without one. plus: shows a credit as "+$25.00".
 export function money(amount: string | null | undefined, style: MoneyStyle = 'total', plus = false): string {
   const value = nanos(amount);
   if (amount == null || value === null) return '—';
-  // What is less than a cent is not nothing.
+  // An amount below one cent must not look like zero.
   if (style === 'total' && value > 0n && value <= 5_000_000n) return `<${money('0.01', style, plus)}`;
-  // 0.0000005 is the least that rounds to something in a row.
+  // 0.0000005 is the smallest amount that does not round to zero in a row.
   if (style === 'row' && value > 0n && value < 500n) return `<${money('0.000001', 'row')}`;
   const format = new Intl.NumberFormat(formatLocale(), {
     style: 'currency',
@@ -65,7 +65,7 @@ export function money(amount: string | null | undefined, style: MoneyStyle = 'to
     .join('');
 }
 
-// part of whole in percent with one decimal; "—" when the whole is nothing.
+// part of whole in percent, with one decimal; "—" if the whole is zero.
 export function percent(part: bigint, whole: bigint): string {
   if (whole <= 0n) return '—';
   const format = (tenths: bigint) =>
@@ -77,20 +77,20 @@ export function percent(part: bigint, whole: bigint): string {
   return format(tenths);
 }
 
-// Of 0 to 1, for the width of a bar.
+// The share from 0 to 1, for the width of a bar.
 export function share(part: bigint, whole: bigint): number {
   if (whole <= 0n) return 0;
   const parts = (part * 10_000n) / whole;
   return Number(parts > 10_000n ? 10_000n : parts < 0n ? 0n : parts) / 10_000;
 }
 
-// A count with separators.
+// Formats a count with separators.
 export function count(value: string | number | bigint | null | undefined): string {
   if (value == null || value === '') return '—';
   return new Intl.NumberFormat(formatLocale()).format(value as number);
 }
 
-// A count for a tile: 41.2 M.
+// Formats a count for a tile: 41.2 M.
 export function shortCount(value: string | number | bigint | null | undefined): string {
   if (value == null || value === '') return '—';
   return new Intl.NumberFormat(formatLocale(), { notation: 'compact', maximumSignificantDigits: 3 })
@@ -100,7 +100,7 @@ export function shortCount(value: string | number | bigint | null | undefined): 
     .replaceAll('\u00a0\u00a0', '\u00a0');
 }
 
-// What a person typed as an amount, as the API takes it; null: not an amount.
+// Converts a typed amount to the API's form. Null: not an amount.
 export function typedAmount(text: string): string | null {
   const trimmed = text.trim().replace(/^\$/, '').replace(/,(?=\d{3}(\D|$))/g, '');
   return DECIMAL.test(trimmed) ? trimmed : null;

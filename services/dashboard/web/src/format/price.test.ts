@@ -8,18 +8,18 @@ it('tokens times prices are exact to the pico-dollar', () => {
   expect(costOf([{ tokens: 0n, usdPerMillion: '3' }])).toBe('0.00');
 });
 
-it('a price that is none gives no cost', () => {
+it('an invalid price gives no cost', () => {
   expect(costOf([{ tokens: 1n, usdPerMillion: '' }])).toBeNull();
   expect(costOf([{ tokens: 1n, usdPerMillion: '-1' }])).toBeNull();
 });
 
-it('what is cut off between cost and charge', () => {
+it('the difference of cost and charge is exact', () => {
   expect(difference('0.000000001999', '0.000000001')).toBe('0.000000000999');
   expect(difference('0.0002352', '0.0002352')).toBe('0.00');
   expect(difference('0.1', '0.2')).toBeNull();
 });
 
-it('counts as people type them', () => {
+it('typed counts are parsed with and without separators', () => {
   expect(typedCount('1,000,000')).toBe(1_000_000n);
   expect(typedCount(' 1.000 ')).toBe(1_000n);
   expect(typedCount('')).toBeNull();

@@ -1,4 +1,4 @@
-// What tokens cost, exactly: a price per million tokens with six decimals is a whole number of pico-dollars per token.
+// Exact token costs: a price per million tokens with six decimals is a whole number of pico-dollars per token.
 const RATE = /^(0|[1-9][0-9]*)(?:\.([0-9]{1,6})0*)?$/;
 
 function pico(usdPerMillion: string): bigint | null {
@@ -16,7 +16,8 @@ export interface Priced {
   usdPerMillion: string;
 }
 
-// The sum of tokens times prices, times a number of requests, to the pico-dollar; null: a price that is none.
+// The cost in USD, exact to the pico-dollar: tokens times prices, summed, times the number of requests. Null: a price is
+// invalid.
 export function costOf(parts: readonly Priced[], times = 1n): string | null {
   let sum = 0n;
   for (const part of parts) {
@@ -27,7 +28,7 @@ export function costOf(parts: readonly Priced[], times = 1n): string | null {
   return fromPico(sum * times);
 }
 
-// What is between two amounts of the API: "0.0002352" and "0.000235" are "0.0000002" apart. Null: one is no amount.
+// The difference of two amounts of the API: "0.0002352" minus "0.000235" is "0.0000002". Null: one is not an amount.
 export function difference(larger: string, smaller: string): string | null {
   const [a, b] = [picoOf(larger), picoOf(smaller)];
   return a === null || b === null || a < b ? null : fromPico(a - b);
@@ -40,7 +41,7 @@ function picoOf(usd: string): bigint | null {
   return match ? BigInt(match[1]!) * 1_000_000_000_000n + BigInt((match[2] ?? '').padEnd(12, '0')) : null;
 }
 
-// A count that a person typed, with or without separators of thousands; null: none.
+// Parses a typed count, with or without thousands separators. Null: not a count.
 export function typedCount(text: string): bigint | null {
   const typed = text.trim();
   if (!/^(\d{1,15}|\d{1,3}([.,_'’ \u00a0\u202f]\d{3}){1,4})$/.test(typed)) return null;

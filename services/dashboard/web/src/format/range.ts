@@ -1,5 +1,5 @@
-// Periods of reports. In the address: `range` and, for a custom one, `from` and `to` as days of the zone; never instants
-// that another zone would read differently.
+// Report periods. The address has `range` and, for a custom one, `from` and `to` as days of the zone. Instants would be
+// different days in another zone.
 import { instantOf, startOfDay, startOfMonth } from './time';
 
 export const RANGES = ['today', '24h', '7d', '30d', 'month', 'last-month', 'custom'] as const;
@@ -7,7 +7,7 @@ export type RangeName = (typeof RANGES)[number];
 
 export interface Range {
   range: RangeName;
-  from?: string; // YYYY-MM-DD, of custom
+  from?: string; // YYYY-MM-DD, for custom
   to?: string; // YYYY-MM-DD, inclusive
 }
 
@@ -49,7 +49,7 @@ export function resolve(range: Range, zone: string, now: Date): Period {
   }
 }
 
-// Of the address's search: anything odd is the default.
+// Parses the query string. Invalid values become the default.
 export function parseRange(search: Record<string, unknown>, fallback: RangeName = '7d'): Range {
   const range = RANGES.find((name) => name === search.range) ?? fallback;
   if (range !== 'custom') return { range };

@@ -20,11 +20,11 @@ describe('days', () => {
     expect(hours('2026-03-29T12:00:00Z')).toBe(23);
     expect(hours('2026-10-25T12:00:00Z')).toBe(25);
   });
-  it('that have no midnight begin with the first instant that exists', () => {
+  it('without a midnight begin with the first instant that exists', () => {
     // Cairo goes from 00:00 to 01:00.
     expect(iso(startOfDay(new Date('2026-04-24T12:00:00Z'), 'Africa/Cairo'))).toBe('2026-04-23T22:00:00.000Z');
   });
-  it('of a time that exists twice, it is the first', () => {
+  it('a time that exists twice is the first one', () => {
     expect(iso(instantOf({ year: 2026, month: 10, day: 25, hour: 2, minute: 30 }, 'Europe/Berlin'))).toBe('2026-10-25T00:30:00.000Z');
   });
 });
@@ -43,7 +43,7 @@ describe('ranges', () => {
     const period = resolve({ range: 'custom', from: '2026-09-01', to: '2026-09-03' }, 'Europe/Berlin', now);
     expect([iso(period.start), iso(period.end)]).toEqual(['2026-08-31T22:00:00.000Z', '2026-09-03T22:00:00.000Z']);
   });
-  it('what is odd in the address is the default', () => {
+  it('invalid values in the address become the default', () => {
     expect(parseRange({ range: 'nope' })).toEqual({ range: '7d' });
     expect(parseRange({ range: 'custom', from: '../', to: 4 })).toEqual({ range: 'custom', from: undefined, to: undefined });
     expect(iso(resolve({ range: 'custom' }, 'UTC', now).start)).toBe('2026-09-22T00:00:00.000Z');
@@ -57,7 +57,7 @@ describe('texts', () => {
     expect(absolute('2025-09-27T00:00:00Z', 'UTC', 'minute', now)).toBe('Sep 27, 2025, 00:00 UTC');
     expect(absolute(null, 'UTC')).toBe('—');
   });
-  it('relative times are for a day', () => {
+  it('relative times cover one day', () => {
     expect(relative('2026-09-27T14:03:12Z', now)).toBe('2 min. ago');
     expect(relative('2026-09-27T14:05:00Z', now)).toBe('now');
     expect(relative('2026-09-25T14:05:00Z', now)).toBeNull();

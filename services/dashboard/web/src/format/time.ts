@@ -1,4 +1,4 @@
-// Instants come from the API as RFC 3339 text in UTC. Nothing here guesses a zone: each call names it.
+// The API sends instants as RFC 3339 text in UTC. Every call names its time zone.
 import { formatLocale } from './locale';
 
 export const UTC = 'UTC';
@@ -7,7 +7,7 @@ export function browserZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone || UTC;
 }
 
-// "UTC", "CEST", "GMT+5:30": of that instant.
+// The zone's name at that instant: "UTC", "CEST", "GMT+5:30".
 export function zoneName(zone: string, at: Date = new Date()): string {
   if (zone === UTC) return 'UTC';
   const parts = new Intl.DateTimeFormat(formatLocale(), { timeZone: zone, timeZoneName: 'short' }).formatToParts(at);
@@ -16,7 +16,7 @@ export function zoneName(zone: string, at: Date = new Date()): string {
 
 type Detail = 'second' | 'minute' | 'date';
 
-// "Sep 27, 14:05:12 UTC"; the year when it is not the running one.
+// "Sep 27, 14:05:12 UTC", with the year unless it is the current one.
 export function absolute(value: string | Date | null | undefined, zone: string, detail: Detail = 'second', now = new Date()): string {
   const at = asDate(value);
   if (!at) return '—';
@@ -45,7 +45,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-// "2 min ago" within a day of now, in both directions; null beyond: then show the absolute time.
+// "2 min ago" within a day of now, in both directions. Null beyond that: show the absolute time.
 export function relative(value: string | Date, now: Date): string | null {
   const at = asDate(value);
   if (!at) return null;
@@ -82,7 +82,7 @@ export function partsIn(at: Date, zone: string): WallClock {
   return wall;
 }
 
-// The instant of a wall clock in a zone. Of a time that does not exist, the one as much later; of one that exists twice, the first.
+// The instant of a wall-clock time in a zone. A time in a gap moves forward by the gap; of a repeated time, the first counts.
 export function instantOf(wall: Omit<WallClock, 'second'> & { second?: number }, zone: string): Date {
   const wanted = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute, wall.second ?? 0);
   const offset = (at: number) => {
@@ -96,7 +96,7 @@ export function instantOf(wall: Omit<WallClock, 'second'> & { second?: number },
   return new Date(before);
 }
 
-// Midnight of the day that `at` is in, `days` later.
+// Midnight at the start of the day of `at`, plus `days`.
 export function startOfDay(at: Date, zone: string, days = 0): Date {
   const wall = partsIn(at, zone);
   return instantOf({ ...wall, day: wall.day + days, hour: 0, minute: 0, second: 0 }, zone);
@@ -112,7 +112,7 @@ export function monthName(at: Date, zone: string): string {
   return new Intl.DateTimeFormat(formatLocale(), { timeZone: zone, month: 'long' }).format(at);
 }
 
-// Of a count of microseconds: "180 ms", "2.4 s".
+// Formats microseconds: "180 ms", "2.4 s".
 export function duration(us: string | number | null | undefined): string {
   if (us == null || us === '' || us === '0' || us === 0) return '—';
   const ms = Number(BigInt(us)) / 1000;
@@ -120,7 +120,7 @@ export function duration(us: string | number | null | undefined): string {
   return new Intl.NumberFormat(formatLocale(), { style: 'unit', unit: unit as string, maximumSignificantDigits: 3 }).format(value as number);
 }
 
-// "2026-09-27": the day of an instant, as the address and files have it.
+// The day of an instant, for addresses and file names: "2026-09-27".
 export function dayText(at: Date, zone: string): string {
   const { year, month, day } = partsIn(at, zone);
   return `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`;

@@ -2,7 +2,7 @@ import { convertCssVariables, DEFAULT_THEME, defaultCssVariablesResolver, mergeM
 import { expect, it } from 'vitest';
 import { theme, variables } from './theme';
 
-// Only what differs from default-css-variables.layer.css, plus ours on top of both schemes.
+// Only the differences from default-css-variables.layer.css, plus our variables for both schemes.
 it('theme.gen.css is what the theme says (vitest run -u writes it)', async () => {
   const merged = mergeMantineTheme(DEFAULT_THEME, theme);
   const all = defaultCssVariablesResolver(merged);

@@ -1,5 +1,5 @@
-// What our tokens make of Mantine. Its variables are written into theme.gen.css by theme.test.ts, because the pages'
-// content policy forbids Mantine to write them at run time.
+// Mantine's theme from our tokens. theme.test.ts writes its variables into theme.gen.css, because the content policy of
+// the pages forbids Mantine to write them at run time.
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from '@mantine/core';
 
 const teal: MantineColorsTuple = [
@@ -20,7 +20,7 @@ export const theme = createTheme({
   shadows: { xs: 'none', sm: 'var(--shadow)', md: 'var(--shadow)', lg: 'var(--shadow)', xl: 'var(--shadow)' },
   respectReducedMotion: true,
   cursorType: 'pointer',
-  // Mantine's own shades fail on our grounds: filled white on teal 4 in dark is 2.86 : 1.
+  // Mantine's own shades lack contrast on our backgrounds: filled white on teal 4 in dark is 2.86 : 1.
   variantColorResolver: ({ variant, color }) => {
     const bad = color === 'red';
     if (variant === 'filled') {

@@ -1,4 +1,4 @@
-// Stacked bars per bucket of time, the running bucket hatched. Values are integers (nano-dollars, counts), so that the
+// Stacked bars per time bucket; the current bucket is hatched. Values are integers (nano-dollars, counts), so that the
 // tooltip, the table and the headline agree to the last digit.
 import { i18n } from '@lingui/core';
 import { scaleBand, scaleLinear } from '@visx/scale';
@@ -16,13 +16,13 @@ export interface BarSeries {
 export interface Bucket {
   id: string;
   axis: string; // "Aug 7"
-  name: string; // "Aug 7, until 14:05": of the tooltip
+  name: string; // in the tooltip: "Aug 7, until 14:05"
   values: Record<string, bigint>; // by series
   running?: boolean;
 }
 interface BarChartProps {
   label: string;
-  series: BarSeries[]; // from the bottom
+  series: BarSeries[]; // bottom to top
   buckets: Bucket[];
   format: (value: bigint) => string;
   formatAxis: (value: bigint) => string;
@@ -94,7 +94,7 @@ function BarTable({ legend, buckets, format, label }: BarChartProps & { legend: 
   );
 }
 
-// The width of an element, as it changes.
+// Tracks the width of an element.
 export function useWidth(): [React.RefObject<HTMLDivElement | null>, number] {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);

@@ -3,8 +3,8 @@ import { ActionIcon, Button as MantineButton } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { IconCheck, IconCopy } from '@/icons';
 
-// Over plain http there is no navigator.clipboard. The field lies beside the button, because a dialog keeps the focus
-// within itself.
+// navigator.clipboard does not exist over plain http. The text field is next to the button, because a dialog traps the
+// focus.
 export async function copyText(text: string, near: HTMLElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -31,8 +31,8 @@ export async function copyText(text: string, near: HTMLElement): Promise<boolean
 interface CopyProps {
   value: string;
   label: string;
-  bare?: boolean; // an icon alone
-  // When the text could not be copied: select it for the person.
+  bare?: boolean; // icon only
+  // Called when copying failed, to select the text.
   onFailed?: () => void;
   onCopied?: () => void;
 }
@@ -54,7 +54,7 @@ export function Copy({ value, label, bare, onFailed, onCopied }: CopyProps) {
   const text = {
     idle: label,
     copied: i18n.t({ id: 'copy.done', message: 'Copied' }),
-    failed: i18n.t({ id: 'copy.failed', message: 'Copy failed. Select the text and press Ctrl C.' }),
+    failed: i18n.t({ id: 'copy.failed', message: 'Could not copy. Select the text and press Ctrl+C.' }),
   }[state];
   const Sign = state === 'copied' ? IconCheck : IconCopy;
   if (bare) {

@@ -1,5 +1,5 @@
-// All lists. A real table; rows are virtual beyond 100; the cursor of the API is hidden behind "Load more"; widths come
-// from weights, never from content. Keys: up/down or J/K move, Enter opens, / goes to the filter.
+// The table of all lists. More than 100 rows are virtualized. "Load more" follows the API's page token. Column widths come
+// from weights, never from content. Keys: up/down or J/K move, Enter opens, / focuses the filter.
 import { i18n } from '@lingui/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef, type CSSProperties, type KeyboardEvent, type ReactNode } from 'react';
@@ -13,9 +13,9 @@ export interface Column<T> {
   cell: (row: T) => ReactNode;
   weight?: number; // share of the width; default 1
   align?: 'end';
-  // Not on a phone: at most three columns stay there.
+  // Hidden on phones, which show at most three columns.
   wide?: boolean;
-  headerHidden?: boolean; // for readers only: actions
+  headerHidden?: boolean; // for screen readers only: actions
   total?: ReactNode; // in the pinned last row
 }
 
@@ -25,19 +25,19 @@ export interface DataTableProps<T> {
   columns: Column<T>[];
   rows: T[] | undefined; // undefined: not loaded yet
   rowKey: (row: T) => string;
-  // Where the first cell leads; or a panel that it opens.
+  // The link of the first cell, or the panel that it opens.
   rowLink?: (row: T) => string;
   onOpen?: (row: T) => void;
   openKey?: string | null;
-  newKey?: string | null; // highlighted once
+  newKey?: string | null; // the row to highlight once
   error?: unknown;
   retry?: () => void;
-  busy?: boolean; // old rows are shown while new ones load
+  busy?: boolean; // shows the old rows while new ones load
   empty: ReactNode;
   hasMore?: boolean;
   loadingMore?: boolean;
   onMore?: () => void;
-  what: string; // "the keys", of the error text
+  what: string; // for the error text: "the API keys"
 }
 
 const VIRTUAL_FROM = 100;
@@ -142,7 +142,7 @@ function cellClass<T>(column: Column<T>): string | undefined {
   return [column.align === 'end' ? css.end : '', column.wide ? css.wide : '', column.headerHidden ? css.tight : ''].filter(Boolean).join(' ') || undefined;
 }
 
-// The whole row can be clicked; only its first cell takes the focus.
+// The whole row is clickable; only its first cell takes the focus.
 function Row<T>({ row, index, columns, rowKey, rowLink, onOpen, openKey, newKey }: DataTableProps<T> & { row: T; index: number }) {
   const link = useRef<HTMLElement>(null);
   const id = rowKey(row);

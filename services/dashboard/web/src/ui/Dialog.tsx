@@ -14,7 +14,7 @@ interface DialogProps {
   onClose: () => void;
   title: string;
   children: ReactNode;
-  // Closes only by a button of its own: Escape, the cross and clicks outside do nothing.
+  // Closes only by its own buttons: Escape, the close icon and clicks outside have no effect.
   locked?: boolean;
   wide?: boolean;
 }
@@ -42,7 +42,7 @@ export function Dialog({ opened, onClose, title, children, locked, wide }: Dialo
   );
 }
 
-// Details of a row, beside the list.
+// Details of a row, next to the list.
 export function SidePanel({ opened, onClose, title, children }: Omit<DialogProps, 'locked' | 'wide'>) {
   return (
     <Drawer
@@ -70,23 +70,23 @@ export function DialogActions({ children }: { children: ReactNode }) {
 interface ConfirmProps {
   opened: boolean;
   onClose: () => void;
-  // "Revoke key": the verb of the title is that of the button.
+  // The button's text, with the same verb as the title: "Revoke key".
   title: string;
   verb: string;
-  // What happens, to what; when it was used last.
+  // The consequences, the affected object, its last use.
   children: ReactNode;
   danger?: boolean;
-  // Final acts: the name to be typed.
+  // For acts that cannot be undone: the name to type.
   typed?: string;
-  // Throws an ApiError: the dialog stays, with the error inside.
+  // On an ApiError the dialog stays open and shows the error.
   act: () => Promise<unknown>;
 }
 
-// Focus is on Cancel for what cannot be undone. The button cannot be pressed twice.
+// A question before an act. For acts that cannot be undone, the focus is on Cancel. The button cannot be pressed twice.
 export function Confirm({ opened, onClose, title, verb, children, danger, typed, act }: ConfirmProps) {
   return (
     <Dialog opened={opened} onClose={onClose} title={title}>
-      {/* Mounted anew at each opening: no text or error is left over. */}
+      {/* Mounted at each opening, so that no text or error is left over. */}
       {opened && (
         <ConfirmBody onClose={onClose} verb={verb} danger={danger} typed={typed} act={act}>
           {children}

@@ -1,5 +1,5 @@
-// Lines over time, drawn by uPlot (loaded with the page that has one). Values are plain numbers: milliseconds, counts,
-// and shares of a cap; missing points are gaps.
+// Lines over time, drawn by uPlot, which is loaded with the page. Values are plain numbers: milliseconds, counts, shares
+// of a cap. Missing points are gaps.
 import { i18n } from '@lingui/core';
 import { useEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
@@ -87,7 +87,7 @@ function Plot({ times, lines, format, formatTime, formatAxisTime, label, height 
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const ids = lines.map((line) => line.id);
-  // Redrawn when anything changes: the colours are read from the tokens of the running scheme.
+  // Redrawn on every change: the colours are read from the tokens of the current scheme.
   const scheme = document.documentElement.getAttribute('data-mantine-color-scheme');
   useEffect(() => {
     const parent = box.current;

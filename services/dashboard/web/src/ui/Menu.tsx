@@ -11,7 +11,7 @@ interface IconButtonProps extends Omit<ComponentProps<'button'>, 'children' | 'c
   icon: Icon;
 }
 
-// An icon alone has an accessible name and a tooltip. Takes what a menu gives its target.
+// An icon button with an accessible name and a tooltip. Accepts the properties that a menu gives its target.
 export function IconButton({ label, icon: Shown, ...rest }: IconButtonProps) {
   return (
     <Tip text={label}>
@@ -27,7 +27,7 @@ export interface MenuAction {
   onClick: () => void;
   icon?: Icon;
   danger?: boolean;
-  // Shown, focusable and without effect, with the reason below the label.
+  // The reason why the item is disabled, shown below the label. The item stays focusable.
   disabledReason?: string;
 }
 

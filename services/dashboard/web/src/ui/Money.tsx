@@ -1,6 +1,6 @@
 import { money, type MoneyStyle } from '@/format/money';
 
-// An amount of the API. The exact one is in the markup, on hover, and when the cell is copied.
+// An amount from the API. The exact value is in the markup, in the tooltip and in the copied text.
 export function Money({ usd, style = 'total', plus }: { usd: string | null | undefined; style?: MoneyStyle; plus?: boolean }) {
   const text = money(usd, style, plus);
   if (usd == null || usd === '') return <span className="num">{text}</span>;

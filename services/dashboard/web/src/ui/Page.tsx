@@ -7,7 +7,7 @@ let titleEnd = 'Tollgate';
 let loaded = false;
 const heard = new Set<(title: string) => void>();
 
-// What follows a page's own title: "Acme Research · Tollgate".
+// The end of the window title, after the page's own: "Acme Research · Tollgate".
 export function setTitleEnd(end: string): void {
   titleEnd = end;
 }
@@ -21,11 +21,11 @@ interface PageProps {
   subtitle?: ReactNode;
   actions?: ReactNode;
   back?: { to: string; label: string };
-  narrow?: boolean; // reading width
+  narrow?: boolean; // limits the width for reading
   children: ReactNode;
 }
 
-// Every page is one of these: one h1, the window's title, the focus after a change of page.
+// The root of every page. Sets the h1 and the window title, and moves the focus after navigation.
 export function Page({ title, subtitle, actions, back, narrow, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -33,7 +33,7 @@ export function Page({ title, subtitle, actions, back, narrow, children }: PageP
     for (const listener of heard) listener(title);
   }, [title]);
   useEffect(() => {
-    // Not for the first page: the browser begins at its top.
+    // The first page keeps the browser's initial focus.
     if (loaded && document.querySelector('[aria-modal="true"]') === null) heading.current?.focus({ preventScroll: true });
     loaded = true;
   }, []);

@@ -36,7 +36,7 @@ interface RangePickerProps {
   reportZone: string; // the workspace's
 }
 
-// The range, and beside it the one zone that the whole page uses.
+// The range and the time zone that the whole page uses.
 export function RangePicker({ value, onChange, zone, onZone, reportZone }: RangePickerProps) {
   const [custom, setCustom] = useState(false);
   const zones = [...new Set([UTC, reportZone, browserZone(), zone])];
@@ -70,15 +70,15 @@ export function RangePicker({ value, onChange, zone, onZone, reportZone }: Range
 
 function CustomRange({ value, onDone }: { value: Range; onDone: (range: Range | null) => void }) {
   const fields = useFields({ from: value.from ?? '', to: value.to ?? '' }, async (typed) => {
-    const missing = i18n.t({ id: 'range.dateMissing', message: 'Choose a day.' });
+    const missing = i18n.t({ id: 'range.dateMissing', message: 'Select a date.' });
     if (!typed.from || !typed.to) return { from: typed.from ? undefined : missing, to: typed.to ? undefined : missing };
-    if (typed.to < typed.from) return { to: i18n.t({ id: 'range.order', message: 'The last day is before the first.' }) };
+    if (typed.to < typed.from) return { to: i18n.t({ id: 'range.order', message: 'The end date is before the start date.' }) };
     onDone({ range: 'custom', ...typed });
   });
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'range.apply', message: 'Apply' })} onCancel={() => onDone(null)}>
-      <TextField label={i18n.t({ id: 'range.from', message: 'First day' })} type="date" {...fields.bind('from')} />
-      <TextField label={i18n.t({ id: 'range.to', message: 'Last day' })} type="date" {...fields.bind('to')} />
+      <TextField label={i18n.t({ id: 'range.from', message: 'Start date' })} type="date" {...fields.bind('from')} />
+      <TextField label={i18n.t({ id: 'range.to', message: 'End date' })} type="date" {...fields.bind('to')} />
     </DialogForm>
   );
 }

@@ -1,9 +1,9 @@
-// The last hour in 60 bars, one a minute, the running one at the right. Height: how much of the limit was in use at the
-// most. A minute with refusals has a mark above its bar, so that it does not depend on its colour.
+// The last hour in 60 bars, one per minute, the current one at the right. Height: the peak use of the limit. A minute
+// with refusals has a mark above its bar, so that colour is not the only signal.
 import css from './states.module.css';
 
 export interface SparkMinute {
-  ago: number; // 0: the minute that runs
+  ago: number; // minutes; 0: the current one
   part: number; // of the limit, 0 to 1
   marked: boolean;
 }

@@ -1,7 +1,7 @@
 import { createContext, useContext, useSyncExternalStore, type ReactNode } from 'react';
 import { absolute, asDate, relative, UTC } from '@/format/time';
 
-// The one zone of a page: of ranges, axes, tables and tooltips.
+// The time zone of a page: for ranges, axes, tables and tooltips.
 const Zone = createContext<string>(UTC);
 
 export function ZoneProvider({ zone, children }: { zone: string; children: ReactNode }) {
@@ -12,7 +12,7 @@ export function useZone(): string {
   return useContext(Zone);
 }
 
-// One clock for all relative times; it stands still while the page is hidden.
+// One clock for all relative times; it stops while the page is hidden.
 const TICK = 30_000;
 let now = new Date();
 let timer: ReturnType<typeof setInterval> | null = null;
@@ -43,7 +43,7 @@ export function useNow(): Date {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-// Lists: relative within a day, exact on hover and focus. exact: always absolute, for billing, audit and receipts.
+// In lists: relative within a day, exact on hover and focus. exact: always absolute, for billing, audit and receipts.
 export function Time({ at, exact, none = '—' }: { at: string | null | undefined; exact?: boolean; none?: ReactNode }) {
   const zone = useZone();
   const current = useNow();

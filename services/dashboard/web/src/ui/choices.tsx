@@ -1,4 +1,4 @@
-// Fields whose value is chosen.
+// Fields with a list of options.
 import { Checkbox, MultiSelect, Select, Switch, TagsInput } from '@mantine/core';
 import { common, type FieldProps } from './fields';
 
@@ -7,7 +7,7 @@ export interface Option {
   label: string;
 }
 
-// onLook: the field is focused or pointed at, and its options will be wanted.
+// onLook: called on focus or hover, to load the options.
 export function SelectField(props: FieldProps<string> & { options: Option[]; searchable?: boolean; placeholder?: string; clearable?: boolean; onLook?: () => void }) {
   return (
     <Select
@@ -32,7 +32,7 @@ export function ManyField(props: FieldProps<string[]> & { options: Option[]; pla
   );
 }
 
-// Free entries, one after another: addresses, scopes.
+// A list of free entries: addresses, scopes.
 export function EntriesField(props: FieldProps<string[]> & { placeholder?: string }) {
   return <TagsInput {...common(props)} value={props.value} onChange={props.onChange} placeholder={props.value.length > 0 ? undefined : props.placeholder} splitChars={[',', ' ', '\n']} acceptValueOnBlur />;
 }

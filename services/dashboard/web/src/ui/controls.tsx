@@ -1,5 +1,5 @@
-// Buttons, links that look like them, tabs. Pages take these, never Mantine's own: sizes, names and colours are
-// decided here once.
+// Buttons, links that look like buttons, and tabs. Pages use these instead of Mantine's: sizes, names and colours are
+// decided here.
 import { Button as MantineButton } from '@mantine/core';
 import { Link as RouterLink, useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, type ComponentProps, type ReactNode, type Ref } from 'react';
@@ -17,7 +17,7 @@ export interface ButtonProps {
   onClick?: () => void;
   type?: 'button' | 'submit';
   busy?: boolean;
-  // Why it cannot be used now: it stays focusable and says so.
+  // The reason why the button is disabled. It stays focusable and shows the reason.
   disabledReason?: string;
   small?: boolean;
   wide?: boolean;
@@ -60,10 +60,10 @@ interface LinkProps extends Omit<ComponentProps<'a'>, 'href'> {
   search?: Search;
 }
 
-// Within the pages; loads the page's code when pointed at.
+// A link to another page. Hovering loads the page's code.
 export function Link({ to, search, children, ...rest }: LinkProps) {
   return (
-    // Exactly: the address of a workspace's home is the beginning of all its pages'.
+    // Exact, because the address of a workspace's home is a prefix of all its pages.
     <RouterLink to={to} search={search as never} activeOptions={{ exact: true, includeSearch: false }} {...(rest as object)}>
       {children}
     </RouterLink>
@@ -85,7 +85,7 @@ export function LinkButton({ to, search, children, kind = 'default', icon: Shown
   );
 }
 
-// A plain link of the browser: downloads, other sites.
+// A plain link, for downloads and other sites.
 export function HrefButton({ href, children, download, kind = 'default' }: { href: string; children: ReactNode; download?: boolean; kind?: ButtonProps['kind'] }) {
   return (
     <MantineButton component="a" href={href} download={download} className={css.linkButton} variant={VARIANTS[kind]} size="sm">
@@ -94,7 +94,7 @@ export function HrefButton({ href, children, download, kind = 'default' }: { hre
   );
 }
 
-// Sub-pages as tabs that are links: each has an address.
+// Tabs that are links: each sub-page has an address.
 export function LinkTabs({ label, tabs }: { label: string; tabs: { to: string; label: string }[] }) {
   const { pathname } = useLocation();
   return (

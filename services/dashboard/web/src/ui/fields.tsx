@@ -1,4 +1,4 @@
-// Form fields. useFields holds their text, and puts what the server says about a field beside it.
+// Form fields. useFields holds their text and shows the server's errors at their fields.
 import { PasswordInput, Textarea, TextInput } from '@mantine/core';
 import { useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { violationsByField, asApiError, type ApiError } from '@/api/errors';
@@ -12,18 +12,18 @@ export type FieldErrors<V extends object> = Partial<Record<keyof V | '', string>
 export interface Fields<V extends object> {
   values: V;
   errors: FieldErrors<V>;
-  failure: ApiError | null; // what concerns no field
+  failure: ApiError | null; // an error that concerns no field
   busy: boolean;
-  changed: boolean; // from what it showed at first
+  changed: boolean; // differs from the initial values
   set: <K extends keyof V>(name: K, value: V[K]) => void;
   // For a field: <TextField label=… {...fields.bind('name')} />
   bind: <K extends keyof V>(name: K) => { name: string; value: V[K]; onChange: (value: V[K]) => void; error?: string };
-  // Runs submit once at a time; its ApiError becomes errors of fields, and the first of them is focused.
+  // Runs submit, once at a time. Its ApiError becomes errors of fields, and the first of them is focused.
   onSubmit: (event?: FormEvent<HTMLFormElement>) => void;
   reset: () => void;
 }
 
-// submit returns what is wrong with fields, nothing when all went well, or throws an ApiError.
+// submit returns errors by field, undefined on success, or throws an ApiError.
 export function useFields<V extends object>(initial: V, submit: (values: V) => Promise<FieldErrors<V> | void>): Fields<V> {
   const [values, setValues] = useState(initial);
   const [errors, setErrors] = useState<FieldErrors<V>>({});
@@ -68,7 +68,7 @@ export function useFields<V extends object>(initial: V, submit: (values: V) => P
     }),
     onSubmit: (event) => {
       event?.preventDefault();
-      // A form in a dialog in a form's page must not send both.
+      // A form in a dialog must not also submit the form of the page below.
       event?.stopPropagation();
       void run(event?.currentTarget ?? null);
     },
@@ -132,7 +132,7 @@ export function TextField(props: TextProps) {
   );
 }
 
-// An amount stays text: what the server sent is what goes back.
+// An amount stays text, so that the server's value is sent back unchanged.
 export function AmountField(props: TextProps) {
   return <TextInput {...common(props)} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)} leftSection="$" inputMode="decimal" autoComplete="off" placeholder={props.placeholder} />;
 }

@@ -1,4 +1,4 @@
-// The two kinds of forms that pages have: settings, which show what is stored and save it, and the form of a dialog.
+// The two kinds of forms: settings, which show and save stored values, and forms in dialogs.
 import { i18n } from '@lingui/core';
 import { useEffect, useState, type ReactNode } from 'react';
 import { newRequestId } from '@/api/client';
@@ -6,8 +6,8 @@ import { Button } from './controls';
 import { Form, useFields, type FieldErrors, type Fields } from './fields';
 import { toast } from './toast';
 
-// stored: what the fields show until they are changed, and again when it changes. save returns what is wrong with fields;
-// when nothing is, the toast says `saved`. Each attempt has a request id of its own.
+// stored: the initial values; the fields show new ones when it changes. save returns errors by field; without errors, the
+// toast shows `saved`. Each attempt has its own request id.
 export function useSettings<V extends object>(stored: V, save: (values: V, requestId: string) => Promise<FieldErrors<V> | void>, saved: string): Fields<V> {
   const [requestId, setRequestId] = useState(newRequestId);
   const fields = useFields(stored, async (values) => {
@@ -30,7 +30,7 @@ export function SettingsForm<V extends object>({ fields, children }: { fields: F
       actions={
         <>
           {fields.changed && !fields.busy && <Button onClick={fields.reset}>{i18n.t({ id: 'form.discard', message: 'Discard changes' })}</Button>}
-          <Button type="submit" kind="primary" busy={fields.busy} disabledReason={fields.changed ? undefined : i18n.t({ id: 'form.unchanged', message: 'Nothing is changed yet' })}>
+          <Button type="submit" kind="primary" busy={fields.busy} disabledReason={fields.changed ? undefined : i18n.t({ id: 'form.unchanged', message: 'No changes to save' })}>
             {i18n.t({ id: 'form.save', message: 'Save' })}
           </Button>
         </>
@@ -43,7 +43,7 @@ export function SettingsForm<V extends object>({ fields, children }: { fields: F
 
 interface DialogFormProps<V extends object> {
   fields: Fields<V>;
-  // The verb of the dialog's title.
+  // The same verb as in the dialog's title.
   verb: string;
   onCancel: () => void;
   danger?: boolean;

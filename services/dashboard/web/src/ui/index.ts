@@ -1,4 +1,4 @@
-// The kit that pages are made of. Line charts are in ./LineChart: they bring uPlot along.
+// The components for pages. Line charts are in ./LineChart, because they load uPlot.
 export { BarChart, type BarSeries, type Bucket } from './BarChart';
 export { Copy } from './Copy';
 export * from './controls';

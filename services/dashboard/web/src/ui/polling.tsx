@@ -1,5 +1,5 @@
-// Live figures: at intervals while the page is seen, at once when it is seen again, slower and slower while nothing
-// answers.
+// Live figures: polled while the page is visible, and immediately when it becomes visible again. The interval grows while
+// calls fail.
 import { i18n } from '@lingui/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { clock } from '@/format/time';
@@ -14,7 +14,7 @@ interface Polled {
   state: { errorUpdateCount: number; errorUpdatedAt: number; dataUpdatedAt: number };
 }
 
-// Failures since the last answer.
+// The number of failures since the last success.
 function misses(query: Polled): number {
   const { state } = query;
   if (state.dataUpdatedAt >= state.errorUpdatedAt) failuresBefore.set(query, state.errorUpdateCount);
@@ -36,7 +36,7 @@ export function polling(interval: number) {
   };
 }
 
-// "Updated 14:05:12", or that it is not.
+// Shows "Updated 14:05:12", or that updates have stopped.
 export function Freshness({ query }: { query: Pick<UseQueryResult, 'dataUpdatedAt' | 'errorUpdatedAt' | 'errorUpdateCount' | 'isError' | 'refetch' | 'failureCount'> }) {
   const zone = useZone();
   if (query.dataUpdatedAt === 0) return null;
@@ -44,7 +44,7 @@ export function Freshness({ query }: { query: Pick<UseQueryResult, 'dataUpdatedA
   if (query.errorUpdatedAt > query.dataUpdatedAt && query.errorUpdateCount >= MISSES) {
     return (
       <span role="status">
-        {i18n.t({ id: 'live.stopped', message: 'Not updating since {time}.', values: { time } })} <TextButton onClick={() => void query.refetch()}>{i18n.t({ id: 'action.retry', message: 'Retry' })}</TextButton>
+        {i18n.t({ id: 'live.stopped', message: 'Not updated since {time}.', values: { time } })} <TextButton onClick={() => void query.refetch()}>{i18n.t({ id: 'action.retry', message: 'Retry' })}</TextButton>
       </span>
     );
   }

@@ -1,6 +1,6 @@
 import css from './chart.module.css';
 
-// A series keeps its colour as long as the page lives, by its id.
+// Colours by series id, stable for the lifetime of the page.
 const given = new Map<string, number>();
 const CLASSES = [css.s1, css.s2, css.s3, css.s4, css.s5];
 
@@ -15,7 +15,7 @@ export function seriesClass(id: string, taken: readonly string[]): string {
   return CLASSES[index]!;
 }
 
-// Ends of an axis' lines: 3 to 5 round steps from 0 to at least top.
+// Axis ticks: 3 to 5 round steps from 0 to at least top.
 export function ticks(top: bigint): bigint[] {
   if (top <= 0n) return [0n, 1n];
   let step = 1n;

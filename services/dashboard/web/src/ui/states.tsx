@@ -1,4 +1,4 @@
-// The five states of a panel: loading, empty, empty by filter, failed, not allowed; and the small parts of pages.
+// The five states of a panel (loading, empty, empty by filter, failed, not allowed), and small parts of pages.
 import { i18n } from '@lingui/core';
 import type { ReactNode } from 'react';
 import { asApiError } from '@/api/errors';
@@ -30,25 +30,25 @@ export function TextButton({ children, onClick }: { children: ReactNode; onClick
   );
 }
 
-// What an error means, in one sentence.
+// Describes an error in one sentence.
 export function errorText(error: unknown): string {
   const { status, reason, message } = asApiError(error);
-  if (reason === 'OFFLINE') return i18n.t({ id: 'error.offline', message: 'No answer: the connection or the dashboard is down.' });
-  if (status === 503 || status === 504) return message || i18n.t({ id: 'error.unavailable', message: 'A service of Tollgate does not answer. Try again.' });
-  if (status === 403 && reason === '') return i18n.t({ id: 'error.forbidden', message: 'Your role cannot do this.' });
-  return message || i18n.t({ id: 'error.unknown', message: 'Something went wrong in the page.' });
+  if (reason === 'OFFLINE') return i18n.t({ id: 'error.offline', message: 'Could not reach the dashboard. Check your connection.' });
+  if (status === 503 || status === 504) return message || i18n.t({ id: 'error.unavailable', message: 'A Tollgate service is unavailable. Try again.' });
+  if (status === 403 && reason === '') return i18n.t({ id: 'error.forbidden', message: 'Your role does not allow this action.' });
+  return message || i18n.t({ id: 'error.unknown', message: 'Something went wrong on this page.' });
 }
 
 function RequestId({ id }: { id: string }) {
   if (!id) return null;
   return (
     <span className={css.request}>
-      {i18n.t({ id: 'error.requestId', message: 'Request id' })} <code>{id}</code> <Copy value={id} label={i18n.t({ id: 'error.copyId', message: 'Copy request id' })} bare />
+      {i18n.t({ id: 'error.requestId', message: 'Request ID' })} <code>{id}</code> <Copy value={id} label={i18n.t({ id: 'error.copyId', message: 'Copy request ID' })} bare />
     </span>
   );
 }
 
-// An error where it happened: in a form or a dialog.
+// An error inside a form or a dialog.
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   return (
     <Notice tone="bad" alert action={retry && <TextButton onClick={retry}>{i18n.t({ id: 'action.retry', message: 'Retry' })}</TextButton>}>
@@ -58,7 +58,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   );
 }
 
-// Instead of a panel's content. what: "the keys".
+// Replaces a panel's content. what: "the API keys".
 export function ErrorState({ error, what, retry }: { error: unknown; what: string; retry?: () => void }) {
   return (
     <div className={css.empty} role="alert">
@@ -100,7 +100,7 @@ export function Tiles({ children }: { children: ReactNode }) {
   return <div className={css.tiles}>{children}</div>;
 }
 
-// One figure. loading shows a skeleton of the same height, so nothing moves.
+// One figure. While loading it shows a skeleton of the same height, so that the layout does not shift.
 export function Tile({ label, figure, bar, children, loading, error, retry }: {
   label: ReactNode; figure: ReactNode; bar?: ReactNode; children?: ReactNode; loading?: boolean; error?: unknown; retry?: () => void;
 }) {
@@ -116,7 +116,7 @@ export function Tile({ label, figure, bar, children, loading, error, retry }: {
   );
 }
 
-// How much of a limit is used. Orange from 80 %, red at the limit.
+// The used share of a limit. Orange from 80 %, red at the limit.
 export function UsedBar({ used, limit, label }: { used: bigint; limit: bigint; label: string }) {
   const part = share(used, limit);
   const percent = Math.round(part * 100);

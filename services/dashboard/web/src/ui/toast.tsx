@@ -2,7 +2,7 @@ import { i18n } from '@lingui/core';
 import { notifications } from '@mantine/notifications';
 import { TextButton } from './states';
 
-// What has been done, with Undo where that is possible. Never a secret, never an error that the person must act on.
+// Confirms an action, with Undo where possible. Not for secrets or for errors that need a reaction.
 export function toast(text: string, undo?: () => void): void {
   const id = notifications.show({
     message: undo ? (

@@ -18,7 +18,7 @@ export default function ProfilePage() {
   return (
     <AccountFrame title={i18n.t({ id: 'account.profile.title', message: 'Profile' })}>
       <div className={css.narrow}>
-        <Card title={i18n.t({ id: 'account.you', message: 'You' })}>
+        <Card title={i18n.t({ id: 'account.you', message: 'Personal information' })}>
           {me ? <Profile me={me} /> : query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'account.profile.what', message: 'the profile' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={3} />}
         </Card>
         {me && me.memberships.length > 0 && (
@@ -28,7 +28,7 @@ export default function ProfilePage() {
                 label: <Link to={paths.home(idOf(one.workspace))}>{names.get(one.workspace) || idOf(one.workspace)}</Link>,
                 value: (
                   <>
-                    {one.role} · <Link to={paths.members(idOf(one.workspace))}>{i18n.t({ id: 'account.leave', message: 'members, leave' })}</Link>
+                    {one.role} · <Link to={paths.members(idOf(one.workspace))}>{i18n.t({ id: 'account.leave', message: 'Manage membership' })}</Link>
                   </>
                 ),
               }))}
@@ -50,11 +50,11 @@ function Profile({ me }: { me: Schema<'User'> }) {
   const fields = useSettings(stored, save, i18n.t({ id: 'account.saved', message: 'Profile saved' }));
   return (
     <SettingsForm fields={fields}>
-      <TextField label={i18n.t({ id: 'account.name', message: 'Name' })} hint={i18n.t({ id: 'account.nameHint', message: 'Members and the audit log show it.' })} maxLength={100} autoComplete="name" {...fields.bind('displayName')} />
+      <TextField label={i18n.t({ id: 'account.name', message: 'Name' })} hint={i18n.t({ id: 'account.nameHint', message: 'Shown to members and in the audit log' })} maxLength={100} autoComplete="name" {...fields.bind('displayName')} />
       <Facts
         facts={[
-          { label: i18n.t({ id: 'account.email', message: 'E-mail' }), value: me.email },
-          { label: i18n.t({ id: 'account.made', message: 'Account made' }), value: <Time at={me.createTime} exact /> },
+          { label: i18n.t({ id: 'account.email', message: 'Email' }), value: me.email },
+          { label: i18n.t({ id: 'account.made', message: 'Account created' }), value: <Time at={me.createTime} exact /> },
         ]}
       />
     </SettingsForm>

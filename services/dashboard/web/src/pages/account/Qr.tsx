@@ -2,7 +2,7 @@ import { i18n } from '@lingui/core';
 import { encode } from 'uqr';
 import css from './account.module.css';
 
-// One path of squares, with the light border that scanners want.
+// One path of squares, with the light border that scanners need.
 export function Qr({ text }: { text: string }) {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   const path = data.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : ''))).join('');

@@ -20,7 +20,7 @@ export default function SecurityPage() {
           <>
             <Card title={i18n.t({ id: 'account.password', message: 'Password' })}>
               <div className={css.stack}>
-                {!me.hasPassword && <Notice>{i18n.t({ id: 'account.noPassword', message: 'This account has no password: you sign in with your organisation or with a link.' })}</Notice>}
+                {!me.hasPassword && <Notice>{i18n.t({ id: 'account.noPassword', message: 'This account has no password. You sign in with SSO or with a sign-in link.' })}</Notice>}
                 <PasswordForm hasPassword={me.hasPassword} />
               </div>
             </Card>
@@ -34,12 +34,12 @@ export default function SecurityPage() {
 
 function PasswordForm({ hasPassword }: { hasPassword: boolean }) {
   const fields = useFields({ current_password: '', new_password: '', again: '' }, async (values) => {
-    if (values.new_password !== values.again) return { again: i18n.t({ id: 'account.notSame', message: 'The two are not the same.' }) };
+    if (values.new_password !== values.again) return { again: i18n.t({ id: 'account.notSame', message: 'The passwords do not match.' }) };
     await postSession('password', { current_password: values.current_password, new_password: values.new_password });
     await loadSession();
     fields.reset();
     void queryClient.invalidateQueries({ queryKey: meQuery().queryKey });
-    toast(i18n.t({ id: 'account.passwordChanged', message: 'Password changed; your other sessions have ended' }));
+    toast(i18n.t({ id: 'account.passwordChanged', message: 'Password changed. Your other sessions have ended.' }));
     return undefined;
   });
   const show = i18n.t({ id: 'account.showPassword', message: 'Show password' });
@@ -53,8 +53,8 @@ function PasswordForm({ hasPassword }: { hasPassword: boolean }) {
       }
     >
       {hasPassword && <PasswordField label={i18n.t({ id: 'account.current', message: 'Current password' })} toggleLabel={show} autoComplete="current-password" {...fields.bind('current_password')} />}
-      <PasswordField label={i18n.t({ id: 'account.new', message: 'New password' })} hint={i18n.t({ id: 'account.newHint', message: 'Long is what counts: several words are good.' })} toggleLabel={show} autoComplete="new-password" {...fields.bind('new_password')} />
-      <PasswordField label={i18n.t({ id: 'account.again', message: 'New password, again' })} toggleLabel={show} autoComplete="new-password" {...fields.bind('again')} />
+      <PasswordField label={i18n.t({ id: 'account.new', message: 'New password' })} hint={i18n.t({ id: 'account.newHint', message: 'Use a long password, for example several words.' })} toggleLabel={show} autoComplete="new-password" {...fields.bind('new_password')} />
+      <PasswordField label={i18n.t({ id: 'account.again', message: 'Confirm new password' })} toggleLabel={show} autoComplete="new-password" {...fields.bind('again')} />
     </Form>
   );
 }

@@ -22,14 +22,14 @@ export default function SessionsPage() {
       weight: 2.4,
       cell: (one) => (
         <span title={one.userAgent}>
-          {agentText(one.userAgent)} {one.current && <StateChip tone="ok">{i18n.t({ id: 'account.current.session', message: 'this one' })}</StateChip>}
+          {agentText(one.userAgent)} {one.current && <StateChip tone="ok">{i18n.t({ id: 'account.current.session', message: 'Current session' })}</StateChip>}
         </span>
       ),
     },
-    { id: 'address', header: i18n.t({ id: 'account.column.address', message: 'Address' }), weight: 1.4, wide: true, cell: (one) => one.address || '—' },
+    { id: 'address', header: i18n.t({ id: 'account.column.address', message: 'IP address' }), weight: 1.4, wide: true, cell: (one) => one.address || '—' },
     { id: 'since', header: i18n.t({ id: 'account.column.since', message: 'Signed in' }), weight: 1.3, wide: true, cell: (one) => <Time at={one.createTime} /> },
     { id: 'used', header: i18n.t({ id: 'account.column.used', message: 'Last used' }), weight: 1.3, cell: (one) => <Time at={one.lastUsedTime} /> },
-    { id: 'ends', header: i18n.t({ id: 'account.column.ends', message: 'Ends at the latest' }), weight: 1.5, wide: true, cell: (one) => <Time at={one.expireTime} /> },
+    { id: 'ends', header: i18n.t({ id: 'account.column.ends', message: 'Expires' }), weight: 1.5, wide: true, cell: (one) => <Time at={one.expireTime} /> },
     {
       id: 'actions',
       header: i18n.t({ id: 'account.column.actions', message: 'Actions' }),
@@ -47,14 +47,14 @@ export default function SessionsPage() {
   return (
     <AccountFrame
       title={i18n.t({ id: 'account.sessions.title', message: 'Sessions' })}
-      actions={(sessions?.length ?? 0) > 1 && <Button onClick={() => setEnding('others')}>{i18n.t({ id: 'account.endOthers', message: 'End all others' })}</Button>}
+      actions={(sessions?.length ?? 0) > 1 && <Button onClick={() => setEnding('others')}>{i18n.t({ id: 'account.endOthers', message: 'End other sessions' })}</Button>}
     >
       <DataTable label={i18n.t({ id: 'account.sessions.title', message: 'Sessions' })} what={i18n.t({ id: 'account.sessions.what', message: 'the sessions' })} columns={columns} rows={sessions} rowKey={(one) => one.name} error={query.error} retry={() => void query.refetch()} empty={null} />
       <Confirm
         opened={ending !== null}
         onClose={() => setEnding(null)}
-        title={ending === 'others' ? i18n.t({ id: 'account.endOthers', message: 'End all others' }) : i18n.t({ id: 'account.endTitle', message: 'End session' })}
-        verb={ending === 'others' ? i18n.t({ id: 'account.endOthers', message: 'End all others' }) : i18n.t({ id: 'account.endTitle', message: 'End session' })}
+        title={ending === 'others' ? i18n.t({ id: 'account.endOthers', message: 'End other sessions' }) : i18n.t({ id: 'account.endTitle', message: 'End session' })}
+        verb={ending === 'others' ? i18n.t({ id: 'account.endOthers', message: 'End other sessions' }) : i18n.t({ id: 'account.endTitle', message: 'End session' })}
         danger
         act={async () => {
           if (ending === 'others') await unwrap(api.POST('/admin/v1/users/{user}/sessions:revokeOthers', { params: { path: { user: 'me' } }, body: {} }));
@@ -63,8 +63,8 @@ export default function SessionsPage() {
         }}
       >
         {ending === 'others'
-          ? i18n.t({ id: 'account.endOthersText', message: 'Every other browser is signed out at once. If you do not know one of them, change your password too.' })
-          : i18n.t({ id: 'account.endText', message: '{browser} at {address} is signed out at once.', values: { browser: ending ? agentText(ending.userAgent) : '', address: ending ? ending.address || '—' : '' } })}
+          ? i18n.t({ id: 'account.endOthersText', message: 'All your other sessions are signed out immediately. If you do not recognize one of them, change your password too.' })
+          : i18n.t({ id: 'account.endText', message: '{browser} at {address} is signed out immediately.', values: { browser: ending ? agentText(ending.userAgent) : '', address: ending ? ending.address || '—' : '' } })}
       </Confirm>
     </AccountFrame>
   );

@@ -24,7 +24,7 @@ export default function TokensPage() {
   const columns: Column<Token>[] = [
     { id: 'name', header: i18n.t({ id: 'account.column.token', message: 'Token' }), weight: 1.8, cell: (one) => <>{one.displayName} <code>tgp_…{one.lastFour}</code></> },
     { id: 'scopes', header: i18n.t({ id: 'account.column.scopes', message: 'Scopes' }), weight: 1.8, wide: true, cell: (one) => one.scopes.join(', ') },
-    { id: 'used', header: i18n.t({ id: 'account.column.used', message: 'Last used' }), weight: 1.2, wide: true, cell: (one) => <Time at={one.lastUsedTime} none={i18n.t({ id: 'account.never', message: 'never' })} /> },
+    { id: 'used', header: i18n.t({ id: 'account.column.used', message: 'Last used' }), weight: 1.2, wide: true, cell: (one) => <Time at={one.lastUsedTime} none={i18n.t({ id: 'account.never', message: 'Never' })} /> },
     { id: 'ends', header: i18n.t({ id: 'account.column.expires', message: 'Expires' }), weight: 1.3, cell: (one) => <Time at={one.expireTime} /> },
     {
       id: 'actions',
@@ -41,7 +41,7 @@ export default function TokensPage() {
   ];
   return (
     <AccountFrame title={i18n.t({ id: 'account.tokens.title', message: 'Access tokens' })} actions={create}>
-      <p className="quiet">{i18n.t({ id: 'account.tokens.text', message: 'A token lets a program of yours use the admin API, with at most your rights. To call models, create a key instead.' })}</p>
+      <p className="quiet">{i18n.t({ id: 'account.tokens.text', message: 'Your programs use access tokens to call the admin API, with at most your own permissions. To call models, create an API key instead.' })}</p>
       <DataTable
         label={i18n.t({ id: 'account.tokens.title', message: 'Access tokens' })}
         what={i18n.t({ id: 'account.tokens.what', message: 'the tokens' })}
@@ -50,7 +50,7 @@ export default function TokensPage() {
         rowKey={(one) => one.name}
         error={query.error}
         retry={() => void query.refetch()}
-        empty={<EmptyState title={i18n.t({ id: 'account.tokens.none', message: 'No tokens yet' })}>{i18n.t({ id: 'account.tokens.noneText', message: 'Scripts and Terraform sign in with one.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'account.tokens.none', message: 'No tokens yet' })}>{i18n.t({ id: 'account.tokens.noneText', message: 'Scripts and Terraform sign in with an access token.' })}</EmptyState>}
       />
       <CreateToken opened={creating} onClose={() => setCreating(false)} />
       <Confirm
@@ -65,7 +65,7 @@ export default function TokensPage() {
           await queryClient.invalidateQueries({ queryKey: ['tokens'] });
         }}
       >
-        {i18n.t({ id: 'account.token.deleteText', message: 'Programs that use {name} get 401 at once. Last used:', values: { name: deleting?.displayName ?? '' } })} <Time at={deleting?.lastUsedTime} none={i18n.t({ id: 'account.never', message: 'never' })} />
+        {i18n.t({ id: 'account.token.deleteText', message: 'Requests with {name} fail with 401 immediately. Last used:', values: { name: deleting?.displayName ?? '' } })} <Time at={deleting?.lastUsedTime} none={i18n.t({ id: 'account.never', message: 'Never' })} />
       </Confirm>
     </AccountFrame>
   );

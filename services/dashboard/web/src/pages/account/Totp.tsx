@@ -9,7 +9,7 @@ import { Button, Card, Confirm, Copy, Dialog, DialogActions, DialogForm, Failure
 import css from './account.module.css';
 import { Qr } from './Qr';
 
-// The session's own calls: a fresh sign-in is asked for as by the API's.
+// Calls of the session API that ask for a fresh sign-in, as calls of the admin API do.
 async function fresh<T>(path: string, body: Record<string, string> = {}): Promise<T> {
   try {
     return await postSession<T>(path, body);
@@ -43,16 +43,16 @@ export function TotpCard({ enabled }: { enabled: boolean }) {
     void queryClient.invalidateQueries({ queryKey: ['sessions'] });
   };
   return (
-    <Card title={i18n.t({ id: 'account.totp', message: 'Second step' })} subtitle={enabled ? <StateChip tone="ok">{i18n.t({ id: 'account.totp.on', message: 'On' })}</StateChip> : <StateChip tone="quiet">{i18n.t({ id: 'account.totp.off', message: 'Off' })}</StateChip>}>
+    <Card title={i18n.t({ id: 'account.totp', message: 'Two-factor authentication' })} subtitle={enabled ? <StateChip tone="ok">{i18n.t({ id: 'account.totp.on', message: 'On' })}</StateChip> : <StateChip tone="quiet">{i18n.t({ id: 'account.totp.off', message: 'Off' })}</StateChip>}>
       <div className={css.stack}>
-        <p>{enabled ? i18n.t({ id: 'account.totp.onText', message: 'Signing in asks for a code of your authenticator app, or for one of your recovery codes.' }) : i18n.t({ id: 'account.totp.offText', message: 'A code of an authenticator app, beside your password. A stolen password alone then opens nothing.' })}</p>
+        <p>{enabled ? i18n.t({ id: 'account.totp.onText', message: 'Sign-in requires a code from your authenticator app or one of your recovery codes.' }) : i18n.t({ id: 'account.totp.offText', message: 'Sign-in also requires a code from an authenticator app, so that a stolen password alone is not enough.' })}</p>
         {error != null && <Failure error={error} />}
         <div>
           {enabled ? (
-            <Button onClick={() => setDisabling(true)}>{i18n.t({ id: 'account.totp.disable', message: 'Switch off' })}</Button>
+            <Button onClick={() => setDisabling(true)}>{i18n.t({ id: 'account.totp.disable', message: 'Turn off' })}</Button>
           ) : (
             <Button kind="primary" busy={busy} onClick={() => void start()}>
-              {i18n.t({ id: 'account.totp.enable', message: 'Switch on' })}
+              {i18n.t({ id: 'account.totp.enable', message: 'Turn on' })}
             </Button>
           )}
         </div>
@@ -61,22 +61,22 @@ export function TotpCard({ enabled }: { enabled: boolean }) {
         opened={step !== null}
         onClose={() => setStep(null)}
         locked={step !== null && 'codes' in step}
-        title={step && 'codes' in step ? i18n.t({ id: 'account.totp.codes', message: 'Recovery codes' }) : i18n.t({ id: 'account.totp.enableTitle', message: 'Switch on the second step' })}
+        title={step && 'codes' in step ? i18n.t({ id: 'account.totp.codes', message: 'Recovery codes' }) : i18n.t({ id: 'account.totp.enableTitle', message: 'Turn on two-factor authentication' })}
       >
         {step && ('codes' in step ? <Codes codes={step.codes} onDone={done} /> : <Scan start={step} onCancel={() => setStep(null)} onCodes={(codes) => setStep({ codes })} />)}
       </Dialog>
       <Confirm
         opened={disabling}
         onClose={() => setDisabling(false)}
-        title={i18n.t({ id: 'account.totp.disableTitle', message: 'Switch off the second step' })}
-        verb={i18n.t({ id: 'account.totp.disable', message: 'Switch off' })}
+        title={i18n.t({ id: 'account.totp.disableTitle', message: 'Turn off two-factor authentication' })}
+        verb={i18n.t({ id: 'account.totp.disable', message: 'Turn off' })}
         danger
         act={async () => {
           await fresh('totp/disable');
           await queryClient.invalidateQueries({ queryKey: meQuery().queryKey });
         }}
       >
-        {i18n.t({ id: 'account.totp.disableText', message: 'Your password alone signs you in then. The recovery codes stop working.' })}
+        {i18n.t({ id: 'account.totp.disableText', message: 'You then sign in with your password alone. Your recovery codes stop working.' })}
       </Confirm>
     </Card>
   );
@@ -89,11 +89,11 @@ function Scan({ start, onCancel, onCodes }: { start: { secret: string; uri: stri
     onCodes(answer.recovery_codes);
   });
   return (
-    <DialogForm fields={fields} verb={i18n.t({ id: 'account.totp.enable', message: 'Switch on' })} onCancel={onCancel}>
-      <p>{i18n.t({ id: 'account.totp.scan', message: 'Scan this with your authenticator app, or type the key there. Then type the code that it shows.' })}</p>
+    <DialogForm fields={fields} verb={i18n.t({ id: 'account.totp.enable', message: 'Turn on' })} onCancel={onCancel}>
+      <p>{i18n.t({ id: 'account.totp.scan', message: 'Scan the QR code with your authenticator app, or enter the setup key there. Then enter the code from the app.' })}</p>
       <Qr text={start.uri} />
-      <Secret value={start.secret} label={i18n.t({ id: 'account.totp.key', message: 'Key for the app' })} />
-      <TextField label={i18n.t({ id: 'account.totp.code', message: 'Code of the app' })} hint={i18n.t({ id: 'account.totp.codeHint', message: 'Six digits' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />
+      <Secret value={start.secret} label={i18n.t({ id: 'account.totp.key', message: 'Setup key' })} />
+      <TextField label={i18n.t({ id: 'account.totp.code', message: 'Authentication code' })} hint={i18n.t({ id: 'account.totp.codeHint', message: 'Six digits' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />
     </DialogForm>
   );
 }
@@ -101,7 +101,7 @@ function Scan({ start, onCancel, onCodes }: { start: { secret: string; uri: stri
 function Codes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
   return (
     <>
-      <Notice tone="warn">{i18n.t({ id: 'account.totp.codesText', message: 'Keep these away from your phone. Each signs you in once when the app is lost. They are not shown again. Your other sessions have ended.' })}</Notice>
+      <Notice tone="warn">{i18n.t({ id: 'account.totp.codesText', message: 'Keep these codes away from your phone. If you lose the app, each code signs you in once. They are not shown again. Your other sessions have ended.' })}</Notice>
       <ol className={css.codes}>
         {codes.map((code) => (
           <li key={code}>
@@ -110,9 +110,9 @@ function Codes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
         ))}
       </ol>
       <DialogActions>
-        <Copy value={codes.join('\n')} label={i18n.t({ id: 'account.totp.copyCodes', message: 'Copy all' })} />
+        <Copy value={codes.join('\n')} label={i18n.t({ id: 'account.totp.copyCodes', message: 'Copy codes' })} />
         <Button kind="primary" onClick={onDone}>
-          {i18n.t({ id: 'account.totp.saved', message: 'I have kept them' })}
+          {i18n.t({ id: 'account.totp.saved', message: 'I saved the recovery codes' })}
         </Button>
       </DialogActions>
     </>

@@ -1,4 +1,4 @@
-// "Firefox, Linux" of a browser's user agent; else its beginning. The whole text is on hover.
+// A short form of a user agent: "Firefox, Linux", or its beginning. The tooltip has the whole text.
 const BROWSERS: [RegExp, string][] = [[/Edg\//, 'Edge'], [/OPR\//, 'Opera'], [/Firefox\//, 'Firefox'], [/Chrom(e|ium)\//, 'Chrome'], [/Safari\//, 'Safari']];
 const SYSTEMS: [RegExp, string][] = [[/iPhone|iPad/, 'iOS'], [/Android/, 'Android'], [/Windows/, 'Windows'], [/Mac OS X/, 'macOS'], [/Linux/, 'Linux']];
 

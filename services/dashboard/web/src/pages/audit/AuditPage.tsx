@@ -60,7 +60,7 @@ export default function AuditPage() {
     { id: 'time', header: i18n.t({ id: 'audit.column.time', message: 'Time' }), weight: 1.5, cell: (one) => <span className={css.wrap}><Time at={one.time} exact /></span> },
     {
       id: 'what',
-      header: i18n.t({ id: 'audit.column.what', message: 'Who did what' }),
+      header: i18n.t({ id: 'audit.column.what', message: 'Event' }),
       weight: 4,
       cell: (one) => (
         <span className={css.wrap} title={one.action}>
@@ -68,13 +68,13 @@ export default function AuditPage() {
         </span>
       ),
     },
-    { id: 'address', header: i18n.t({ id: 'audit.column.address', message: 'From' }), weight: 1, wide: true, cell: (one) => one.address || '—' },
+    { id: 'address', header: i18n.t({ id: 'audit.column.address', message: 'IP address' }), weight: 1, wide: true, cell: (one) => one.address || '—' },
   ];
   return (
     <ZoneProvider zone={state.zone}>
       <Page
         title={i18n.t({ id: 'audit.title', message: 'Audit log' })}
-        subtitle={i18n.t({ id: 'audit.subtitle', message: 'Who did what, when and from where. Entries are chained by hashes and never changed.' })}
+        subtitle={i18n.t({ id: 'audit.subtitle', message: 'Changes in this workspace: who made them, when, and from where. Entries form a hash chain and are never changed.' })}
         actions={
           <>
             {may('AuditService/VerifyAuditEntries') && (
@@ -88,23 +88,23 @@ export default function AuditPage() {
           </>
         }
       >
-        {verified ? <Verified {...verified} /> : !may('AuditService/VerifyAuditEntries') && <p className="quiet"><StateChip tone="quiet">{i18n.t({ id: 'audit.chained', message: 'Hash chain' })}</StateChip> {i18n.t({ id: 'audit.chainedText', message: 'The operator verifies it; each entry shows its hash, and the export has them all.' })}</p>}
+        {verified ? <Verified {...verified} /> : !may('AuditService/VerifyAuditEntries') && <p className="quiet"><StateChip tone="quiet">{i18n.t({ id: 'audit.chained', message: 'Hash chain' })}</StateChip> {i18n.t({ id: 'audit.chainedText', message: 'The operator can verify the chain. Each entry shows its hash, and the export includes all hashes.' })}</p>}
         <Filters>
           <RangePicker value={state} onChange={(range) => set({ range: range.range, from: range.from, to: range.to, open: undefined })} zone={state.zone} onZone={(zone) => set({ zone })} reportZone={here?.reportTimeZone || UTC} />
           <SelectField
-            label={i18n.t({ id: 'audit.filter.actor', message: 'Who' })}
+            label={i18n.t({ id: 'audit.filter.actor', message: 'Actor' })}
             value={state.actor}
             options={[
-              { value: '', label: i18n.t({ id: 'audit.filter.anybody', message: 'Anybody' }) },
+              { value: '', label: i18n.t({ id: 'audit.filter.anybody', message: 'All actors' }) },
               ...[...names].map(([id, name]) => ({ value: `user:${id}`, label: name })),
               ...(state.actor && !names.has(state.actor.replace('user:', '')) ? [{ value: state.actor, label: actorText(state.actor, names) }] : []),
             ]}
             onChange={(actor) => set({ actor, open: undefined })}
           />
           <SelectField
-            label={i18n.t({ id: 'audit.filter.action', message: 'Did' })}
+            label={i18n.t({ id: 'audit.filter.action', message: 'Action' })}
             value={state.action}
-            options={[{ value: '', label: i18n.t({ id: 'audit.filter.anything', message: 'Anything' }) }, ...ACTIONS.map((action) => ({ value: action, label: actionText(action) }))]}
+            options={[{ value: '', label: i18n.t({ id: 'audit.filter.anything', message: 'All actions' }) }, ...ACTIONS.map((action) => ({ value: action, label: actionText(action) }))]}
             onChange={(action) => set({ action, open: undefined })}
           />
           <SubjectFilter key={state.subject} value={state.subject} onDone={(subject) => set({ subject, open: undefined })} />
@@ -118,7 +118,7 @@ export default function AuditPage() {
           openKey={state.open}
           empty={
             <EmptyState title={i18n.t({ id: 'audit.none', message: 'No entries in this period' })} action={filtered && <Button onClick={clear}>{i18n.t({ id: 'audit.clear', message: 'Clear filters' })}</Button>}>
-              {filtered ? i18n.t({ id: 'audit.noMatch', message: 'The whole log of the period was searched for exactly this.' }) : i18n.t({ id: 'audit.noneText', message: 'Each change of keys, members, money and settings is an entry here.' })}
+              {filtered ? i18n.t({ id: 'audit.noMatch', message: 'No entry in this period matches all filters.' }) : i18n.t({ id: 'audit.noneText', message: 'Changes to API keys, members, billing, and settings appear here.' })}
             </EmptyState>
           }
           {...table}
@@ -126,15 +126,15 @@ export default function AuditPage() {
         <SidePanel opened={opened !== undefined} onClose={() => set({ open: undefined })} title={i18n.t({ id: 'audit.entry', message: 'Entry {number}', values: { number: opened?.sequence ?? '' } })}>
           {opened && <EntryPanel entry={opened} names={names} onActor={() => set({ actor: opened.actor, open: undefined })} onSubject={() => set({ subject: opened.subject, open: undefined })} />}
         </SidePanel>
-        <Confirm opened={verifying} onClose={() => setVerifying(false)} title={i18n.t({ id: 'audit.verifyTitle', message: 'Verify the audit log' })} verb={i18n.t({ id: 'audit.verify', message: 'Verify' })} act={async () => setVerified({ found: await verify(), at: new Date().toISOString() })}>
-          {i18n.t({ id: 'audit.verifyText', message: 'The hash of every entry of the installation is computed anew, and compared with signed checkpoints and with the logs of the services.' })}
+        <Confirm opened={verifying} onClose={() => setVerifying(false)} title={i18n.t({ id: 'audit.verifyTitle', message: 'Verify audit log' })} verb={i18n.t({ id: 'audit.verify', message: 'Verify' })} act={async () => setVerified({ found: await verify(), at: new Date().toISOString() })}>
+          {i18n.t({ id: 'audit.verifyText', message: 'Recomputes the hash of every entry in this installation and compares the hashes with the signed checkpoints and the logs of the services.' })}
         </Confirm>
       </Page>
     </ZoneProvider>
   );
 }
 
-// The API compares the whole subject, so it is asked when the text is complete.
+// The API compares the whole subject, so the filter applies on Enter.
 function SubjectFilter({ value, onDone }: { value: string; onDone: (subject: string) => void }) {
   const [typed, setTyped] = useState(value);
   return (
@@ -144,7 +144,7 @@ function SubjectFilter({ value, onDone }: { value: string; onDone: (subject: str
         onDone(typed.trim());
       }}
     >
-      <TextField label={i18n.t({ id: 'audit.filter.subject', message: 'Subject' })} type="search" placeholder={i18n.t({ id: 'audit.filter.subjectHint', message: 'Key id, then Enter' })} value={typed} onChange={setTyped} />
+      <TextField label={i18n.t({ id: 'audit.filter.subject', message: 'Subject' })} type="search" placeholder={i18n.t({ id: 'audit.filter.subjectHint', message: 'API key ID, then Enter' })} value={typed} onChange={setTyped} />
     </form>
   );
 }

@@ -36,13 +36,13 @@ export function EntryPanel({ entry, names, onActor, onSubject }: { entry: AuditE
       <Facts
         facts={[
           { label: i18n.t({ id: 'audit.column.time', message: 'Time' }), value: <Time at={entry.time} exact /> },
-          { label: i18n.t({ id: 'audit.filter.actor', message: 'Who' }), value: <><code>{entry.actor}</code> <TextButton onClick={onActor}>{i18n.t({ id: 'audit.onlyThis', message: 'Only this' })}</TextButton></> },
-          { label: i18n.t({ id: 'audit.column.address', message: 'From' }), value: entry.address || '—' },
-          { label: i18n.t({ id: 'audit.filter.action', message: 'Did' }), value: <code>{entry.action}</code> },
-          { label: i18n.t({ id: 'audit.filter.subject', message: 'Subject' }), value: <><code>{entry.subject || '—'}</code> {entry.subject && <TextButton onClick={onSubject}>{i18n.t({ id: 'audit.onlyThis', message: 'Only this' })}</TextButton>}</> },
-          ...(changes.length === 0 && facts.length === 0 ? [{ label: i18n.t({ id: 'audit.detail', message: 'Detail' }), value: entry.detail || '—' }] : []),
-          { label: i18n.t({ id: 'audit.request', message: 'Request id' }), value: <code>{entry.requestId || '—'}</code> },
-          ...(entry.source ? [{ label: i18n.t({ id: 'audit.source', message: 'From the log of' }), value: `${entry.source}, ${entry.sourceSequence}` }] : []),
+          { label: i18n.t({ id: 'audit.filter.actor', message: 'Actor' }), value: <><code>{entry.actor}</code> <TextButton onClick={onActor}>{i18n.t({ id: 'audit.onlyThis', message: 'Filter by this' })}</TextButton></> },
+          { label: i18n.t({ id: 'audit.column.address', message: 'IP address' }), value: entry.address || '—' },
+          { label: i18n.t({ id: 'audit.filter.action', message: 'Action' }), value: <code>{entry.action}</code> },
+          { label: i18n.t({ id: 'audit.filter.subject', message: 'Subject' }), value: <><code>{entry.subject || '—'}</code> {entry.subject && <TextButton onClick={onSubject}>{i18n.t({ id: 'audit.onlyThis', message: 'Filter by this' })}</TextButton>}</> },
+          ...(changes.length === 0 && facts.length === 0 ? [{ label: i18n.t({ id: 'audit.detail', message: 'Details' }), value: entry.detail || '—' }] : []),
+          { label: i18n.t({ id: 'audit.request', message: 'Request ID' }), value: <code>{entry.requestId || '—'}</code> },
+          ...(entry.source ? [{ label: i18n.t({ id: 'audit.source', message: 'Source log' }), value: `${entry.source}, ${entry.sourceSequence}` }] : []),
           { label: i18n.t({ id: 'audit.hash', message: 'Hash' }), value: <><code className={css.hash}>{entry.hash}</code> <Copy value={entry.hash} label={i18n.t({ id: 'audit.copyHash', message: 'Copy hash' })} bare /></> },
         ]}
       />

@@ -1,4 +1,4 @@
-// What an entry's detail says was changed: "name: a → b; zone: UTC → Europe/Berlin", or "developer to admin" of a member.
+// Parses the changes in an entry's detail: "name: a → b; zone: UTC → Europe/Berlin", or "developer to admin" for a member.
 export interface Change {
   field: string;
   before: string;
@@ -15,7 +15,7 @@ export function changesOf(action: string, detail: string): Change[] {
   });
 }
 
-// Facts of a new thing: "expires: never; models: all".
+// Parses the facts of a new resource: "expires: never; models: all".
 export function factsOf(detail: string): { label: string; value: string }[] {
   if (detail.includes(' → ')) return [];
   const parts = detail.split('; ').map((part) => /^([a-z ]{2,20}): (.*)$/.exec(part));

@@ -8,7 +8,7 @@ export interface AuditFilter {
 
 const quoted = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 
-// As the API takes it.
+// The filter in the API's syntax.
 export function filterText(filter: AuditFilter): string {
   return [
     ...(['actor', 'action', 'subject'] as const).filter((name) => filter[name] !== '').map((name) => `${name} = ${quoted(filter[name])}`),

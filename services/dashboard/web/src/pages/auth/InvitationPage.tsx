@@ -9,7 +9,7 @@ import { Button, Form, Notice, Page, PasswordField, TextField, useFields } from 
 import { TextButton } from '@/ui/states';
 import { useLinkToken } from './token';
 
-// Opening the page uses nothing up: mail scanners open links, too. Only the button does.
+// Only the button uses the token: mail scanners open links too.
 export default function InvitationPage() {
   const token = useLinkToken();
   const navigate = useNavigate();
@@ -25,7 +25,7 @@ export default function InvitationPage() {
     if (answer.state === 'SECOND_STEP') setChallenge(answer.challenge);
     else done();
   });
-  const title = i18n.t({ id: 'auth.invitation.title', message: 'Accept the invitation' });
+  const title = i18n.t({ id: 'auth.invitation.title', message: 'Accept invitation' });
   if (challenge !== null) {
     return (
       <Page title={title}>
@@ -36,7 +36,7 @@ export default function InvitationPage() {
   if (!token) {
     return (
       <Page title={title}>
-        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'The address has no token: open the whole link again.' })}</Notice>
+        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'This link is incomplete. Open the full link again.' })}</Notice>
       </Page>
     );
   }
@@ -56,24 +56,24 @@ export default function InvitationPage() {
   }
   return (
     <Page title={title}>
-      <p>{i18n.t({ id: 'auth.invitation.lead', message: 'Choose a password to make your account.' })}</p>
+      <p>{i18n.t({ id: 'auth.invitation.lead', message: 'Choose a password to create your account.' })}</p>
       <Form
         fields={fields}
         actions={
           <Button type="submit" kind="primary" busy={fields.busy} wide>
-            {i18n.t({ id: 'auth.invitation.button', message: 'Make the account' })}
+            {i18n.t({ id: 'auth.invitation.button', message: 'Create account' })}
           </Button>
         }
       >
         <TextField label={i18n.t({ id: 'auth.display_name', message: 'Your name' })} autoComplete="name" autoFocus {...fields.bind('display_name')} />
         <PasswordField label={i18n.t({ id: 'auth.password', message: 'Password' })} hint={i18n.t({ id: 'auth.passwordHint', message: 'At least 10 characters' })} toggleLabel={i18n.t({ id: 'auth.showPassword', message: 'Show password' })} autoComplete="new-password" {...fields.bind('password')} />
       </Form>
-      <TextButton onClick={() => setHasAccount(true)}>{i18n.t({ id: 'auth.invitation.hasAccount', message: 'I have an account' })}</TextButton>
+      <TextButton onClick={() => setHasAccount(true)}>{i18n.t({ id: 'auth.invitation.hasAccount', message: 'I already have an account' })}</TextButton>
     </Page>
   );
 }
 
-// For who is signed in: the account is there, only the workspace is new.
+// For a signed-in person: only adds the workspace to the account.
 function Join({ token, name, onDone }: { token: string; name: string; onDone: () => void }) {
   const fields = useFields({}, async () => {
     await unwrap(api.POST('/admin/v1/invitations:accept', { body: { token } }));
@@ -85,7 +85,7 @@ function Join({ token, name, onDone }: { token: string; name: string; onDone: ()
       fields={fields}
       actions={
         <Button type="submit" kind="primary" busy={fields.busy} wide>
-          {i18n.t({ id: 'auth.invitation.join', message: 'Accept the invitation' })}
+          {i18n.t({ id: 'auth.invitation.join', message: 'Accept invitation' })}
         </Button>
       }
     >

@@ -7,7 +7,7 @@ import { SecondStepForm } from '@/app/SignInForm';
 import { Button, Form, Notice, Page, useFields } from '@/ui';
 import { useLinkToken } from './token';
 
-// Opening the page uses nothing up: mail scanners open links, too. Only the button does.
+// Only the button uses the token: mail scanners open links too.
 export default function LinkPage() {
   const token = useLinkToken();
   const navigate = useNavigate();
@@ -32,7 +32,7 @@ export default function LinkPage() {
   if (!token) {
     return (
       <Page title={title}>
-        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'The address has no token: open the whole link again.' })}</Notice>
+        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'This link is incomplete. Open the full link again.' })}</Notice>
       </Page>
     );
   }

@@ -7,7 +7,7 @@ import { SecondStepForm } from '@/app/SignInForm';
 import { Button, Form, Notice, Page, PasswordField, useFields } from '@/ui';
 import { useLinkToken } from './token';
 
-// Opening the page uses nothing up: mail scanners open links, too. Only the button does.
+// Only the button uses the token: mail scanners open links too.
 export default function ResetPasswordPage() {
   const token = useLinkToken();
   const navigate = useNavigate();
@@ -21,7 +21,7 @@ export default function ResetPasswordPage() {
     if (answer.state === 'SECOND_STEP') setChallenge(answer.challenge);
     else done();
   });
-  const title = i18n.t({ id: 'auth.resetPassword.title', message: 'New password' });
+  const title = i18n.t({ id: 'auth.resetPassword.title', message: 'Set a new password' });
   if (challenge !== null) {
     return (
       <Page title={title}>
@@ -32,18 +32,18 @@ export default function ResetPasswordPage() {
   if (!token) {
     return (
       <Page title={title}>
-        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'The address has no token: open the whole link again.' })}</Notice>
+        <Notice tone="bad">{i18n.t({ id: 'auth.noToken', message: 'This link is incomplete. Open the full link again.' })}</Notice>
       </Page>
     );
   }
   return (
     <Page title={title}>
-      <p>{i18n.t({ id: 'auth.resetPassword.lead', message: 'The new password ends all your sessions.' })}</p>
+      <p>{i18n.t({ id: 'auth.resetPassword.lead', message: 'A new password ends all your sessions.' })}</p>
       <Form
         fields={fields}
         actions={
           <Button type="submit" kind="primary" busy={fields.busy} wide>
-            {i18n.t({ id: 'auth.resetPassword.button', message: 'Set the password' })}
+            {i18n.t({ id: 'auth.resetPassword.button', message: 'Set password' })}
           </Button>
         }
       >

@@ -8,11 +8,11 @@ import { SignInForm } from '@/app/SignInForm';
 import { Notice, Page } from '@/ui';
 import { useEffect } from 'react';
 
-// Reasons that a sign-in with the provider comes back with.
+// Texts for the failure reasons of a sign-in with a provider.
 function problem(reason: string): string {
-  if (reason === 'OIDC_NOT_FRESH') return i18n.t({ id: 'auth.notFresh', message: 'The provider did not ask for your password again. Try again, or sign out there first.' });
-  if (reason === 'OIDC_OFF') return i18n.t({ id: 'auth.oidcOff', message: 'Signing in with a provider is switched off.' });
-  return i18n.t({ id: 'auth.providerFailed', message: 'The sign-in with your provider did not work ({reason}).', values: { reason } });
+  if (reason === 'OIDC_NOT_FRESH') return i18n.t({ id: 'auth.notFresh', message: 'Your identity provider did not ask for your password again. Try again, or sign out of the provider first.' });
+  if (reason === 'OIDC_OFF') return i18n.t({ id: 'auth.oidcOff', message: 'SSO is turned off.' });
+  return i18n.t({ id: 'auth.providerFailed', message: 'Sign-in with SSO failed ({reason}).', values: { reason } });
 }
 
 export default function SignInPage() {

@@ -12,7 +12,7 @@ import { alertsQuery } from './queries';
 
 type Alerts = Schema<'AlertSettings'>;
 
-// What the workspace is told about its money, and where.
+// The alerts of the workspace about credit and spend, and their recipients.
 export function AlertsCard({ workspace }: { workspace: string }) {
   const may = usePermissions(workspace);
   const query = useQuery(alertsQuery(workspace));
@@ -28,7 +28,7 @@ export function AlertsCard({ workspace }: { workspace: string }) {
       )}
       {may('AlertService/ListWebhooks') && (
         <p className="quiet">
-          {i18n.t({ id: 'billing.alerts.webhooks', message: 'Programs are told by webhook:' })} <Link to={paths.settings(workspace)}>{i18n.t({ id: 'billing.alerts.settings', message: 'Settings' })}</Link>
+          {i18n.t({ id: 'billing.alerts.webhooks', message: 'To receive alerts in your own systems, add a webhook in' })} <Link to={paths.settings(workspace)}>{i18n.t({ id: 'billing.alerts.settings', message: 'Settings' })}</Link>
         </p>
       )}
       </div>
@@ -38,9 +38,9 @@ export function AlertsCard({ workspace }: { workspace: string }) {
 
 function facts(alerts: Alerts) {
   return [
-    { label: i18n.t({ id: 'billing.alerts.emails', message: 'E-mail addresses' }), value: alerts.emails.join(', ') || '—' },
-    { label: i18n.t({ id: 'billing.alerts.low', message: 'When available credit is below' }), value: <Money usd={alerts.lowBalanceUsd} /> },
-    { label: i18n.t({ id: 'billing.alerts.percents', message: 'When the month’s spend reaches' }), value: alerts.capPercents.map((one) => `${one} %`).join(', ') || '—' },
+    { label: i18n.t({ id: 'billing.alerts.emails', message: 'Email addresses' }), value: alerts.emails.join(', ') || '—' },
+    { label: i18n.t({ id: 'billing.alerts.low', message: 'When available credit falls below' }), value: <Money usd={alerts.lowBalanceUsd} /> },
+    { label: i18n.t({ id: 'billing.alerts.percents', message: 'When monthly spend reaches' }), value: alerts.capPercents.map((one) => i18n.t({ id: 'billing.alerts.percent', message: '{one}%', values: { one } })).join(', ') || '—' },
   ];
 }
 
@@ -49,7 +49,7 @@ function AlertsForm({ workspace, alerts }: { workspace: string; alerts: Alerts }
   const save = async (values: typeof stored, requestId: string) => {
     const lowBalanceUsd = typedAmount(values.lowBalanceUsd || '0');
     if (lowBalanceUsd === null) {
-      return { lowBalanceUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) };
+      return { lowBalanceUsd: i18n.t({ id: 'billing.notAmount', message: 'Enter an amount in USD, for example 25.00.' }) };
     }
     const capPercents = [values.at50 && 50, values.at80 && 80, values.at100 && 100].filter((one): one is number => one !== false);
     const saved = await unwrap(
@@ -63,13 +63,13 @@ function AlertsForm({ workspace, alerts }: { workspace: string; alerts: Alerts }
   const fields = useSettings(stored, save, i18n.t({ id: 'billing.alerts.saved', message: 'Alerts saved' }));
   return (
     <SettingsForm fields={fields}>
-      <EntriesField label={i18n.t({ id: 'billing.alerts.emails', message: 'E-mail addresses' })} hint={i18n.t({ id: 'billing.alerts.emailsHint', message: 'At most 10; Enter after each' })} {...fields.bind('emails')} />
-      <AmountField label={i18n.t({ id: 'billing.alerts.low', message: 'When available credit is below' })} hint={i18n.t({ id: 'billing.alerts.lowHint', message: '0 switches it off. Told once, and again after the credit was well above.' })} {...fields.bind('lowBalanceUsd')} />
-      <div className={css.stack} role="group" aria-label={i18n.t({ id: 'billing.alerts.percents', message: 'When the month’s spend reaches' })}>
-        <strong className={css.legend}>{i18n.t({ id: 'billing.alerts.percents', message: 'When the month’s spend reaches' })}</strong>
-        <CheckboxField label={i18n.t({ id: 'billing.alerts.at50', message: '50 % of the cap' })} {...fields.bind('at50')} />
-        <CheckboxField label={i18n.t({ id: 'billing.alerts.at80', message: '80 % of the cap' })} {...fields.bind('at80')} />
-        <CheckboxField label={i18n.t({ id: 'billing.alerts.at100', message: '100 % of the cap' })} {...fields.bind('at100')} />
+      <EntriesField label={i18n.t({ id: 'billing.alerts.emails', message: 'Email addresses' })} hint={i18n.t({ id: 'billing.alerts.emailsHint', message: 'Up to 10. Press Enter after each address.' })} {...fields.bind('emails')} />
+      <AmountField label={i18n.t({ id: 'billing.alerts.low', message: 'When available credit falls below' })} hint={i18n.t({ id: 'billing.alerts.lowHint', message: '0 turns this alert off. It is sent once, and again after the credit has recovered.' })} {...fields.bind('lowBalanceUsd')} />
+      <div className={css.stack} role="group" aria-label={i18n.t({ id: 'billing.alerts.percents', message: 'When monthly spend reaches' })}>
+        <strong className={css.legend}>{i18n.t({ id: 'billing.alerts.percents', message: 'When monthly spend reaches' })}</strong>
+        <CheckboxField label={i18n.t({ id: 'billing.alerts.at50', message: '50% of the cap' })} {...fields.bind('at50')} />
+        <CheckboxField label={i18n.t({ id: 'billing.alerts.at80', message: '80% of the cap' })} {...fields.bind('at80')} />
+        <CheckboxField label={i18n.t({ id: 'billing.alerts.at100', message: '100% of the cap' })} {...fields.bind('at100')} />
       </div>
       <SwitchField label={i18n.t({ id: 'billing.alerts.reload', message: 'When auto-reload is paused' })} {...fields.bind('reloadPaused')} />
     </SettingsForm>

@@ -30,7 +30,7 @@ export default function AutoReloadPage() {
     <BillingFrame workspace={workspace} title={i18n.t({ id: 'billing.reload.title', message: 'Auto-reload' })}>
       {reload?.state === 'AUTO_RELOAD_STATE_PAUSED' && <Paused workspace={workspace} reload={reload} mayResume={may('PaymentService/ResumeAutoReload')} />}
       <div className={css.two}>
-        <Card title={i18n.t({ id: 'billing.reload.settings', message: 'When credit runs low' })} subtitle={reload && <ReloadState reload={reload} />}>
+        <Card title={i18n.t({ id: 'billing.reload.settings', message: 'Auto-reload settings' })} subtitle={reload && <ReloadState reload={reload} />}>
           {reload === undefined ? (
             query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'billing.reload.what', message: 'auto-reload' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={4} />
           ) : canEdit ? (
@@ -59,7 +59,7 @@ function ReloadForm({ workspace, reload }: { workspace: string; reload: AutoRelo
     const names = ['thresholdUsd', 'amountUsd', 'monthlyCeilingUsd'] as const;
     const bad = names.filter((name) => typedAmount(values[name]) === null);
     if (bad.length > 0) {
-      return Object.fromEntries(bad.map((name) => [name, i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' })]));
+      return Object.fromEntries(bad.map((name) => [name, i18n.t({ id: 'billing.notAmount', message: 'Enter an amount in USD, for example 25.00.' })]));
     }
     const amounts = Object.fromEntries(names.map((name) => [name, typedAmount(values[name])!]));
     const saved = await unwrap(
@@ -73,10 +73,10 @@ function ReloadForm({ workspace, reload }: { workspace: string; reload: AutoRelo
   const fields = useSettings(stored, save, i18n.t({ id: 'billing.reload.saved', message: 'Auto-reload saved' }));
   return (
     <SettingsForm fields={fields}>
-      <SwitchField label={i18n.t({ id: 'billing.reload.enabled', message: 'Charge the saved card when credit is low' })} {...fields.bind('enabled')} />
-      <AmountField label={i18n.t({ id: 'billing.reload.threshold', message: 'When available credit is below' })} {...fields.bind('thresholdUsd')} />
-      <AmountField label={i18n.t({ id: 'billing.reload.amount', message: 'Add' })} hint={i18n.t({ id: 'billing.reload.amountHint', message: 'Whole cents, one charge' })} {...fields.bind('amountUsd')} />
-      <AmountField label={i18n.t({ id: 'billing.reload.ceiling', message: 'At most in a month' })} hint={i18n.t({ id: 'billing.reload.ceilingHint', message: 'Auto-reload pauses there until the next UTC month.' })} {...fields.bind('monthlyCeilingUsd')} />
+      <SwitchField label={i18n.t({ id: 'billing.reload.enabled', message: 'Charge the saved card when available credit is low' })} {...fields.bind('enabled')} />
+      <AmountField label={i18n.t({ id: 'billing.reload.threshold', message: 'When available credit falls below' })} {...fields.bind('thresholdUsd')} />
+      <AmountField label={i18n.t({ id: 'billing.reload.amount', message: 'Reload amount' })} hint={i18n.t({ id: 'billing.reload.amountHint', message: 'In USD, with at most two decimals' })} {...fields.bind('amountUsd')} />
+      <AmountField label={i18n.t({ id: 'billing.reload.ceiling', message: 'Monthly reload limit' })} hint={i18n.t({ id: 'billing.reload.ceilingHint', message: 'Auto-reload pauses at this amount until the next UTC month.' })} {...fields.bind('monthlyCeilingUsd')} />
     </SettingsForm>
   );
 }
@@ -98,9 +98,9 @@ function MonthCharged({ reload }: { reload: AutoReload }) {
 
 function readOnly(reload: AutoReload) {
   return [
-    { label: i18n.t({ id: 'billing.reload.threshold', message: 'When available credit is below' }), value: <Money usd={reload.thresholdUsd} /> },
-    { label: i18n.t({ id: 'billing.reload.amount', message: 'Add' }), value: <Money usd={reload.amountUsd} /> },
-    { label: i18n.t({ id: 'billing.reload.ceiling', message: 'At most in a month' }), value: <Money usd={reload.monthlyCeilingUsd} /> },
+    { label: i18n.t({ id: 'billing.reload.threshold', message: 'When available credit falls below' }), value: <Money usd={reload.thresholdUsd} /> },
+    { label: i18n.t({ id: 'billing.reload.amount', message: 'Reload amount' }), value: <Money usd={reload.amountUsd} /> },
+    { label: i18n.t({ id: 'billing.reload.ceiling', message: 'Monthly reload limit' }), value: <Money usd={reload.monthlyCeilingUsd} /> },
   ];
 }
 
@@ -115,20 +115,20 @@ function stateOf(reload: AutoReload): [Tone | 'quiet', string] {
   switch (reload.state) {
     case 'AUTO_RELOAD_STATE_REQUESTED':
     case 'AUTO_RELOAD_STATE_SUBMITTED':
-      return ['info', i18n.t({ id: 'billing.reload.charging', message: 'A charge is running' })];
+      return ['info', i18n.t({ id: 'billing.reload.charging', message: 'Charge in progress' })];
     case 'AUTO_RELOAD_STATE_UNKNOWN':
-      return ['warn', i18n.t({ id: 'billing.reload.unknown', message: 'A charge is being clarified' })];
+      return ['warn', i18n.t({ id: 'billing.reload.unknown', message: 'Checking a charge with the provider' })];
     case 'AUTO_RELOAD_STATE_BACKOFF':
-      return ['warn', i18n.t({ id: 'billing.reload.backoff', message: 'Declined, tried again {time}', values: { time: absolute(reload.nextAttemptTime, UTC, 'minute') } })];
+      return ['warn', i18n.t({ id: 'billing.reload.backoff', message: 'Declined, next attempt {time}', values: { time: absolute(reload.nextAttemptTime, UTC, 'minute') } })];
     default:
       return ['ok', i18n.t({ id: 'billing.reload.on', message: 'On' })];
   }
 }
 
 function reasonText(reason: string): string {
-  if (reason === 'no_payment_method') return i18n.t({ id: 'billing.reload.noMethod', message: 'Auto-reload is paused: no card is saved. Save one, then resume.' });
-  if (reason === 'monthly_ceiling') return i18n.t({ id: 'billing.reload.atCeiling', message: 'Auto-reload is paused: this month’s ceiling is reached. It goes on next month, or with a higher ceiling.' });
-  if (reason.startsWith('declined')) return i18n.t({ id: 'billing.reload.declined', message: 'Auto-reload is paused: the card was declined four times ({reason}). Save another card or talk to the bank, then resume.', values: { reason: reason.replace(/^declined:?\s*/, '') } });
+  if (reason === 'no_payment_method') return i18n.t({ id: 'billing.reload.noMethod', message: 'Auto-reload is paused because no card is saved. Add a card, then resume.' });
+  if (reason === 'monthly_ceiling') return i18n.t({ id: 'billing.reload.atCeiling', message: 'Auto-reload is paused because this month’s reload limit is reached. It resumes next month, or when you raise the limit.' });
+  if (reason.startsWith('declined')) return i18n.t({ id: 'billing.reload.declined', message: 'Auto-reload is paused because the card was declined four times ({reason}). Add another card or contact your bank, then resume.', values: { reason: reason.replace(/^declined:?\s*/, '') } });
   return i18n.t({ id: 'billing.reload.otherReason', message: 'Auto-reload is paused: {reason}', values: { reason } });
 }
 

@@ -11,7 +11,7 @@ interface BillingFrameProps {
   children: ReactNode;
 }
 
-// The tabs of billing: those that the person may see.
+// The billing tabs that the person may see.
 export function BillingFrame({ workspace, title, actions, children }: BillingFrameProps) {
   const may = usePermissions(workspace);
   const tabs = [
@@ -22,7 +22,7 @@ export function BillingFrame({ workspace, title, actions, children }: BillingFra
     ...(may('StatementService/ListStatements') ? [{ to: paths.statements(workspace), label: i18n.t({ id: 'billing.tab.statements', message: 'Statements' }) }] : []),
   ];
   return (
-    <Page title={title} subtitle={i18n.t({ id: 'billing.subtitle', message: 'Amounts in USD; months and times in UTC' })} actions={actions}>
+    <Page title={title} subtitle={i18n.t({ id: 'billing.subtitle', message: 'Amounts in USD. Months and times in UTC.' })} actions={actions}>
       <LinkTabs label={i18n.t({ id: 'billing.tabs', message: 'Billing' })} tabs={tabs} />
       {children}
     </Page>

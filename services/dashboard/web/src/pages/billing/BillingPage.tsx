@@ -42,14 +42,14 @@ export default function BillingPage() {
           {balance &&
             i18n.t({
               id: 'billing.onHold',
-              message: '{held} on hold for {count, plural, one {# running request} other {# running requests}}',
+              message: '{held} held for {count, plural, one {# running request} other {# running requests}}',
               values: { held: money(balance.heldUsd, 'exact'), count: parseInt(balance.openHolds, 10) },
             })}
         </Tile>
         <Tile
           label={i18n.t({ id: 'billing.spent', message: 'Spent this month' })}
           figure={<Money usd={balance?.monthSpentUsd} />}
-          bar={balance?.capUsd != null && <UsedBar used={(nanos(balance.monthSpentUsd) ?? 0n) + (nanos(balance.monthHeldUsd) ?? 0n)} limit={nanos(balance.capUsd) ?? 0n} label={i18n.t({ id: 'billing.capUsed', message: 'Spent and held, of the cap' })} />}
+          bar={balance?.capUsd != null && <UsedBar used={(nanos(balance.monthSpentUsd) ?? 0n) + (nanos(balance.monthHeldUsd) ?? 0n)} limit={nanos(balance.capUsd) ?? 0n} label={i18n.t({ id: 'billing.capUsed', message: 'Cap used (spent and held)' })} />}
           {...state}
         >
           {balance?.capUsd != null ? (
@@ -62,7 +62,7 @@ export default function BillingPage() {
         </Tile>
       </Tiles>
       <div className={css.two}>
-        <Card title={i18n.t({ id: 'billing.makeUp', message: 'What the credit is made of' })} subtitle={<Freshness query={query} />}>
+        <Card title={i18n.t({ id: 'billing.makeUp', message: 'Credit breakdown' })} subtitle={<Freshness query={query} />}>
           {balance ? <MakeUp balance={balance} /> : query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'billing.balance.what', message: 'the balance' })} retry={state.retry} /> : <RowSkeletons rows={4} />}
         </Card>
         {may('PaymentService/ListPaymentMethods') && <Methods workspace={workspace} />}
@@ -79,7 +79,7 @@ export default function BillingPage() {
   );
 }
 
-// All digits: the lines add up to the last one.
+// Exact amounts, so that the lines add up to the last one.
 function MakeUp({ balance }: { balance: Schema<'Balance'> }) {
   const minus = (usd: string) => (nanos(usd) === 0n ? usd : `-${usd}`);
   return (
@@ -94,7 +94,7 @@ function MakeUp({ balance }: { balance: Schema<'Balance'> }) {
           <td><Money usd={balance.grantedUsd} style="exact" /></td>
         </tr>
         <tr>
-          <th scope="row">{i18n.t({ id: 'billing.held', message: 'On hold for running requests' })}</th>
+          <th scope="row">{i18n.t({ id: 'billing.held', message: 'Held for running requests' })}</th>
           <td><Money usd={minus(balance.heldUsd)} style="exact" /></td>
         </tr>
         <tr>
@@ -110,11 +110,11 @@ function Warnings({ balance }: { balance: Schema<'Balance'> }) {
   const owed = nanos(balance.receivableUsd) ?? 0n;
   return (
     <>
-      {balance.frozen === 'FREEZE_REASON_OPERATOR' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.operator', message: 'An operator has frozen this workspace: requests get 402. Running ones end and are charged.' })}</Notice>}
-      {balance.frozen === 'FREEZE_REASON_DISPUTE' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.dispute', message: 'Frozen because of a disputed payment that the credit did not cover: requests get 402.' })}</Notice>}
-      {balance.frozen === 'FREEZE_REASON_FAILED_CHECK' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.check', message: 'Frozen because the ledger of this workspace failed a check. The operator has been told.' })}</Notice>}
-      {owed > 0n && <Notice tone="warn">{i18n.t({ id: 'billing.owed', message: 'A disputed payment took {amount} more than there was. The next credit pays that first.', values: { amount: money(balance.receivableUsd, 'exact') } })}</Notice>}
-      {!balance.walletOpen && <Notice tone="warn">{i18n.t({ id: 'billing.noWallet', message: 'This workspace has no wallet yet: an operator must open it.' })}</Notice>}
+      {balance.frozen === 'FREEZE_REASON_OPERATOR' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.operator', message: 'An operator froze this workspace. New requests fail with 402. Running requests complete and are charged.' })}</Notice>}
+      {balance.frozen === 'FREEZE_REASON_DISPUTE' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.dispute', message: 'This workspace is frozen because its credit did not cover a disputed payment. New requests fail with 402.' })}</Notice>}
+      {balance.frozen === 'FREEZE_REASON_FAILED_CHECK' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.check', message: 'This workspace is frozen because its ledger failed a check. The operator has been notified.' })}</Notice>}
+      {owed > 0n && <Notice tone="warn">{i18n.t({ id: 'billing.owed', message: 'A disputed payment exceeded your credit by {amount}. The next credit pays this amount first.', values: { amount: money(balance.receivableUsd, 'exact') } })}</Notice>}
+      {!balance.walletOpen && <Notice tone="warn">{i18n.t({ id: 'billing.noWallet', message: 'This workspace has no wallet yet. An operator must open one.' })}</Notice>}
     </>
   );
 }

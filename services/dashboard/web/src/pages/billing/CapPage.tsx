@@ -55,7 +55,7 @@ function CapState({ cap }: { cap: Cap }) {
   if (limit === null) {
     return (
       <div className={css.stack}>
-        <p>{i18n.t({ id: 'billing.cap.none', message: 'No cap: requests may spend all of the credit.' })}</p>
+        <p>{i18n.t({ id: 'billing.cap.none', message: 'No cap. Requests can spend all available credit.' })}</p>
         <span className="quiet">{i18n.t({ id: 'billing.cap.spentOnly', message: '{spent} spent this month', values: { spent: money(cap.monthSpentUsd) } })}</span>
       </div>
     );
@@ -63,13 +63,13 @@ function CapState({ cap }: { cap: Cap }) {
   const reached = used(cap) >= limit;
   return (
     <div className={css.stack}>
-      {reached && <Notice tone="bad">{i18n.t({ id: 'billing.cap.reached', message: 'Cap reached: requests get 402 insufficient_credits until the month ends or an owner raises the cap.' })}</Notice>}
+      {reached && <Notice tone="bad">{i18n.t({ id: 'billing.cap.reached', message: 'The cap is reached. New requests fail with 402 insufficient_credits until the month ends or an owner raises the cap.' })}</Notice>}
       <span>
         <Money usd={cap.monthSpentUsd} /> {i18n.t({ id: 'billing.ofCap', message: 'of {cap}', values: { cap: money(cap.capUsd) } })} · {percent(used(cap), limit)}
       </span>
-      <UsedBar used={used(cap)} limit={limit} label={i18n.t({ id: 'billing.capUsed', message: 'Spent and held, of the cap' })} />
+      <UsedBar used={used(cap)} limit={limit} label={i18n.t({ id: 'billing.capUsed', message: 'Cap used (spent and held)' })} />
       <span className="quiet">
-        {(nanos(cap.monthHeldUsd) ?? 0n) > 0n && <>{i18n.t({ id: 'billing.cap.held', message: '{held} of it on hold', values: { held: money(cap.monthHeldUsd, 'exact') } })} · </>}
+        {(nanos(cap.monthHeldUsd) ?? 0n) > 0n && <>{i18n.t({ id: 'billing.cap.held', message: 'including {held} held', values: { held: money(cap.monthHeldUsd, 'exact') } })} · </>}
         <MonthEnd />
       </span>
     </div>
@@ -81,23 +81,23 @@ function CapForm({ workspace, cap, onClose }: { workspace: string; cap: Cap; onC
   const fields = useFields({ limited: cap.capUsd != null, capUsd: cap.capUsd ?? '' }, async (values) => {
     const capUsd = values.limited ? typedAmount(values.capUsd) : undefined;
     if (capUsd === null) {
-      return { capUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) };
+      return { capUsd: i18n.t({ id: 'billing.notAmount', message: 'Enter an amount in USD, for example 25.00.' }) };
     }
     const saved = await unwrap(
       api.PATCH('/admin/v1/workspaces/{workspace}/cap', { params: { path: { workspace }, query: { requestId, updateMask: 'capUsd' } }, body: capUsd === undefined ? {} : { capUsd } }),
     );
     queryClient.setQueryData(capQuery(workspace).queryKey, saved);
     void queryClient.invalidateQueries({ queryKey: ['balance', workspace] });
-    toast(i18n.t({ id: 'billing.cap.saved', message: 'Cap changed; it holds from the next request' }));
+    toast(i18n.t({ id: 'billing.cap.saved', message: 'Cap changed. It applies from the next request.' }));
     onClose();
   });
   const typed = nanos(typedAmount(fields.values.capUsd));
   const below = fields.values.limited && typed !== null && typed <= used(cap);
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'billing.cap.change', message: 'Change cap' })} onCancel={onClose} danger={below}>
-      <SwitchField label={i18n.t({ id: 'billing.cap.limited', message: 'Limit what a month may cost' })} {...fields.bind('limited')} />
-      {fields.values.limited && <AmountField label={i18n.t({ id: 'billing.cap.amount', message: 'Most per UTC month' })} autoFocus {...fields.bind('capUsd')} />}
-      {below && <Notice tone="warn">{i18n.t({ id: 'billing.cap.below', message: '{spent} is spent and held already: with this cap requests get 402 at once, until the month ends.', values: { spent: money(cap.monthSpentUsd) } })}</Notice>}
+      <SwitchField label={i18n.t({ id: 'billing.cap.limited', message: 'Set a monthly cap' })} {...fields.bind('limited')} />
+      {fields.values.limited && <AmountField label={i18n.t({ id: 'billing.cap.amount', message: 'Monthly cap' })} autoFocus {...fields.bind('capUsd')} />}
+      {below && <Notice tone="warn">{i18n.t({ id: 'billing.cap.below', message: '{spent} is already spent or held. With this cap, new requests fail with 402 until the month ends.', values: { spent: money(cap.monthSpentUsd) } })}</Notice>}
     </DialogForm>
   );
 }

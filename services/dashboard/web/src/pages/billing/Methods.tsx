@@ -34,7 +34,7 @@ export function Methods({ workspace }: { workspace: string }) {
   };
   const save = may('PaymentService/SetupPaymentMethod') && (
     <Button small busy={busy} onClick={() => void setup()}>
-      {i18n.t({ id: 'billing.methods.save', message: 'Save a card' })}
+      {i18n.t({ id: 'billing.methods.save', message: 'Add card' })}
     </Button>
   );
   return (
@@ -43,13 +43,13 @@ export function Methods({ workspace }: { workspace: string }) {
       {query.data === undefined ? (
         query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'billing.methods.what', message: 'the payment methods' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={2} />
       ) : query.data.paymentMethods.length === 0 ? (
-        <p className="quiet">{i18n.t({ id: 'billing.methods.none', message: 'No card is saved. Auto-reload needs one; the card’s data stays with the payment provider.' })}</p>
+        <p className="quiet">{i18n.t({ id: 'billing.methods.none', message: 'No card is saved. Auto-reload requires a card. Card data stays with the payment provider.' })}</p>
       ) : (
         <ul className={css.methods}>
           {query.data.paymentMethods.map((method) => (
             <li key={method.name}>
               <span>{label(method)}</span>
-              <span className="quiet">{i18n.t({ id: 'billing.methods.expiry', message: 'until {expiry}', values: { expiry: method.expiry } })}</span>
+              <span className="quiet">{i18n.t({ id: 'billing.methods.expiry', message: 'expires {expiry}', values: { expiry: method.expiry } })}</span>
               {method.usedByAutoReload && <StateChip tone="info">{i18n.t({ id: 'billing.methods.used', message: 'Used by auto-reload' })}</StateChip>}
               {may('PaymentService/DeletePaymentMethod') && (
                 <Button small kind="plain" onClick={() => setRemoving(method)}>
@@ -72,8 +72,8 @@ export function Methods({ workspace }: { workspace: string }) {
         }}
       >
         {removing && (removing.usedByAutoReload
-          ? i18n.t({ id: 'billing.methods.removeUsed', message: '{card} is charged by auto-reload. Without another card auto-reload pauses.', values: { card: label(removing) } })
-          : i18n.t({ id: 'billing.methods.removeText', message: '{card} is removed here and at the payment provider.', values: { card: label(removing) } }))}
+          ? i18n.t({ id: 'billing.methods.removeUsed', message: 'Auto-reload charges {card}. Without another card, auto-reload pauses.', values: { card: label(removing) } })
+          : i18n.t({ id: 'billing.methods.removeText', message: 'This removes {card} here and at the payment provider.', values: { card: label(removing) } }))}
       </Confirm>
     </Card>
   );

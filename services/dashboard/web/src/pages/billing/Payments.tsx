@@ -17,7 +17,7 @@ export function refreshMoney(workspace: string): Promise<unknown> {
   return Promise.all(['payments', 'balance', 'transactions', 'statements', 'autoReload', 'paymentMethods'].map((key) => queryClient.invalidateQueries({ queryKey: [key, workspace] })));
 }
 
-// Payments, newest first. origin AUTO_RELOAD: those that auto-reload made. Operators confirm and cancel transfers here.
+// Payments, newest first. origin AUTO_RELOAD: only payments by auto-reload. Operators confirm and cancel transfers here.
 export function Payments({ workspace, origin = '' }: { workspace: string; origin?: '' | 'AUTO_RELOAD' }) {
   const query = useInfiniteQuery({ ...paymentsQuery(workspace, origin), ...polling(POLL) });
   const may = usePermissions(workspace);
@@ -37,8 +37,8 @@ export function Payments({ workspace, origin = '' }: { workspace: string; origin
   const columns: Column<Payment>[] = [
     { id: 'time', header: i18n.t({ id: 'billing.column.time', message: 'Time' }), cell: (one) => <Time at={one.createTime} exact />, weight: 2.4 },
     { id: 'amount', header: i18n.t({ id: 'billing.column.amount', message: 'Amount' }), cell: (one) => <Money usd={one.amountUsd} />, align: 'end', weight: 1.3 },
-    { id: 'state', header: i18n.t({ id: 'billing.column.state', message: 'State' }), cell: (one) => <State payment={one} />, weight: 2.2 },
-    { id: 'how', header: i18n.t({ id: 'billing.column.how', message: 'How' }), cell: how, weight: 1.6, wide: true },
+    { id: 'state', header: i18n.t({ id: 'billing.column.state', message: 'Status' }), cell: (one) => <State payment={one} />, weight: 2.2 },
+    { id: 'how', header: i18n.t({ id: 'billing.column.how', message: 'Method' }), cell: how, weight: 1.6, wide: true },
     { id: 'reference', header: i18n.t({ id: 'billing.column.reference', message: 'Reference' }), cell: (one) => <code title={idOf(one.name)}>{one.providerId || idOf(one.name).slice(0, 12)}</code>, weight: 2, wide: true },
     {
       id: 'actions',
@@ -49,7 +49,7 @@ export function Payments({ workspace, origin = '' }: { workspace: string; origin
       align: 'end',
       cell: (one) => {
         const list = actions(one);
-        return list.length > 0 ? <ActionMenu label={i18n.t({ id: 'billing.actionsOf', message: 'Actions of the payment of {amount}', values: { amount: money(one.amountUsd) } })} actions={list} /> : null;
+        return list.length > 0 ? <ActionMenu label={i18n.t({ id: 'billing.actionsOf', message: 'Actions for the payment of {amount}', values: { amount: money(one.amountUsd) } })} actions={list} /> : null;
       },
     },
   ];
@@ -61,7 +61,7 @@ export function Payments({ workspace, origin = '' }: { workspace: string; origin
         what={i18n.t({ id: 'billing.payments.what', message: 'the payments' })}
         columns={columns}
         rowKey={(one) => one.name}
-        empty={<EmptyState title={i18n.t({ id: 'billing.payments.none', message: 'No payments yet' })}>{origin ? i18n.t({ id: 'billing.payments.noReload', message: 'Auto-reload has not charged a card.' }) : i18n.t({ id: 'billing.payments.noneText', message: 'Payments add credit, which requests spend.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'billing.payments.none', message: 'No payments yet' })}>{origin ? i18n.t({ id: 'billing.payments.noReload', message: 'Auto-reload has not charged a card yet.' }) : i18n.t({ id: 'billing.payments.noneText', message: 'Payments add credit to this workspace.' })}</EmptyState>}
         {...tableProps(query, (page) => page.payments)}
       />
       <Confirm
@@ -80,10 +80,10 @@ export function Payments({ workspace, origin = '' }: { workspace: string; origin
       >
         <p>
           {act?.kind === 'cancel'
-            ? i18n.t({ id: 'billing.cancel.text', message: 'The request for {shown} ends; a transfer that still arrives must be sent back.', values: { shown } })
-            : i18n.t({ id: 'billing.confirm.text', message: '{shown} has arrived at the bank: the credit is added at once.', values: { shown } })}
+            ? i18n.t({ id: 'billing.cancel.text', message: 'This cancels the payment of {shown}. If the transfer still arrives, it must be returned.', values: { shown } })
+            : i18n.t({ id: 'billing.confirm.text', message: 'The transfer of {shown} has arrived. The credit is added immediately.', values: { shown } })}
         </p>
-        <TextField label={act?.kind === 'cancel' ? i18n.t({ id: 'billing.cancel.reason', message: 'Reason' }) : i18n.t({ id: 'billing.confirm.reference', message: 'Reference of the bank' })} value={text} onChange={setText} />
+        <TextField label={act?.kind === 'cancel' ? i18n.t({ id: 'billing.cancel.reason', message: 'Reason' }) : i18n.t({ id: 'billing.confirm.reference', message: 'Bank reference' })} value={text} onChange={setText} />
       </Confirm>
     </>
   );

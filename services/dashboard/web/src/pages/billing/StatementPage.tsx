@@ -45,16 +45,16 @@ export default function StatementPage() {
         <>
           {statement.preliminaryTime && (
             <Notice>
-              {i18n.t({ id: 'billing.statement.preliminary', message: 'The month has not ended. This is how it stands at' })} <Time at={statement.preliminaryTime} exact />
+              {i18n.t({ id: 'billing.statement.preliminary', message: 'This month has not ended. The figures are preliminary, as of' })} <Time at={statement.preliminaryTime} exact />
             </Notice>
           )}
           <div className={css.two}>
-            <Card title={i18n.t({ id: 'billing.statement.sum', message: 'Opening + added − removed − used = closing' })}>
+            <Card title={i18n.t({ id: 'billing.statement.sum', message: 'Summary' })}>
               <Sum statement={statement} />
             </Card>
-            <Card title={i18n.t({ id: 'billing.statement.movements', message: 'Movements' })}>
+            <Card title={i18n.t({ id: 'billing.statement.movements', message: 'Balance changes' })}>
               {statement.movements.length === 0 ? (
-                <p className="quiet">{i18n.t({ id: 'billing.statement.noMovements', message: 'Nothing was added or removed.' })}</p>
+                <p className="quiet">{i18n.t({ id: 'billing.statement.noMovements', message: 'No balance changes in this month.' })}</p>
               ) : (
                 <table className={css.lines}>
                   <tbody>
@@ -69,10 +69,10 @@ export default function StatementPage() {
               )}
             </Card>
           </div>
-          <h2>{i18n.t({ id: 'billing.statement.byModel', message: 'Use by model' })}</h2>
+          <h2>{i18n.t({ id: 'billing.statement.byModel', message: 'Usage by model' })}</h2>
           <Usage lines={statement.usageByModel} total={statement.usedUsd} item={i18n.t({ id: 'billing.statement.model', message: 'Model' })} />
-          <h2>{i18n.t({ id: 'billing.statement.byKey', message: 'Use by key' })}</h2>
-          <Usage lines={statement.usageByKey} total={statement.usedUsd} item={i18n.t({ id: 'billing.statement.key', message: 'Key' })} />
+          <h2>{i18n.t({ id: 'billing.statement.byKey', message: 'Usage by API key' })}</h2>
+          <Usage lines={statement.usageByKey} total={statement.usedUsd} item={i18n.t({ id: 'billing.statement.key', message: 'API key' })} />
         </>
       )}
     </Page>

@@ -17,7 +17,7 @@ export default function StatementsPage() {
   const query = useInfiniteQuery(statementsQuery(workspace));
   const minus = (usd: string) => (usd === '0.00' ? usd : `-${usd}`);
   const columns: Column<Statement>[] = [
-    { id: 'month', header: i18n.t({ id: 'billing.column.month', message: 'Month' }), cell: (one) => monthText(idOf(one.name)) + (one.preliminaryTime ? ` · ${i18n.t({ id: 'billing.statement.running', message: 'running' })}` : ''), weight: 2 },
+    { id: 'month', header: i18n.t({ id: 'billing.column.month', message: 'Month' }), cell: (one) => monthText(idOf(one.name)) + (one.preliminaryTime ? ` · ${i18n.t({ id: 'billing.statement.running', message: 'in progress' })}` : ''), weight: 2 },
     { id: 'opening', header: i18n.t({ id: 'billing.column.opening', message: 'Opening' }), cell: (one) => <Money usd={one.openingUsd} />, align: 'end', wide: true },
     { id: 'added', header: i18n.t({ id: 'billing.column.added', message: 'Added' }), cell: (one) => <Money usd={one.addedUsd} plus />, align: 'end', wide: true },
     { id: 'removed', header: i18n.t({ id: 'billing.column.removed', message: 'Removed' }), cell: (one) => <Money usd={minus(one.removedUsd)} />, align: 'end', wide: true },
@@ -50,7 +50,7 @@ export default function StatementsPage() {
         columns={columns}
         rowKey={(one) => idOf(one.name)}
         rowLink={(one) => paths.statement(workspace, idOf(one.name))}
-        empty={<EmptyState title={i18n.t({ id: 'billing.statements.none', message: 'No statements yet' })}>{i18n.t({ id: 'billing.statements.noneText', message: 'There is one for each UTC month, from the first credit on.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'billing.statements.none', message: 'No statements yet' })}>{i18n.t({ id: 'billing.statements.noneText', message: 'Each UTC month has a statement, starting with the month of the first credit.' })}</EmptyState>}
         {...tableProps(query, (page) => page.statements)}
       />
     </BillingFrame>

@@ -63,7 +63,7 @@ export function statementQuery(workspace: string, statement: string) {
   });
 }
 
-// Downloads are plain links: the browser sends the cookie.
+// Downloads are plain links, because the browser sends the cookie.
 export function statementHref(workspace: string, month: string, format: 'PDF' | 'CSV'): string {
   return `/admin/v1/workspaces/${encodeURIComponent(workspace)}/statements/${encodeURIComponent(month)}:download?format=STATEMENT_FORMAT_${format}`;
 }

@@ -1,4 +1,4 @@
-// What wants a decision or an action, most urgent first, each with its one way to act. Nothing wrong: nothing is shown.
+// What needs attention, most urgent first, each with a link to act. Shows nothing when all is well.
 import { i18n } from '@lingui/core';
 import type { ReactNode } from 'react';
 import { idOf, type Schema } from '@/api/types';
@@ -20,7 +20,7 @@ function line(workspace: string, one: Attention, summary: Summary): Line | null 
     case 'ATTENTION_KIND_FROZEN':
       return {
         tone: 'bad',
-        text: i18n.t({ id: 'home.frozen', message: 'This workspace is frozen: new requests get 402 insufficient_credits. Ask the operator of this installation.' }),
+        text: i18n.t({ id: 'home.frozen', message: 'This workspace is frozen. New requests fail with 402 insufficient_credits. Contact the operator of this installation.' }),
       };
     case 'ATTENTION_KIND_LOW_BALANCE':
       return {
@@ -28,7 +28,7 @@ function line(workspace: string, one: Attention, summary: Summary): Line | null 
         text: (
           <>
             <b>{i18n.t({ id: 'home.low', message: 'Credit is low:' })} <Money usd={summary.availableUsd} style="available" />.</b>{' '}
-            {summary.daysLeft !== undefined && i18n.t({ id: 'home.lasts', message: '{days, plural, =0 {It lasts less than a day} one {It lasts about # day} other {It lasts about # days}} at the pace of the last seven days.', values: { days: summary.daysLeft } })}
+            {summary.daysLeft !== undefined && i18n.t({ id: 'home.lasts', message: 'At the rate of the last seven days, it lasts {days, plural, =0 {less than a day} one {about # day} other {about # days}}.', values: { days: summary.daysLeft } })}
           </>
         ),
         action: <Link to={paths.billing(workspace)}>{i18n.t({ id: 'home.addCredit', message: 'Add credit' })}</Link>,
@@ -36,30 +36,30 @@ function line(workspace: string, one: Attention, summary: Summary): Line | null 
     case 'ATTENTION_KIND_AUTO_RELOAD':
       return {
         tone: 'bad',
-        text: <><b>{i18n.t({ id: 'home.autoReload', message: 'Auto-reload does not work.' })}</b> {one.detail}</>,
-        action: <Link to={paths.autoReload(workspace)}>{i18n.t({ id: 'home.seeAutoReload', message: 'See auto-reload' })}</Link>,
+        text: <><b>{i18n.t({ id: 'home.autoReload', message: 'Auto-reload is not working.' })}</b> {one.detail}</>,
+        action: <Link to={paths.autoReload(workspace)}>{i18n.t({ id: 'home.seeAutoReload', message: 'View auto-reload' })}</Link>,
       };
     case 'ATTENTION_KIND_CAP':
       return {
         tone: one.percent >= 100 ? 'bad' : 'warn',
-        text: <b>{i18n.t({ id: 'home.cap', message: '{percent} % of this month’s cap is used.', values: { percent: one.percent } })}</b>,
-        action: <Link to={paths.cap(workspace)}>{i18n.t({ id: 'home.seeCap', message: 'See the cap' })}</Link>,
+        text: <b>{i18n.t({ id: 'home.cap', message: '{percent}% of this month’s cap is used.', values: { percent: one.percent } })}</b>,
+        action: <Link to={paths.cap(workspace)}>{i18n.t({ id: 'home.seeCap', message: 'View cap' })}</Link>,
       };
     case 'ATTENTION_KIND_KEY_EXPIRES':
       return {
         tone: 'warn',
         text: (
           <>
-            <b>{i18n.t({ id: 'home.expires', message: 'Key {name} expires', values: { name } })} <Time at={one.time} exact />.</b> {i18n.t({ id: 'home.rotateBefore', message: 'Rotate it before, so that requests keep running.' })}
+            <b>{i18n.t({ id: 'home.expires', message: 'API key {name} expires', values: { name } })} <Time at={one.time} exact />.</b> {i18n.t({ id: 'home.rotateBefore', message: 'Rotate the key before then, or its requests will fail.' })}
           </>
         ),
-        action: <Link to={paths.key(workspace, idOf(one.subject))}>{i18n.t({ id: 'home.seeKey', message: 'Open the key' })}</Link>,
+        action: <Link to={paths.key(workspace, idOf(one.subject))}>{i18n.t({ id: 'home.seeKey', message: 'View API key' })}</Link>,
       };
     case 'ATTENTION_KIND_ENGINES_DOWN':
       return {
         tone: one.down >= one.engines ? 'bad' : 'warn',
-        text: <b>{i18n.t({ id: 'home.engines', message: '{name}: {down} of {engines} engines take no requests.', values: { name: one.displayName || one.subject.replace(/^models\//, ''), down: one.down, engines: one.engines } })}</b>,
-        action: <Link to={paths.model(workspace, one.subject.replace(/^models\//, ''))}>{i18n.t({ id: 'home.seeModel', message: 'See the model' })}</Link>,
+        text: <b>{i18n.t({ id: 'home.engines', message: '{name}: {down} of {engines} engines do not accept requests.', values: { name: one.displayName || one.subject.replace(/^models\//, ''), down: one.down, engines: one.engines } })}</b>,
+        action: <Link to={paths.model(workspace, one.subject.replace(/^models\//, ''))}>{i18n.t({ id: 'home.seeModel', message: 'View model' })}</Link>,
       };
     default:
       return null;

@@ -17,9 +17,9 @@ type Summary = Schema<'Summary'>;
 type Receipt = Schema<'Receipt'>;
 
 const ROWS = 4;
-const LONG = 90; // days: beyond that nobody has to act
+const LONG = 90; // days; a longer time needs no action
 
-// Can I spend, what did I spend, is something wrong.
+// The credit, the spend and the problems of the workspace.
 export default function HomePage() {
   const workspace = useWorkspace();
   const zone = useZone();
@@ -33,7 +33,7 @@ export default function HomePage() {
       actions={
         canCreate && (
           <LinkButton to={paths.keys(workspace)} search={{ create: true }} icon={IconPlus}>
-            {i18n.t({ id: 'home.createKey', message: 'Create key' })}
+            {i18n.t({ id: 'home.createKey', message: 'Create API key' })}
           </LinkButton>
         )
       }
@@ -53,9 +53,9 @@ export default function HomePage() {
         empty={
           <EmptyState
             title={i18n.t({ id: 'home.noUsage', message: 'No requests in the last 30 days' })}
-            action={canCreate && <LinkButton kind="primary" to={paths.keys(workspace)} search={{ create: true }}>{i18n.t({ id: 'home.createKey', message: 'Create key' })}</LinkButton>}
+            action={canCreate && <LinkButton kind="primary" to={paths.keys(workspace)} search={{ create: true }}>{i18n.t({ id: 'home.createKey', message: 'Create API key' })}</LinkButton>}
           >
-            {i18n.t({ id: 'home.noUsageText', message: 'Create a key, paste the call that comes with it, and its cost is here a second later.' })}
+            {i18n.t({ id: 'home.noUsageText', message: 'Create an API key and send the example request. Its cost appears here about a second later.' })}
           </EmptyState>
         }
       />
@@ -72,12 +72,12 @@ function CreditTile({ workspace, summary }: { workspace: string; summary?: Summa
   return (
     <Tile label={i18n.t({ id: 'home.credit', message: 'Available credit' })} loading={query.isPending} error={data ? null : query.error} retry={() => void query.refetch()} figure={<Money usd={data?.availableUsd} style="available" />}>
       {held > 0n
-        ? i18n.t({ id: 'home.held', message: '{held} held by {count, plural, one {# running request} other {# running requests}}', values: { held: money(data?.heldUsd, 'exact'), count: parseInt(data?.openHolds ?? '0', 10) } })
+        ? i18n.t({ id: 'home.held', message: '{held} held for {count, plural, one {# running request} other {# running requests}}', values: { held: money(data?.heldUsd, 'exact'), count: parseInt(data?.openHolds ?? '0', 10) } })
         : days !== undefined && days > LONG
-          ? i18n.t({ id: 'home.daysLong', message: 'More than {days} days at this week’s pace', values: { days: LONG } })
+          ? i18n.t({ id: 'home.daysLong', message: 'More than {days} days at this week’s rate', values: { days: LONG } })
         : days !== undefined
-          ? i18n.t({ id: 'home.daysLeft', message: '{days, plural, =0 {Less than a day} one {About # day} other {About # days}} at this week’s pace', values: { days } })
-          : i18n.t({ id: 'home.nothingHeld', message: 'Nothing on hold' })}
+          ? i18n.t({ id: 'home.daysLeft', message: '{days, plural, =0 {Less than a day} one {About # day} other {About # days}} at this week’s rate', values: { days } })
+          : i18n.t({ id: 'home.nothingHeld', message: 'No credit held' })}
     </Tile>
   );
 }
@@ -115,20 +115,20 @@ function TodayTile({ query }: SummaryTile) {
   const running = query.data?.runningRequests;
   return (
     <Tile label={i18n.t({ id: 'home.today', message: 'Requests today' })} loading={query.isPending} error={query.data ? null : query.error} retry={() => void query.refetch()} figure={count(all)}>
-      {today?.tokens && i18n.t({ id: 'home.tokens', message: '{in} tokens in · {out} out', values: { in: shortCount(today.tokens.promptTokens), out: shortCount(today.tokens.completionTokens) } })}
+      {today?.tokens && i18n.t({ id: 'home.tokens', message: '{in} input tokens · {out} output tokens', values: { in: shortCount(today.tokens.promptTokens), out: shortCount(today.tokens.completionTokens) } })}
       {running !== undefined && running !== '0' && <> · {i18n.t({ id: 'home.running', message: '{count} running', values: { count: count(running) } })}</>}
     </Tile>
   );
 }
 
-// Of all calls today: those that ended in an error, by the two most frequent codes.
+// The share of today's requests that ended in an error, with the two most frequent codes.
 function FailedTile({ query }: SummaryTile) {
   const { data } = query;
   const refused = (data?.refusals ?? []).reduce((sum, one) => sum + BigInt(one.count), 0n);
   const served = data?.today ? BigInt(data.today.requests) : 0n;
   return (
     <Tile label={i18n.t({ id: 'home.failed', message: 'Refused or failed today' })} loading={query.isPending} error={data ? null : query.error} retry={() => void query.refetch()} figure={data?.today ? (refused === 0n ? '0' : percent(refused, refused + served)) : '—'}>
-      {data && (refused === 0n ? i18n.t({ id: 'home.noneFailed', message: 'No request was refused' }) : data.refusals.slice(0, 2).map((one) => `${count(one.count)} ${one.code}`).join(' · '))}
+      {data && (refused === 0n ? i18n.t({ id: 'home.noneFailed', message: 'No requests refused or failed' }) : data.refusals.slice(0, 2).map((one) => `${count(one.count)} ${one.code}`).join(' · '))}
     </Tile>
   );
 }
@@ -140,15 +140,15 @@ function NewestRequests({ workspace }: { workspace: string }) {
   const columns: Column<Receipt>[] = [
     { id: 'model', header: i18n.t({ id: 'home.model', message: 'Model' }), weight: 2, cell: (one) => one.model },
     { id: 'time', header: i18n.t({ id: 'home.time', message: 'Time' }), weight: 1.1, cell: (one) => <Time at={one.createTime} /> },
-    { id: 'tokens', header: i18n.t({ id: 'home.tokensInOut', message: 'Tokens in / out' }), weight: 1.2, align: 'end', wide: true, cell: (one) => `${count(one.tokens?.promptTokens)} / ${count(one.tokens?.completionTokens)}` },
+    { id: 'tokens', header: i18n.t({ id: 'home.tokensInOut', message: 'Input / output tokens' }), weight: 1.2, align: 'end', wide: true, cell: (one) => `${count(one.tokens?.promptTokens)} / ${count(one.tokens?.completionTokens)}` },
     { id: 'outcome', header: i18n.t({ id: 'home.outcome', message: 'Outcome' }), weight: 1.2, wide: true, cell: (one) => one.outcome.replaceAll('_', ' ') },
     { id: 'cost', header: i18n.t({ id: 'home.cost', message: 'Cost' }), weight: 1, align: 'end', cell: (one) => <Money usd={one.chargedUsd} style="row" /> },
   ];
   return (
       <DataTable<Receipt>
-        title={i18n.t({ id: 'home.newest', message: 'Newest requests' })}
-        label={i18n.t({ id: 'home.newest', message: 'Newest requests' })}
-        what={i18n.t({ id: 'home.whatRequests', message: 'the newest requests' })}
+        title={i18n.t({ id: 'home.newest', message: 'Recent requests' })}
+        label={i18n.t({ id: 'home.newest', message: 'Recent requests' })}
+        what={i18n.t({ id: 'home.whatRequests', message: 'the recent requests' })}
         columns={columns}
         rows={rows}
         rowKey={(one) => one.name}

@@ -1,4 +1,4 @@
-// What can be done with a key, for the list's menu and the key's own page.
+// The actions of a key, for the menu in the list and for the key's own page.
 import { i18n } from '@lingui/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -20,14 +20,14 @@ export function KeyActions({ workspace, item, target }: { workspace: string; ite
   const [act, setAct] = useState<Act>(null);
   const id = idOf(item.name);
   const name = keyName(item);
-  const revoked = item.state === 'KEY_STATE_REVOKED' ? i18n.t({ id: 'keys.revokedFinal', message: 'Revoked keys stay revoked' }) : undefined;
-  // Can be undone, so it needs no question.
+  const revoked = item.state === 'KEY_STATE_REVOKED' ? i18n.t({ id: 'keys.revokedFinal', message: 'A revoked key cannot be changed' }) : undefined;
+  // Disabling can be undone, so it asks no question.
   const setEnabled = async (enabled: boolean) => {
     try {
       await (enabled ? enableKey : disableKey)(workspace, id, newRequestId());
       await keysChanged(client, workspace);
       if (enabled) toast(i18n.t({ id: 'keys.enabledDone', message: '{name} is enabled.', values: { name } }));
-      else toast(i18n.t({ id: 'keys.disabledDone', message: '{name} is disabled. New requests get 403 virtual_key_blocked.', values: { name } }), () => void setEnabled(true));
+      else toast(i18n.t({ id: 'keys.disabledDone', message: '{name} is disabled. New requests fail with 403 virtual_key_blocked.', values: { name } }), () => void setEnabled(true));
     } catch (error) {
       toast(errorText(asApiError(error)));
     }
@@ -82,7 +82,7 @@ function RevokeDialog({ workspace, item, opened, onClose }: ActProps) {
         {i18n.t({ id: 'keys.lastRequest', message: 'Last request:' })} <Time at={item.lastUsedTime} none={i18n.t({ id: 'keys.never', message: 'never' })} /> ·{' '}
         {i18n.t({ id: 'keys.requests24h', message: '{count} in the last 24 hours', values: { count: count(item.requests24h) } })}
       </p>
-      <p>{i18n.t({ id: 'keys.revokeText', message: 'Requests with the key will fail with 401 invalid_api_key. This cannot be undone. To try it out, disable the key first.' })}</p>
+      <p>{i18n.t({ id: 'keys.revokeText', message: 'Requests with this key will fail with 401 invalid_api_key. This cannot be undone. To test the effect, disable the key first.' })}</p>
     </Confirm>
   );
 }
@@ -91,7 +91,7 @@ const HOUR = 3600;
 const OVERLAPS = [0, HOUR, 24 * HOUR, 7 * 24 * HOUR, 30 * 24 * HOUR];
 
 function overlapName(seconds: number): string {
-  if (seconds === 0) return i18n.t({ id: 'keys.overlapNone', message: 'No overlap: the old key ends now' });
+  if (seconds === 0) return i18n.t({ id: 'keys.overlapNone', message: 'No overlap: the old key stops working immediately' });
   if (seconds === HOUR) return i18n.t({ id: 'keys.overlapHour', message: '1 hour' });
   return i18n.t({ id: 'keys.overlapDays', message: '{days, plural, one {# day} other {# days}}', values: { days: seconds / (24 * HOUR) } });
 }
@@ -110,7 +110,7 @@ function RotateDialog({ workspace, item, opened, onClose }: ActProps) {
         <>
           <NewSecret secret={done.secret} allowed={item.allowedModels} />
           <p>
-            {i18n.t({ id: 'keys.oldEnds', message: 'The old key ends:' })} <Time at={done.ends} exact />
+            {i18n.t({ id: 'keys.oldEnds', message: 'The old key expires:' })} <Time at={done.ends} exact />
           </p>
           <DialogActions>
             <Button kind="primary" onClick={close}>
@@ -133,8 +133,8 @@ function RotateForm({ workspace, item, onDone, onCancel }: Omit<ActProps, 'opene
   });
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'keys.rotate', message: 'Rotate key' })} onCancel={onCancel}>
-      <p>{i18n.t({ id: 'keys.rotateText', message: 'A new key with the same settings is made. The old one goes on working for the overlap, so that you can change what uses it.' })}</p>
-      <SelectField label={i18n.t({ id: 'keys.overlap', message: 'Overlap' })} options={OVERLAPS.map((seconds) => ({ value: String(seconds), label: overlapName(seconds) }))} {...fields.bind('overlap')} />
+      <p>{i18n.t({ id: 'keys.rotateText', message: 'This creates a new key with the same settings. The old key keeps working during the overlap period, so that you can update your applications.' })}</p>
+      <SelectField label={i18n.t({ id: 'keys.overlap', message: 'Overlap period' })} options={OVERLAPS.map((seconds) => ({ value: String(seconds), label: overlapName(seconds) }))} {...fields.bind('overlap')} />
     </DialogForm>
   );
 }

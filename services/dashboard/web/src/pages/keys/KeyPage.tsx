@@ -21,10 +21,10 @@ export default function KeyPage() {
   return (
     <Page
       title={item ? keyName(item) : id}
-      back={{ to: paths.keys(workspace), label: i18n.t({ id: 'keys.title', message: 'Keys' }) }}
+      back={{ to: paths.keys(workspace), label: i18n.t({ id: 'keys.title', message: 'API keys' }) }}
       actions={item && <KeyActions workspace={workspace} item={item} target={<Button>{i18n.t({ id: 'keys.actions', message: 'Actions' })}</Button>} />}
     >
-      {!item && <Card flush>{query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'keys.whatOne', message: 'the key' })} retry={() => void query.refetch()} /> : <RowSkeletons />}</Card>}
+      {!item && <Card flush>{query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'keys.whatOne', message: 'the API key' })} retry={() => void query.refetch()} /> : <RowSkeletons />}</Card>}
       {item && (
         <>
           <KeyTiles item={item} />
@@ -60,7 +60,7 @@ function KeyTiles({ item }: { item: Key }) {
         )}
       </Tile>
       <Tile label={i18n.t({ id: 'keys.requestsTile', message: 'Requests, last 24 hours' })} figure={count(item.requests24h)}>
-        {i18n.t({ id: 'keys.refusedToo', message: 'Refused ones included' })}
+        {i18n.t({ id: 'keys.refusedToo', message: 'Including refused requests' })}
       </Tile>
       <Tile label={i18n.t({ id: 'keys.lastUsed', message: 'Last used' })} figure={<Time at={item.lastUsedTime} none={i18n.t({ id: 'keys.neverUsed', message: 'Never' })} />} />
     </Tiles>
@@ -77,17 +77,17 @@ function KeyFacts({ workspace, item }: { workspace: string; item: Key }) {
     <Card title={i18n.t({ id: 'keys.settings', message: 'Settings' })}>
       <Facts
         facts={[
-          { label: i18n.t({ id: 'keys.state', message: 'State' }), value: <><KeyState state={item.state} /> {item.stateReason}</> },
-          { label: i18n.t({ id: 'keys.key', message: 'Key' }), value: <KeyEnd lastFour={item.lastFour} /> },
-          { label: i18n.t({ id: 'keys.id', message: 'Id' }), value: <><code>{id}</code> <Copy bare value={id} label={i18n.t({ id: 'keys.copyId', message: 'Copy id' })} /></> },
+          { label: i18n.t({ id: 'keys.state', message: 'Status' }), value: <><KeyState state={item.state} /> {item.stateReason}</> },
+          { label: i18n.t({ id: 'keys.key', message: 'API key' }), value: <KeyEnd lastFour={item.lastFour} /> },
+          { label: i18n.t({ id: 'keys.id', message: 'Key ID' }), value: <><code>{id}</code> <Copy bare value={id} label={i18n.t({ id: 'keys.copyId', message: 'Copy ID' })} /></> },
           { label: i18n.t({ id: 'keys.madeOn', message: 'Created' }), value: <><Time at={item.createTime} exact /> · {item.createdBy}</> },
           { label: i18n.t({ id: 'keys.expires', message: 'Expires' }), value: <Time at={item.expireTime} exact none={i18n.t({ id: 'keys.neverUsed', message: 'Never' })} /> },
           ...(item.rotatedFrom ? [{ label: i18n.t({ id: 'keys.replaces', message: 'Replaces' }), value: <Link to={paths.key(workspace, idOf(item.rotatedFrom))}>{idOf(item.rotatedFrom)}</Link> }] : []),
-          { label: i18n.t({ id: 'keys.models', message: 'Models' }), value: item.allowedModels.length > 0 ? item.allowedModels.join(', ') : i18n.t({ id: 'keys.everyModel', message: 'Every model' }) },
-          { label: i18n.t({ id: 'keys.addresses', message: 'Addresses' }), value: item.allowedAddresses.length > 0 ? item.allowedAddresses.join(', ') : i18n.t({ id: 'keys.everyAddress', message: 'Every address' }) },
+          { label: i18n.t({ id: 'keys.models', message: 'Allowed models' }), value: item.allowedModels.length > 0 ? item.allowedModels.join(', ') : i18n.t({ id: 'keys.everyModel', message: 'All models' }) },
+          { label: i18n.t({ id: 'keys.addresses', message: 'Allowed IP addresses' }), value: item.allowedAddresses.length > 0 ? item.allowedAddresses.join(', ') : i18n.t({ id: 'keys.everyAddress', message: 'All addresses' }) },
           { label: i18n.t({ id: 'keys.rpm', message: 'Requests per minute' }), value: limit(item.limits?.requestsPerMinute) },
           { label: i18n.t({ id: 'keys.tpm', message: 'Tokens per minute' }), value: limit(item.limits?.tokensPerMinute) },
-          { label: i18n.t({ id: 'keys.concurrent', message: 'Requests at a time' }), value: limit(item.limits?.concurrentRequests) },
+          { label: i18n.t({ id: 'keys.concurrent', message: 'Concurrent requests' }), value: limit(item.limits?.concurrentRequests) },
         ]}
       />
     </Card>

@@ -11,7 +11,7 @@ import { KeyActions } from './KeyActions';
 import { KeyEnd, KeyState } from './parts';
 import { keyName, keysQuery, VIEWS, type Key, type KeyFilter, type View } from './queries';
 
-// With its options it is larger than the list: loaded when it is opened.
+// The dialog is larger than the list, so it is loaded when opened.
 const CreateKeyDialog = lazy(() => import('./CreateKeyDialog'));
 
 function viewName(view: View): string {
@@ -25,7 +25,7 @@ function viewName(view: View): string {
     case 'revoked':
       return i18n.t({ id: 'keys.viewRevoked', message: 'Revoked' });
     case 'top':
-      return i18n.t({ id: 'keys.viewTop', message: 'Spent most this month' });
+      return i18n.t({ id: 'keys.viewTop', message: 'Highest spend this month' });
   }
 }
 
@@ -35,7 +35,7 @@ function parse(search: Record<string, unknown>): KeyFilter & { create?: boolean 
   return { view, query: view === 'top' ? '' : query, create: search.create === true };
 }
 
-// What is typed goes to the server when the hand rests.
+// Typed text is sent to the server after a pause.
 function useTyped(value: string, onRest: (value: string) => void): [string, (value: string) => void] {
   const [typed, setTyped] = useState(value);
   const rest = useRef(onRest);
@@ -61,22 +61,22 @@ export default function KeysPage() {
   const filtered = search.query !== '' || search.view !== 'all';
   const create = may('KeyService/CreateKey') && (
     <Button kind="primary" icon={IconPlus} onClick={() => setSearch({ create: true })}>
-      {i18n.t({ id: 'keys.create', message: 'Create key' })}
+      {i18n.t({ id: 'keys.create', message: 'Create API key' })}
     </Button>
   );
   return (
     <Page
-      title={i18n.t({ id: 'keys.title', message: 'Keys' })}
-      subtitle={i18n.t({ id: 'keys.subtitle', message: 'Each lets one application call the models and spend this workspace’s credit. Amounts in USD.' })}
+      title={i18n.t({ id: 'keys.title', message: 'API keys' })}
+      subtitle={i18n.t({ id: 'keys.subtitle', message: 'Applications use API keys to call models. Usage is charged to this workspace’s credit. Amounts in USD.' })}
       actions={create}
     >
       <Filters>
-        <TextField label={i18n.t({ id: 'keys.search', message: 'Search' })} type="search" placeholder={i18n.t({ id: 'keys.searchHint', message: 'Name, id or last four' })} value={typed} onChange={setTyped} />
+        <TextField label={i18n.t({ id: 'keys.search', message: 'Search' })} type="search" placeholder={i18n.t({ id: 'keys.searchHint', message: 'Name, key ID, or last four' })} value={typed} onChange={setTyped} />
         <SelectField label={i18n.t({ id: 'keys.show', message: 'Show' })} value={search.view} options={VIEWS.map((view) => ({ value: view, label: viewName(view) }))} onChange={(view) => setSearch({ view: view as View, ...(view === 'top' ? { query: '' } : {}) })} />
       </Filters>
       <DataTable<Key>
-        label={i18n.t({ id: 'keys.title', message: 'Keys' })}
-        what={i18n.t({ id: 'keys.what', message: 'the keys' })}
+        label={i18n.t({ id: 'keys.title', message: 'API keys' })}
+        what={i18n.t({ id: 'keys.what', message: 'the API keys' })}
         columns={columns(workspace)}
         rows={rows}
         rowKey={(key) => key.name}
@@ -91,14 +91,14 @@ export default function KeysPage() {
         empty={
           filtered ? (
             <EmptyState
-              title={search.query ? i18n.t({ id: 'keys.noMatch', message: 'No keys match “{query}”', values: { query: search.query } }) : i18n.t({ id: 'keys.noneOfView', message: 'No such keys' })}
+              title={search.query ? i18n.t({ id: 'keys.noMatch', message: 'No API keys match “{query}”', values: { query: search.query } }) : i18n.t({ id: 'keys.noneOfView', message: 'No API keys in this view' })}
               action={<Button onClick={() => setSearch({ query: '', view: undefined })}>{i18n.t({ id: 'keys.clear', message: 'Clear search' })}</Button>}
             >
-              {i18n.t({ id: 'keys.searched', message: 'All keys of the workspace were searched, by the beginning of name, id and last four.' })}
+              {i18n.t({ id: 'keys.searched', message: 'The search covers all API keys of this workspace. It matches the start of the name, the key ID, and the last four characters.' })}
             </EmptyState>
           ) : (
-            <EmptyState title={i18n.t({ id: 'keys.none', message: 'No keys yet' })} action={create}>
-              {i18n.t({ id: 'keys.noneText', message: 'A key lets one application call the models and spend this workspace’s credit.' })}
+            <EmptyState title={i18n.t({ id: 'keys.none', message: 'No API keys yet' })} action={create}>
+              {i18n.t({ id: 'keys.noneText', message: 'Applications use API keys to call models. Usage is charged to this workspace’s credit.' })}
             </EmptyState>
           )
         }
@@ -120,8 +120,8 @@ export default function KeysPage() {
 function columns(workspace: string): Column<Key>[] {
   return [
     { id: 'name', header: i18n.t({ id: 'keys.name', message: 'Name' }), weight: 2, cell: keyName },
-    { id: 'end', header: i18n.t({ id: 'keys.key', message: 'Key' }), weight: 1.1, wide: true, cell: (key) => <KeyEnd lastFour={key.lastFour} /> },
-    { id: 'state', header: i18n.t({ id: 'keys.state', message: 'State' }), weight: 1.2, cell: (key) => <KeyState state={key.state} /> },
+    { id: 'end', header: i18n.t({ id: 'keys.key', message: 'API key' }), weight: 1.1, wide: true, cell: (key) => <KeyEnd lastFour={key.lastFour} /> },
+    { id: 'state', header: i18n.t({ id: 'keys.state', message: 'Status' }), weight: 1.2, cell: (key) => <KeyState state={key.state} /> },
     { id: 'spent', header: i18n.t({ id: 'keys.spent', message: 'Spent this month' }), weight: 1.2, align: 'end', cell: (key) => <Money usd={key.monthSpentUsd} /> },
     {
       id: 'quota',

@@ -31,7 +31,7 @@ export function KeyState({ state }: { state: State }) {
   return <StateChip tone={TONES[state]}>{stateName(state)}</StateChip>;
 }
 
-// What is known of the secret: its end.
+// The last characters of the secret.
 export function KeyEnd({ lastFour }: { lastFour: string }) {
   return lastFour ? <span className="mono">sk-…{lastFour}</span> : <>—</>;
 }

@@ -4,7 +4,7 @@ import { idOf, type Schema } from '@/api/types';
 
 export type Key = Schema<'Key'>;
 
-// What the list shows: all keys, those of a state, or those that spent the most.
+// The views of the list: all keys, keys of one state, or keys by spend.
 export const VIEWS = ['all', 'active', 'disabled', 'revoked', 'top'] as const;
 export type View = (typeof VIEWS)[number];
 
@@ -73,7 +73,7 @@ export function updateKey(workspace: string, key: string, change: Partial<Key>, 
   );
 }
 
-// After any change: lists and the key itself are asked for again.
+// Refetches the lists and the key after a change.
 export function keysChanged(client: QueryClient, workspace: string): Promise<void> {
   return client.invalidateQueries({ queryKey: ['keys', workspace] });
 }

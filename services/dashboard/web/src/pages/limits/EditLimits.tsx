@@ -32,7 +32,7 @@ export function EditLimits({ workspace, limits, onClose }: { workspace: string; 
     <DialogForm fields={fields} verb={i18n.t({ id: 'limits.edit', message: 'Change limits' })} onCancel={onClose}>
       <SelectField
         label={i18n.t({ id: 'limits.planLabel', message: 'Plan' })}
-        hint={i18n.t({ id: 'limits.planHint', message: 'Its limits hold where the workspace has none of its own.' })}
+        hint={i18n.t({ id: 'limits.planHint', message: 'The limits of the plan apply where the workspace has no limits of its own.' })}
         options={[{ value: '', label: i18n.t({ id: 'limits.planNone', message: 'No plan' }) }, ...(plans?.plans ?? []).map((plan) => ({ value: plan.name, label: idOf(plan.name) }))]}
         {...fields.bind('plan')}
       />
@@ -40,7 +40,7 @@ export function EditLimits({ workspace, limits, onClose }: { workspace: string; 
       <div className={css.three}>
         <ThreeFields row={fields.values.own} onChange={(change) => fields.set('own', { ...fields.values.own, ...change })} />
       </div>
-      <h3 className={css.part}>{i18n.t({ id: 'limits.ofModels', message: 'Single models' })}</h3>
+      <h3 className={css.part}>{i18n.t({ id: 'limits.ofModels', message: 'Individual models' })}</h3>
       <ModelRows rows={fields.values.modelLimits} onChange={(rows) => fields.set('modelLimits', rows)} />
     </DialogForm>
   );

@@ -15,7 +15,7 @@ import { limitText } from './words';
 
 type Key = Schema<'Key'>;
 
-// Of one key: its own limits, and those for single models.
+// The limits of one key, in total and by model.
 export function KeyLimits({ workspace, apiKey, mayEdit }: { workspace: string; apiKey: Key; mayEdit: boolean }) {
   const key = idOf(apiKey.name);
   const query = useQuery(keyModelLimitsQuery(workspace, key));
@@ -24,31 +24,31 @@ export function KeyLimits({ workspace, apiKey, mayEdit }: { workspace: string; a
   return (
     <div className={css.stack}>
       {usage.data === undefined ? (
-        usage.error ? <ErrorState error={usage.error} what={i18n.t({ id: 'limits.hour.what', message: 'what was used' })} retry={() => void usage.refetch()} /> : <RowSkeletons rows={3} />
+        usage.error ? <ErrorState error={usage.error} what={i18n.t({ id: 'limits.hour.what', message: 'the usage' })} retry={() => void usage.refetch()} /> : <RowSkeletons rows={3} />
       ) : usage.data.uses.length === 0 ? (
-        <p className="quiet">{i18n.t({ id: 'limits.keyHasNone', message: 'This key has no limits of its own. Those of the workspace hold for it.' })}</p>
+        <p className="quiet">{i18n.t({ id: 'limits.keyHasNone', message: 'This key has no limits of its own. The limits of the workspace apply.' })}</p>
       ) : (
         usage.data.uses.map((use) => <KeyUse key={`${use.model} ${use.kind}`} use={use} />)
       )}
       <Facts
         facts={[
           { label: i18n.t({ id: 'limits.column.spent', message: 'Spent this month' }), value: <Money usd={apiKey.monthSpentUsd} /> },
-          { label: i18n.t({ id: 'limits.column.quota', message: 'Monthly quota' }), value: apiKey.monthlyQuotaUsd == null ? i18n.t({ id: 'limits.none', message: 'none' }) : <Money usd={apiKey.monthlyQuotaUsd} /> },
+          { label: i18n.t({ id: 'limits.column.quota', message: 'Monthly quota' }), value: apiKey.monthlyQuotaUsd == null ? i18n.t({ id: 'limits.none', message: 'None' }) : <Money usd={apiKey.monthlyQuotaUsd} /> },
         ]}
       />
       {apiKey.monthlyQuotaUsd != null && <UsedBar used={nanos(apiKey.monthSpentUsd) ?? 0n} limit={nanos(apiKey.monthlyQuotaUsd) ?? 0n} label={i18n.t({ id: 'limits.column.quota', message: 'Monthly quota' })} />}
       <div>
         <LinkButton small to={paths.key(workspace, key)}>
-          {i18n.t({ id: 'limits.openKey', message: 'Open the key' })}
+          {i18n.t({ id: 'limits.openKey', message: 'View API key' })}
         </LinkButton>
       </div>
-      <h3 className={css.part}>{i18n.t({ id: 'limits.ofModels', message: 'Single models' })}</h3>
+      <h3 className={css.part}>{i18n.t({ id: 'limits.ofModels', message: 'Individual models' })}</h3>
       {query.data === undefined ? (
         query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'limits.what', message: 'the limits' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={2} />
       ) : mayEdit ? (
         <ModelForm workspace={workspace} apiKey={key} limits={query.data} />
       ) : models.length === 0 ? (
-        <p className="quiet">{i18n.t({ id: 'limits.noModelLimits', message: 'No limits for single models.' })}</p>
+        <p className="quiet">{i18n.t({ id: 'limits.noModelLimits', message: 'No limits for individual models.' })}</p>
       ) : (
         <Facts facts={models.map(([model, values]) => ({ label: <code>{model}</code>, value: `${limitText(values.requestsPerMinute)} · ${limitText(values.tokensPerMinute)} · ${limitText(values.concurrentRequests)}` }))} />
       )}

@@ -24,7 +24,7 @@ export default function LimitsPage() {
   const may = usePermissions(workspace);
   const [editing, setEditing] = useState(false);
   const [{ key }, set] = useSearchState((search) => ({ key: typeof search.key === 'string' ? search.key : undefined }));
-  // Only what the dialog changes.
+  // The fields that the dialog changes.
   const limits = useQuery({ ...limitsQuery(workspace), enabled: editing });
   const usage = useQuery({ ...limitUsageQuery(workspace), ...polling(POLL_FAST) });
   const keys = useQuery(limitedKeysQuery(workspace));
@@ -38,7 +38,7 @@ export default function LimitsPage() {
       title={i18n.t({ id: 'limits.title', message: 'Limits' })}
       subtitle={
         <>
-          {i18n.t({ id: 'limits.subtitle', message: 'What is over a limit gets 429 and may try again' })} · <Freshness query={usage} />
+          {i18n.t({ id: 'limits.subtitle', message: 'Requests over a limit fail with 429 and can be retried' })} · <Freshness query={usage} />
         </>
       }
       actions={may('LimitService/UpdateLimits') && <Button onClick={() => setEditing(true)}>{i18n.t({ id: 'limits.edit', message: 'Change limits' })}</Button>}
@@ -47,7 +47,7 @@ export default function LimitsPage() {
         <Notice tone={inUse(first) * 10n >= BigInt(first.limit) * 8n ? 'warn' : 'info'}>
           {i18n.t({
             id: 'limits.first',
-            message: 'Refuses first: {kind}, {model}. {used} of {limit} are in use ({part}).',
+            message: 'Closest limit: {kind}, {model}. {used} of {limit} in use ({part}).',
             values: { kind: kindText(first.kind), model: modelText(first.model), used: count(inUse(first)), limit: count(first.limit), part: percent(inUse(first), BigInt(first.limit)) },
           })}
         </Notice>
@@ -56,7 +56,7 @@ export default function LimitsPage() {
         <Notice tone="warn">
           {i18n.t({
             id: 'limits.refusing',
-            message: 'Refused most in the last hour: {kind}, {model}, {count, plural, one {# request} other {# requests}}.',
+            message: 'Most refusals in the last hour: {kind}, {model}, {count, plural, one {# request} other {# requests}}.',
             values: { kind: kindText(refusing.kind), model: modelText(refusing.model), count: refusing.hour?.refused ?? '0' },
           })}
         </Notice>
@@ -70,21 +70,21 @@ export default function LimitsPage() {
         rowKey={(one) => `${one.model} ${one.kind}`}
         error={usage.error}
         retry={() => void usage.refetch()}
-        empty={<EmptyState title={i18n.t({ id: 'limits.noneTitle', message: 'No limits' })}>{i18n.t({ id: 'limits.noneText', message: 'This workspace may use as much as its credit and its cap allow.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'limits.noneTitle', message: 'No limits' })}>{i18n.t({ id: 'limits.noneText', message: 'Only the credit and the cap limit this workspace.' })}</EmptyState>}
       />
       <p className="quiet">
-        {i18n.t({ id: 'limits.aboutHour', message: 'The last hour is the minute that runs and the 59 before it. Bars: the most that was in use in each minute; a mark: requests were refused.' })}{' '}
-        {usage.data?.countedSince && i18n.t({ id: 'limits.countedSince', message: 'Counted since {time} only: the limiter started then, or lost its state.', values: { time: clock(usage.data.countedSince, zone) } })}
+        {i18n.t({ id: 'limits.aboutHour', message: 'The last hour covers the current minute and the 59 minutes before it. Bars show the peak use in each minute. A mark means that requests were refused.' })}{' '}
+        {usage.data?.countedSince && i18n.t({ id: 'limits.countedSince', message: 'Counts start at {time}, when the rate limiter started or lost its state.', values: { time: clock(usage.data.countedSince, zone) } })}
       </p>
       <p className="quiet">
         {usage.data?.plan ? i18n.t({ id: 'limits.plan', message: 'Plan: {plan}.', values: { plan: idOf(usage.data.plan) } }) : i18n.t({ id: 'limits.noPlan', message: 'No plan.' })}{' '}
-        {!may('LimitService/UpdateLimits') && i18n.t({ id: 'limits.operators', message: 'The operator of this installation can change these limits.' })}{' '}
-        <Link to={paths.cap(workspace)}>{i18n.t({ id: 'limits.cap', message: 'The monthly cap is in Billing.' })}</Link>
+        {!may('LimitService/UpdateLimits') && i18n.t({ id: 'limits.operators', message: 'Only the operator of this installation can change these limits.' })}{' '}
+        <Link to={paths.cap(workspace)}>{i18n.t({ id: 'limits.cap', message: 'View the monthly cap in Billing' })}</Link>
       </p>
-      <h2>{i18n.t({ id: 'limits.keys', message: 'Keys' })}</h2>
+      <h2>{i18n.t({ id: 'limits.keys', message: 'API keys' })}</h2>
       <DataTable
-        label={i18n.t({ id: 'limits.keys', message: 'Keys' })}
-        what={i18n.t({ id: 'limits.keys.what', message: 'the keys' })}
+        label={i18n.t({ id: 'limits.keys', message: 'API keys' })}
+        what={i18n.t({ id: 'limits.keys.what', message: 'the API keys' })}
         columns={keyColumns(usesOf)}
         rows={keys.data?.keys}
         rowKey={(one) => idOf(one.name)}
@@ -92,7 +92,7 @@ export default function LimitsPage() {
         openKey={key}
         error={keys.error}
         retry={() => void keys.refetch()}
-        empty={<EmptyState title={i18n.t({ id: 'limits.noKeys', message: 'No keys that work' })}>{i18n.t({ id: 'limits.noKeysText', message: 'A key may have limits of its own, below those of the workspace.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'limits.noKeys', message: 'No active API keys' })}>{i18n.t({ id: 'limits.noKeysText', message: 'A key can have its own limits, below the limits of the workspace.' })}</EmptyState>}
       />
       <SidePanel opened={opened !== undefined} onClose={() => set({ key: undefined })} title={opened?.displayName || key || ''}>
         {opened && <KeyLimits workspace={workspace} apiKey={opened} mayEdit={may('LimitService/UpdateKeyModelLimits')} />}
@@ -142,7 +142,7 @@ const useColumns: Column<Use>[] = [
   {
     id: 'resets',
     get header() {
-      return i18n.t({ id: 'limits.column.resets', message: 'All free again' });
+      return i18n.t({ id: 'limits.column.resets', message: 'Resets' });
     },
     weight: 1.4,
     wide: true,
@@ -151,7 +151,7 @@ const useColumns: Column<Use>[] = [
 ];
 
 function keyColumns(usesOf: Map<string, Use[]>): Column<Key>[] {
-  // The limit that holds, which may be the plan's, with the last hour below it.
+  // The effective limit, which may be the plan's, with the last hour below.
   const ofKind = (kind: Kind, own: (key: Key) => string | undefined) => (key: Key) => {
     const use = usesOf.get(key.name)?.find((one) => one.kind === kind && one.model === '');
     if (!use) return limitText(own(key));
@@ -169,11 +169,11 @@ function keyColumns(usesOf: Map<string, Use[]>): Column<Key>[] {
     );
   };
   return [
-    { id: 'key', header: i18n.t({ id: 'limits.column.key', message: 'Key' }), weight: 2, cell: (one) => one.displayName || idOf(one.name) },
+    { id: 'key', header: i18n.t({ id: 'limits.column.key', message: 'API key' }), weight: 2, cell: (one) => one.displayName || idOf(one.name) },
     { id: 'requests', header: i18n.t({ id: 'limits.requests', message: 'Requests per minute' }), align: 'end', weight: 1.4, wide: true, cell: ofKind('LIMIT_KIND_REQUESTS_PER_MINUTE', (one) => one.limits?.requestsPerMinute) },
     { id: 'tokens', header: i18n.t({ id: 'limits.tokens', message: 'Tokens per minute' }), align: 'end', weight: 1.3, wide: true, cell: ofKind('LIMIT_KIND_TOKENS_PER_MINUTE', (one) => one.limits?.tokensPerMinute) },
-    { id: 'concurrent', header: i18n.t({ id: 'limits.column.concurrent', message: 'At the same time' }), align: 'end', weight: 1.3, wide: true, cell: ofKind('LIMIT_KIND_CONCURRENT_REQUESTS', (one) => one.limits?.concurrentRequests) },
+    { id: 'concurrent', header: i18n.t({ id: 'limits.column.concurrent', message: 'Concurrent' }), align: 'end', weight: 1.3, wide: true, cell: ofKind('LIMIT_KIND_CONCURRENT_REQUESTS', (one) => one.limits?.concurrentRequests) },
     { id: 'spent', header: i18n.t({ id: 'limits.column.spent', message: 'Spent this month' }), align: 'end', weight: 1.3, cell: (one) => <Money usd={one.monthSpentUsd} /> },
-    { id: 'quota', header: i18n.t({ id: 'limits.column.quota', message: 'Monthly quota' }), align: 'end', weight: 1.2, cell: (one) => (one.monthlyQuotaUsd == null ? i18n.t({ id: 'limits.none', message: 'none' }) : <Money usd={one.monthlyQuotaUsd} />) },
+    { id: 'quota', header: i18n.t({ id: 'limits.column.quota', message: 'Monthly quota' }), align: 'end', weight: 1.2, cell: (one) => (one.monthlyQuotaUsd == null ? i18n.t({ id: 'limits.none', message: 'None' }) : <Money usd={one.monthlyQuotaUsd} />) },
   ];
 }

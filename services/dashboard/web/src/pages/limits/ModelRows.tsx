@@ -1,4 +1,4 @@
-// Rows of a form: a model and its three limits. Text until it is sent; empty is no limit.
+// Form rows: a model and its three limits, as text. Empty means no limit.
 import { i18n } from '@lingui/core';
 import { Button, TextField } from '@/ui';
 import css from './limits.module.css';
@@ -37,7 +37,7 @@ export function ModelRows({ rows, onChange }: { rows: ModelRow[]; onChange: (row
       ))}
       <div>
         <Button small onClick={() => onChange([...rows, { model: '', requests: '', tokens: '', concurrent: '' }])}>
-          {i18n.t({ id: 'limits.addModel', message: 'Add a model' })}
+          {i18n.t({ id: 'limits.addModel', message: 'Add model' })}
         </Button>
       </div>
     </div>
@@ -49,7 +49,7 @@ export function ThreeFields({ row, onChange }: { row: ModelRow; onChange: (chang
     <>
       <TextField label={i18n.t({ id: 'limits.short.requests', message: 'Requests/min' })} value={row.requests} onChange={(requests) => onChange({ requests })} inputMode="numeric" placeholder="—" />
       <TextField label={i18n.t({ id: 'limits.short.tokens', message: 'Tokens/min' })} value={row.tokens} onChange={(tokens) => onChange({ tokens })} inputMode="numeric" placeholder="—" />
-      <TextField label={i18n.t({ id: 'limits.short.concurrent', message: 'At once' })} value={row.concurrent} onChange={(concurrent) => onChange({ concurrent })} inputMode="numeric" placeholder="—" />
+      <TextField label={i18n.t({ id: 'limits.short.concurrent', message: 'Concurrent' })} value={row.concurrent} onChange={(concurrent) => onChange({ concurrent })} inputMode="numeric" placeholder="—" />
     </>
   );
 }

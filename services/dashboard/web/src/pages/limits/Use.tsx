@@ -1,4 +1,4 @@
-// What is used of a limit now, and what was used of it in the last hour.
+// The use of a limit, now and in the last hour.
 import { i18n } from '@lingui/core';
 import type { Schema } from '@/api/types';
 import { count, share } from '@/format/money';
@@ -30,9 +30,9 @@ export function InUse({ use }: { use: Use }) {
   );
 }
 
-// For a limit of concurrent requests nothing adds up: its peak is all there is.
+// Concurrent requests have no total, only a peak.
 export function HourText({ use }: { use: Use }) {
-  if (!use.hour) return <span title={i18n.t({ id: 'limits.unknownHour', message: 'The limiters do not share what they count at the moment.' })}>—</span>;
+  if (!use.hour) return <span title={i18n.t({ id: 'limits.unknownHour', message: 'The rate limiters do not share their counts at the moment.' })}>—</span>;
   const peak = i18n.t({ id: 'limits.peak', message: 'peak {peak}', values: { peak: count(use.hour.peak) } });
   return (
     <span className="num">
@@ -51,8 +51,8 @@ export function Hour({ use }: { use: Use }) {
       <Spark
         label={
           busiest
-            ? i18n.t({ id: 'limits.sparkLabel', message: 'Each minute of the last hour. The most was {peak} of {limit}, at {time}. Refused: {refused}.', values: { peak: count(busiest.peak), limit: count(use.limit), time: clock(busiest.startTime ?? '', zone), refused: count(use.hour.refused) } })
-            : i18n.t({ id: 'limits.sparkNone', message: 'Nothing was used in the last hour.' })
+            ? i18n.t({ id: 'limits.sparkLabel', message: 'Use in each minute of the last hour. Peak: {peak} of {limit} at {time}. Refused: {refused}.', values: { peak: count(busiest.peak), limit: count(use.limit), time: clock(busiest.startTime ?? '', zone), refused: count(use.hour.refused) } })
+            : i18n.t({ id: 'limits.sparkNone', message: 'No use in the last hour.' })
         }
         minutes={minutes.map((one) => ({ ago: one.minutesAgo, part: share(BigInt(one.peak), BigInt(use.limit)), marked: one.refused !== '0' }))}
       />
@@ -68,7 +68,7 @@ export function Refused({ use }: { use: Use }) {
 
 export function FreeAgain({ use }: { use: Use }) {
   const zone = useZone();
-  if (isConcurrency(use)) return <>{i18n.t({ id: 'limits.asTheyEnd', message: 'as requests end' })}</>;
-  // Two minutes at most: the day is clear.
+  if (isConcurrency(use)) return <>{i18n.t({ id: 'limits.asTheyEnd', message: 'when requests end' })}</>;
+  // At most two minutes ahead, so the time alone is enough.
   return <span className="num">{use.resetTime ? clock(use.resetTime, zone) : i18n.t({ id: 'limits.free', message: 'now' })}</span>;
 }

@@ -15,7 +15,7 @@ export function limitUsageQuery(workspace: string) {
   });
 }
 
-// Of the keys that work and have limits, what was used of them in the last hour. In the order of limitedKeysQuery.
+// Usage of the last hour of the active keys with limits, in the order of limitedKeysQuery.
 export function keyLimitUsageQuery(workspace: string) {
   return queryOptions({
     queryKey: ['limits', workspace, 'keys'],
@@ -23,7 +23,7 @@ export function keyLimitUsageQuery(workspace: string) {
   });
 }
 
-// Of one key, with every minute.
+// Usage of one key, by minute.
 export function oneKeyLimitUsageQuery(workspace: string, key: string) {
   return queryOptions({
     queryKey: ['limits', workspace, 'keys', key],
@@ -31,7 +31,7 @@ export function oneKeyLimitUsageQuery(workspace: string, key: string) {
   });
 }
 
-// Keys that work, with their own limits.
+// Active keys with their own limits.
 export function limitedKeysQuery(workspace: string) {
   return queryOptions({
     queryKey: ['keys', workspace, 'limits'],

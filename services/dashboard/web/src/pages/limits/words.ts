@@ -11,15 +11,15 @@ export function kindText(kind: Schema<'LimitUse'>['kind']): string {
     case 'LIMIT_KIND_TOKENS_PER_MINUTE':
       return i18n.t({ id: 'limits.tokens', message: 'Tokens per minute' });
     default:
-      return i18n.t({ id: 'limits.concurrent', message: 'Requests at the same time' });
+      return i18n.t({ id: 'limits.concurrent', message: 'Concurrent requests' });
   }
 }
 
 export function modelText(model: string): string {
-  return model || i18n.t({ id: 'limits.allModels', message: 'all models together' });
+  return model || i18n.t({ id: 'limits.allModels', message: 'all models' });
 }
 
-// 0 is no limit.
+// 0 means no limit.
 export function limitText(value: string | undefined): string {
-  return value === undefined || value === '0' ? i18n.t({ id: 'limits.none', message: 'none' }) : count(value);
+  return value === undefined || value === '0' ? i18n.t({ id: 'limits.none', message: 'None' }) : count(value);
 }

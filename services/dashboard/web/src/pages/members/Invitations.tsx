@@ -11,14 +11,14 @@ import { roleName } from './roles';
 
 type Invitation = Schema<'Invitation'>;
 
-// Those that are open; nothing at all when there are none.
+// The open invitations. Renders nothing without any.
 export function Invitations({ workspace, mayDelete }: { workspace: string; mayDelete: boolean }) {
   const query = useInfiniteQuery(invitationsQuery(workspace));
   const [withdrawing, setWithdrawing] = useState<Invitation | null>(null);
   const table = tableProps(query, (page) => page.invitations);
   if (!query.error && (table.rows ?? []).length === 0) return null;
   const columns: Column<Invitation>[] = [
-    { id: 'email', header: i18n.t({ id: 'members.column.email', message: 'E-mail' }), weight: 2.2, cell: (one) => one.email },
+    { id: 'email', header: i18n.t({ id: 'members.column.email', message: 'Email' }), weight: 2.2, cell: (one) => one.email },
     { id: 'role', header: i18n.t({ id: 'members.column.role', message: 'Role' }), weight: 1.2, cell: (one) => roleName(one.role) },
     { id: 'made', header: i18n.t({ id: 'members.column.invited', message: 'Invited' }), weight: 1.4, wide: true, cell: (one) => <Time at={one.createTime} /> },
     { id: 'expires', header: i18n.t({ id: 'members.column.expires', message: 'Expires' }), weight: 1.4, wide: true, cell: (one) => <Time at={one.expireTime} /> },
@@ -51,7 +51,7 @@ export function Invitations({ workspace, mayDelete }: { workspace: string; mayDe
           await queryClient.invalidateQueries({ queryKey: ['invitations', workspace] });
         }}
       >
-        {i18n.t({ id: 'members.withdrawText', message: 'The link that {email} has stops working.', values: { email: withdrawing?.email ?? '' } })}
+        {i18n.t({ id: 'members.withdrawText', message: 'The link that {email} received stops working.', values: { email: withdrawing?.email ?? '' } })}
       </Confirm>
     </>
   );

@@ -8,28 +8,28 @@ import { managed, roleName, roleText } from './roles';
 
 interface Made {
   email: string;
-  link: string; // empty: it was mailed
+  link: string; // empty: it was sent by email
 }
 
-// The link is shown once, and only where no mail server sends it.
+// The link is shown once, and only if no mail server sends it.
 export function Invite({ workspace, own, opened, onClose }: { workspace: string; own: Role | undefined; opened: boolean; onClose: () => void }) {
   const [made, setMade] = useState<Made | null>(null);
   const close = () => {
     setMade(null);
     onClose();
   };
-  const title = made ? i18n.t({ id: 'members.invited', message: 'Invitation made' }) : i18n.t({ id: 'members.inviteTitle', message: 'Invite' });
+  const title = made ? i18n.t({ id: 'members.invited', message: 'Invitation created' }) : i18n.t({ id: 'members.inviteTitle', message: 'Invite member' });
   return (
     <Dialog opened={opened} onClose={close} title={title} locked={made !== null && made.link !== ''}>
       {made ? (
         <>
           {made.link ? (
             <>
-              <Notice tone="warn">{i18n.t({ id: 'members.linkOnce', message: 'Send this link to {email} yourself. It works once, for seven days, and is not shown again.', values: { email: made.email } })}</Notice>
-              <Secret value={made.link} label={i18n.t({ id: 'members.link', message: 'Link of the invitation' })} />
+              <Notice tone="warn">{i18n.t({ id: 'members.linkOnce', message: 'Send this link to {email}. It works once, expires after seven days, and is not shown again.', values: { email: made.email } })}</Notice>
+              <Secret value={made.link} label={i18n.t({ id: 'members.link', message: 'Invitation link' })} />
             </>
           ) : (
-            <p>{i18n.t({ id: 'members.mailed', message: 'A mail with the link is on its way to {email}. It works once, for seven days.', values: { email: made.email } })}</p>
+            <p>{i18n.t({ id: 'members.mailed', message: 'An email with the link is on its way to {email}. The link works once and expires after seven days.', values: { email: made.email } })}</p>
           )}
           <DialogActions>
             <Button kind="primary" onClick={close}>
@@ -53,8 +53,8 @@ function InviteForm({ workspace, own, onClose, onMade }: { workspace: string; ow
     onMade({ email, link: answer.acceptPath ? location.origin + answer.acceptPath : '' });
   });
   return (
-    <DialogForm fields={fields} verb={i18n.t({ id: 'members.invite', message: 'Invite' })} onCancel={onClose}>
-      <TextField label={i18n.t({ id: 'members.column.email', message: 'E-mail' })} type="email" autoFocus {...fields.bind('email')} />
+    <DialogForm fields={fields} verb={i18n.t({ id: 'members.invite', message: 'Invite member' })} onCancel={onClose}>
+      <TextField label={i18n.t({ id: 'members.column.email', message: 'Email' })} type="email" autoFocus {...fields.bind('email')} />
       <SelectField label={i18n.t({ id: 'members.column.role', message: 'Role' })} hint={roleText(fields.values.role as Role)} options={managed(own).map((role) => ({ value: role, label: roleName(role) }))} {...fields.bind('role')} />
     </DialogForm>
   );

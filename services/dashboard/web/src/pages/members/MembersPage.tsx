@@ -47,15 +47,15 @@ export default function MembersPage() {
       weight: 2,
       cell: (one) => (
         <>
-          {one.displayName || one.email} {isSelf(one) && <span className="quiet">{i18n.t({ id: 'members.you', message: 'you' })}</span>}
+          {one.displayName || one.email} {isSelf(one) && <span className="quiet">{i18n.t({ id: 'members.you', message: '(you)' })}</span>}
         </>
       ),
     },
-    { id: 'email', header: i18n.t({ id: 'members.column.email', message: 'E-mail' }), weight: 2.2, wide: true, cell: (one) => one.email },
+    { id: 'email', header: i18n.t({ id: 'members.column.email', message: 'Email' }), weight: 2.2, wide: true, cell: (one) => one.email },
     { id: 'role', header: i18n.t({ id: 'members.column.role', message: 'Role' }), weight: 1.2, cell: (one) => roleName(one.role) },
     {
       id: 'totp',
-      header: i18n.t({ id: 'members.column.totp', message: 'Second step' }),
+      header: i18n.t({ id: 'members.column.totp', message: '2FA' }),
       weight: 1.2,
       wide: true,
       cell: (one) => (one.totpEnabled ? <StateChip tone="ok">{i18n.t({ id: 'members.totpOn', message: 'On' })}</StateChip> : <StateChip tone="quiet">{i18n.t({ id: 'members.totpOff', message: 'Off' })}</StateChip>),
@@ -78,17 +78,17 @@ export default function MembersPage() {
   return (
     <Page
       title={i18n.t({ id: 'members.title', message: 'Members' })}
-      subtitle={i18n.t({ id: 'members.subtitle', message: 'Who works in this workspace, and what they may do' })}
+      subtitle={i18n.t({ id: 'members.subtitle', message: 'Members of this workspace and their roles' })}
       actions={
         may('InvitationService/CreateInvitation') && (
           <Button kind="primary" icon={IconPlus} onClick={() => setInviting(true)}>
-            {i18n.t({ id: 'members.invite', message: 'Invite' })}
+            {i18n.t({ id: 'members.invite', message: 'Invite member' })}
           </Button>
         )
       }
     >
       <Filters>
-        <TextField label={i18n.t({ id: 'members.search', message: 'Search' })} type="search" placeholder={i18n.t({ id: 'members.searchHint', message: 'Name or e-mail' })} value={state.query} onChange={(query) => set({ query }, { replace: true })} />
+        <TextField label={i18n.t({ id: 'members.search', message: 'Search' })} type="search" placeholder={i18n.t({ id: 'members.searchHint', message: 'Name or email' })} value={state.query} onChange={(query) => set({ query }, { replace: true })} />
       </Filters>
       <DataTable
         label={i18n.t({ id: 'members.title', message: 'Members' })}
@@ -100,7 +100,7 @@ export default function MembersPage() {
             title={i18n.t({ id: 'members.noMatch', message: 'No members match “{query}”', values: { query: state.query } })}
             action={<Button onClick={() => set({ query: '' })}>{i18n.t({ id: 'members.clear', message: 'Clear search' })}</Button>}
           >
-            {i18n.t({ id: 'members.noMatchText', message: 'The search compares the beginning of names and addresses.' })}
+            {i18n.t({ id: 'members.noMatchText', message: 'The search matches the start of names and email addresses.' })}
           </EmptyState>
         }
         {...tableProps(table, (page) => page.members)}
@@ -128,8 +128,8 @@ export default function MembersPage() {
         }}
       >
         {self
-          ? i18n.t({ id: 'members.leaveText', message: 'You lose all rights here and your sessions end. Keys that you made go on working. Only an invitation brings you back.' })
-          : i18n.t({ id: 'members.removeText', message: '{name} loses all rights here at once, and all sessions of this person end. Keys that they made go on working: revoke those that are not needed.', values: { name } })}
+          ? i18n.t({ id: 'members.leaveText', message: 'You lose all access to this workspace and your sessions end. API keys that you created keep working. To return, you need a new invitation.' })
+          : i18n.t({ id: 'members.removeText', message: '{name} loses all access to this workspace immediately, and all their sessions end. API keys that they created keep working. Revoke the keys that are no longer needed.', values: { name } })}
       </Confirm>
     </Page>
   );

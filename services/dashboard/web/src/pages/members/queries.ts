@@ -1,7 +1,7 @@
 import { api, unwrap } from '@/api/client';
 import { pages } from '@/api/paging';
 
-// query: the beginning of a name or an address.
+// query: the start of a name or an email address.
 export function memberListQuery(workspace: string, query: string) {
   return pages(['members', workspace, 'list', query], (pageToken, signal) =>
     unwrap(api.GET('/admin/v1/workspaces/{workspace}/members', { params: { path: { workspace }, query: { pageSize: 50, pageToken, query } }, signal })),

@@ -23,19 +23,19 @@ export function roleName(role: string): string {
 export function roleText(role: Role): string {
   switch (role) {
     case 'owner':
-      return i18n.t({ id: 'members.can.owner', message: 'Everything, also the cap, members’ roles and closing the workspace' });
+      return i18n.t({ id: 'members.can.owner', message: 'Full access, including the cap, member roles, and closing the workspace' });
     case 'admin':
-      return i18n.t({ id: 'members.can.admin', message: 'Keys, settings, webhooks; developers, billing and viewers' });
+      return i18n.t({ id: 'members.can.admin', message: 'Manages API keys, settings, webhooks, and all members except owners and admins' });
     case 'billing':
-      return i18n.t({ id: 'members.can.billing', message: 'Payments, auto-reload, alerts and statements; reads the rest' });
+      return i18n.t({ id: 'members.can.billing', message: 'Manages payments, auto-reload, alerts, and statements; reads everything else' });
     case 'developer':
-      return i18n.t({ id: 'members.can.developer', message: 'Own keys, models and single requests' });
+      return i18n.t({ id: 'members.can.developer', message: 'Manages own API keys; reads models and requests' });
     case 'viewer':
-      return i18n.t({ id: 'members.can.viewer', message: 'Reads use, keys and limits; changes nothing' });
+      return i18n.t({ id: 'members.can.viewer', message: 'Reads usage, API keys, and limits; cannot change anything' });
   }
 }
 
-// Roles that a role may give to others and take from them.
+// The roles that a role may assign and remove.
 export function managed(own: Role | undefined): Role[] {
   if (own === 'owner') return ROLES;
   return own === 'admin' ? ['billing', 'developer', 'viewer'] : [];

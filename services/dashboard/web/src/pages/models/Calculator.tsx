@@ -1,5 +1,4 @@
-// What a call would cost, and many of them. Tokens times prices as whole pico-dollars: the same to the last digit as the
-// receipt would say.
+// The cost of one request and of many. It is calculated in whole pico-dollars, so it equals the receipt to the last digit.
 import { i18n } from '@lingui/core';
 import { useState } from 'react';
 import { count } from '@/format/money';
@@ -15,7 +14,7 @@ export function Calculator({ models, fixed }: { models: Model[]; fixed?: Model }
   const [requests, setRequests] = useState('1000');
   const model = fixed ?? models.find((one) => modelId(one) === chosen) ?? models.find((one) => one.serving) ?? models[0];
   if (!model) return null;
-  const wrong = i18n.t({ id: 'models.calc.wrong', message: 'A whole number' });
+  const wrong = i18n.t({ id: 'models.calc.wrong', message: 'Enter a whole number' });
   const [tokensIn, tokensOut, times] = [typedCount(input), typedCount(output), typedCount(requests)];
   const part = (tokens: bigint | null, usdPerMillion: string) => (tokens === null ? null : costOf([{ tokens, usdPerMillion }]));
   const parts = tokensIn === null || tokensOut === null ? null : [{ tokens: tokensIn, usdPerMillion: model.inputUsdPerMillion }, { tokens: tokensOut, usdPerMillion: model.outputUsdPerMillion }];
@@ -23,7 +22,7 @@ export function Calculator({ models, fixed }: { models: Model[]; fixed?: Model }
   const all = parts && times !== null ? costOf(parts, times) : null;
   const tooLong = tokensIn !== null && tokensOut !== null && tokensIn + tokensOut > BigInt(model.contextWindow) && model.contextWindow !== '0';
   return (
-    <Card title={i18n.t({ id: 'models.calc.title', message: 'What would it cost?' })} subtitle="USD">
+    <Card title={i18n.t({ id: 'models.calc.title', message: 'Cost calculator' })} subtitle="USD">
       <div className={css.calculator}>
         {!fixed && (
           <SelectField
@@ -34,14 +33,14 @@ export function Calculator({ models, fixed }: { models: Model[]; fixed?: Model }
             searchable
           />
         )}
-        <TextField label={i18n.t({ id: 'models.calc.in', message: 'Tokens in, per request' })} inputMode="numeric" value={input} onChange={setInput} error={tokensIn === null ? wrong : undefined} />
-        <TextField label={i18n.t({ id: 'models.calc.out', message: 'Tokens out, per request' })} inputMode="numeric" value={output} onChange={setOutput} error={tokensOut === null ? wrong : undefined} />
+        <TextField label={i18n.t({ id: 'models.calc.in', message: 'Input tokens per request' })} inputMode="numeric" value={input} onChange={setInput} error={tokensIn === null ? wrong : undefined} />
+        <TextField label={i18n.t({ id: 'models.calc.out', message: 'Output tokens per request' })} inputMode="numeric" value={output} onChange={setOutput} error={tokensOut === null ? wrong : undefined} />
         <TextField label={i18n.t({ id: 'models.calc.requests', message: 'Requests' })} inputMode="numeric" value={requests} onChange={setRequests} error={times === null ? wrong : undefined} />
       </div>
       <table className={css.sum} aria-live="polite">
         <tbody>
           <tr>
-            <td>{i18n.t({ id: 'models.calc.prompt', message: 'Prompt' })}</td>
+            <td>{i18n.t({ id: 'models.calc.prompt', message: 'Input tokens' })}</td>
             <td>{count(tokensIn)}</td>
             <td>
               × <Money usd={model.inputUsdPerMillion} style="rate" /> / 1M
@@ -51,7 +50,7 @@ export function Calculator({ models, fixed }: { models: Model[]; fixed?: Model }
             </td>
           </tr>
           <tr>
-            <td>{i18n.t({ id: 'models.calc.answer', message: 'Answer' })}</td>
+            <td>{i18n.t({ id: 'models.calc.answer', message: 'Output tokens' })}</td>
             <td>{count(tokensOut)}</td>
             <td>
               × <Money usd={model.outputUsdPerMillion} style="rate" /> / 1M
@@ -82,8 +81,8 @@ export function Calculator({ models, fixed }: { models: Model[]; fixed?: Model }
       </table>
       <p className={css.note}>
         {tooLong
-          ? i18n.t({ id: 'models.calc.tooLong', message: 'More than the window of the model: {tokens} tokens in and out together.', values: { tokens: count(model.contextWindow) } })
-          : i18n.t({ id: 'models.calc.note', message: 'Tokens out include reasoning. Cached tokens cost as much as others.' })}
+          ? i18n.t({ id: 'models.calc.tooLong', message: 'This exceeds the context window of the model: {tokens} input and output tokens in total.', values: { tokens: count(model.contextWindow) } })
+          : i18n.t({ id: 'models.calc.note', message: 'Output tokens include reasoning tokens. Cached input tokens cost as much as other input tokens.' })}
       </p>
     </Card>
   );

@@ -23,7 +23,7 @@ export default function ModelPage() {
       back={{ to: paths.models(workspace), label: i18n.t({ id: 'models.models.title', message: 'Models' }) }}
       subtitle={
         <span className={css.id}>
-          <code>{id}</code> <Copy value={id} label={i18n.t({ id: 'models.copy', message: 'Copy id' })} bare />
+          <code>{id}</code> <Copy value={id} label={i18n.t({ id: 'models.copy', message: 'Copy model ID' })} bare />
         </span>
       }
       actions={
@@ -31,7 +31,7 @@ export default function ModelPage() {
           <>
             {model.capabilities.includes('chat') && may('KeyService/CreateKey') && (
               <LinkButton to={paths.playground(workspace)} search={{ model: id }}>
-                {i18n.t({ id: 'models.try', message: 'Try it' })}
+                {i18n.t({ id: 'models.try', message: 'Try in playground' })}
               </LinkButton>
             )}
             {may('UsageService/QueryUsage') && (
@@ -45,7 +45,7 @@ export default function ModelPage() {
     >
       {model ? (
         <>
-          {!model.serving && <Notice tone="warn">{i18n.t({ id: 'models.stopped', message: 'The operator has taken this model out of service: calls are refused.' })}</Notice>}
+          {!model.serving && <Notice tone="warn">{i18n.t({ id: 'models.stopped', message: 'The operator took this model out of service. Requests for it are refused.' })}</Notice>}
           {model.description && <p className={css.text}>{model.description}</p>}
           <Card>
             <ModelFacts model={model} />
@@ -55,8 +55,8 @@ export default function ModelPage() {
       ) : (
         <Card>
           {models.data ? (
-            <EmptyState title={i18n.t({ id: 'models.unknown', message: 'No such model' })} action={<LinkButton to={paths.models(workspace)}>{i18n.t({ id: 'models.all', message: 'All models' })}</LinkButton>}>
-              {i18n.t({ id: 'models.unknownText', message: 'The catalog does not have it, or not any more.' })}
+            <EmptyState title={i18n.t({ id: 'models.unknown', message: 'Model not found' })} action={<LinkButton to={paths.models(workspace)}>{i18n.t({ id: 'models.all', message: 'All models' })}</LinkButton>}>
+              {i18n.t({ id: 'models.unknownText', message: 'The catalog does not contain this model.' })}
             </EmptyState>
           ) : models.error ? (
             <ErrorState error={models.error} what={i18n.t({ id: 'models.what', message: 'the models' })} retry={() => void models.refetch()} />
@@ -74,14 +74,14 @@ function ModelFacts({ model }: { model: Model }) {
   return (
     <Facts
       facts={[
-        { label: i18n.t({ id: 'models.col.state', message: 'State' }), value: <Serving model={model} /> },
-        { label: i18n.t({ id: 'models.priceIn', message: 'Price in' }), value: <><Money usd={model.inputUsdPerMillion} style="rate" /> {perMillion}</> },
-        { label: i18n.t({ id: 'models.priceOut', message: 'Price out' }), value: <><Money usd={model.outputUsdPerMillion} style="rate" /> {perMillion}</> },
+        { label: i18n.t({ id: 'models.col.state', message: 'Status' }), value: <Serving model={model} /> },
+        { label: i18n.t({ id: 'models.priceIn', message: 'Input price' }), value: <><Money usd={model.inputUsdPerMillion} style="rate" /> {perMillion}</> },
+        { label: i18n.t({ id: 'models.priceOut', message: 'Output price' }), value: <><Money usd={model.outputUsdPerMillion} style="rate" /> {perMillion}</> },
         { label: i18n.t({ id: 'models.contextWindow', message: 'Context window' }), value: i18n.t({ id: 'models.tokens', message: '{tokens} tokens', values: { tokens: count(model.contextWindow) } }) },
-        { label: i18n.t({ id: 'models.maxOutput', message: 'Longest answer' }), value: i18n.t({ id: 'models.tokens', message: '{tokens} tokens', values: { tokens: count(model.maxOutputTokens) } }) },
-        { label: i18n.t({ id: 'models.col.can', message: 'Can' }), value: <Capabilities model={model} /> },
-        { label: i18n.t({ id: 'models.since', message: 'In the catalog since' }), value: <Time at={model.createTime} exact /> },
-        ...(model.workspace ? [{ label: i18n.t({ id: 'models.private', message: 'Private' }), value: i18n.t({ id: 'models.privateText', message: 'Only this workspace sees it' }) }] : []),
+        { label: i18n.t({ id: 'models.maxOutput', message: 'Max output tokens' }), value: i18n.t({ id: 'models.tokens', message: '{tokens} tokens', values: { tokens: count(model.maxOutputTokens) } }) },
+        { label: i18n.t({ id: 'models.col.can', message: 'Capabilities' }), value: <Capabilities model={model} /> },
+        { label: i18n.t({ id: 'models.since', message: 'Added to the catalog' }), value: <Time at={model.createTime} exact /> },
+        ...(model.workspace ? [{ label: i18n.t({ id: 'models.private', message: 'Private' }), value: i18n.t({ id: 'models.privateText', message: 'Only visible to this workspace' }) }] : []),
         ...(/^https?:\/\//.test(model.documentationUrl)
           ? [{ label: i18n.t({ id: 'models.docs', message: 'Documentation' }), value: <a href={model.documentationUrl} rel="noreferrer" target="_blank">{model.documentationUrl}</a> }]
           : []),

@@ -3,7 +3,7 @@ import type { Schema } from '@/api/types';
 
 export type Model = Schema<'Model'>;
 
-// As calls name it: "namespace/model".
+// The model's name in requests: "namespace/model".
 export function modelId(model: Pick<Model, 'name'>): string {
   return model.name.replace(/^models\//, '');
 }

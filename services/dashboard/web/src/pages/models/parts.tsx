@@ -5,7 +5,7 @@ import css from './models.module.css';
 
 export function Serving({ model }: { model: Model }) {
   return model.serving ? (
-    <StateChip tone="ok">{i18n.t({ id: 'models.serving', message: 'Serving' })}</StateChip>
+    <StateChip tone="ok">{i18n.t({ id: 'models.serving', message: 'Available' })}</StateChip>
   ) : (
     <StateChip tone="quiet">{i18n.t({ id: 'models.outOfService', message: 'Out of service' })}</StateChip>
   );

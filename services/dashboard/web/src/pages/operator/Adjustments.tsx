@@ -1,4 +1,4 @@
-// Corrections of the ledger as a table, with the second person's decision: of one workspace or of all.
+// Ledger adjustments of one or all workspaces, with the second person's decision.
 import { i18n } from '@lingui/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -17,8 +17,8 @@ export function AdjustmentTable({ workspace, state, open, onOpen, empty }: { wor
   return (
     <>
       <DataTable<Adjustment>
-        label={i18n.t({ id: 'operator.corrections', message: 'Corrections' })}
-        what={i18n.t({ id: 'operator.correctionsWhat', message: 'the corrections' })}
+        label={i18n.t({ id: 'operator.corrections', message: 'Adjustments' })}
+        what={i18n.t({ id: 'operator.correctionsWhat', message: 'the adjustments' })}
         columns={columns(workspace === '-')}
         rows={rows}
         rowKey={(one) => one.name}
@@ -43,9 +43,9 @@ function columns(all: boolean): Column<Adjustment>[] {
   return [
     { id: 'kind', header: i18n.t({ id: 'operator.kind', message: 'Kind' }), weight: 1, cell: (one) => adjustmentKindName(one.kind) },
     ...(all ? [{ id: 'workspace', header: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), weight: 1.1, wide: true, cell: (one: Adjustment) => <WorkspaceLink name={one.name} /> }] : []),
-    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1.2, cell: (one) => <AdjustmentState state={one.state} /> },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1.2, cell: (one) => <AdjustmentState state={one.state} /> },
     { id: 'reason', header: i18n.t({ id: 'operator.reasonColumn', message: 'Reason' }), weight: 2, wide: true, cell: (one) => one.reason },
-    { id: 'time', header: i18n.t({ id: 'operator.asked', message: 'Asked for' }), weight: 1.5, wide: true, cell: (one) => <Time at={one.createTime} exact /> },
+    { id: 'time', header: i18n.t({ id: 'operator.asked', message: 'Requested' }), weight: 1.5, wide: true, cell: (one) => <Time at={one.createTime} exact /> },
     { id: 'amount', header: i18n.t({ id: 'operator.amount', message: 'Amount' }), weight: 0.9, align: 'end', cell: (one) => <Money usd={one.amountUsd} /> },
   ];
 }
@@ -56,20 +56,20 @@ function AdjustmentPanel({ adjustment, onDone }: { adjustment: Adjustment; onDon
   const [act, setAct] = useState<'approve' | 'reject' | null>(null);
   const own = adjustment.actor === person.name.replace('users/', 'user:');
   const pending = adjustment.state === 'ADJUSTMENT_STATE_PENDING_APPROVAL';
-  const ownReason = own ? i18n.t({ id: 'operator.ownRequest', message: 'You asked for it: another operator has to decide.' }) : undefined;
+  const ownReason = own ? i18n.t({ id: 'operator.ownRequest', message: 'You requested this adjustment. Another operator must decide.' }) : undefined;
   return (
     <>
       <Facts
         facts={[
           { label: i18n.t({ id: 'operator.amount', message: 'Amount' }), value: <Money usd={adjustment.amountUsd} style="exact" /> },
-          { label: i18n.t({ id: 'operator.state', message: 'State' }), value: <AdjustmentState state={adjustment.state} /> },
+          { label: i18n.t({ id: 'operator.state', message: 'Status' }), value: <AdjustmentState state={adjustment.state} /> },
           { label: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), value: <WorkspaceLink name={adjustment.name} /> },
           { label: i18n.t({ id: 'operator.reasonColumn', message: 'Reason' }), value: adjustment.reason },
           { label: i18n.t({ id: 'operator.reference', message: 'Reference' }), value: adjustment.reference || '—' },
-          { label: i18n.t({ id: 'operator.askedBy', message: 'Asked for by' }), value: adjustment.actor },
-          { label: i18n.t({ id: 'operator.asked', message: 'Asked for' }), value: <Time at={adjustment.createTime} exact /> },
+          { label: i18n.t({ id: 'operator.askedBy', message: 'Requested by' }), value: adjustment.actor },
+          { label: i18n.t({ id: 'operator.asked', message: 'Requested' }), value: <Time at={adjustment.createTime} exact /> },
           { label: i18n.t({ id: 'operator.decidedBy', message: 'Decided by' }), value: adjustment.decidedBy ? <>{adjustment.decidedBy} · <Time at={adjustment.decideTime} exact /></> : '—' },
-          { label: i18n.t({ id: 'operator.id', message: 'Id' }), value: <><code>{idOf(adjustment.name)}</code> <Copy bare value={idOf(adjustment.name)} label={i18n.t({ id: 'operator.copyId', message: 'Copy id' })} /></> },
+          { label: i18n.t({ id: 'operator.id', message: 'ID' }), value: <><code>{idOf(adjustment.name)}</code> <Copy bare value={idOf(adjustment.name)} label={i18n.t({ id: 'operator.copyId', message: 'Copy ID' })} /></> },
         ]}
       />
       {pending && may('AdjustmentService/ApproveAdjustment') && (
@@ -90,7 +90,7 @@ function AdjustmentPanel({ adjustment, onDone }: { adjustment: Adjustment; onDon
         }}
       >
         <p>
-          {i18n.t({ id: 'operator.approveText', message: 'It is posted to the ledger at once and cannot be edited afterwards:' })} <Money usd={adjustment.amountUsd} />
+          {i18n.t({ id: 'operator.approveText', message: 'This amount is posted to the ledger immediately and cannot be changed later:' })} <Money usd={adjustment.amountUsd} />
         </p>
       </ReasonDialog>
       <ReasonDialog
@@ -105,7 +105,7 @@ function AdjustmentPanel({ adjustment, onDone }: { adjustment: Adjustment; onDon
           onDone();
         }}
       >
-        <p>{i18n.t({ id: 'operator.rejectText', message: 'No money moves. The request stays in the ledger as rejected.' })}</p>
+        <p>{i18n.t({ id: 'operator.rejectText', message: 'No credit is moved. The ledger keeps the adjustment as rejected.' })}</p>
       </ReasonDialog>
     </>
   );

@@ -27,10 +27,10 @@ export default function AuditPage() {
   return (
     <Page
       title={i18n.t({ id: 'operator.audit.title', message: 'Audit log' })}
-      subtitle={i18n.t({ id: 'operator.auditText', message: 'Who did what, when and from where, in all workspaces. Entries are chained by hashes.' })}
+      subtitle={i18n.t({ id: 'operator.auditText', message: 'Changes in all workspaces: who made them, when, and from where. Entries form a hash chain.' })}
       actions={
         <>
-          {may('AuditService/VerifyAuditEntries') && <Button icon={IconShield} onClick={() => setVerifying(true)}>{i18n.t({ id: 'operator.verifyAudit', message: 'Verify the chain' })}</Button>}
+          {may('AuditService/VerifyAuditEntries') && <Button icon={IconShield} onClick={() => setVerifying(true)}>{i18n.t({ id: 'operator.verifyAudit', message: 'Verify audit log' })}</Button>}
           {may('AuditService/ExportAuditEntries') && <HrefButton download href={`/admin/v1/auditEntries:export${filtered ? `?filter=${encodeURIComponent(filtered)}` : ''}`}>{i18n.t({ id: 'operator.exportAudit', message: 'Export' })}</HrefButton>}
         </>
       }
@@ -52,8 +52,8 @@ export default function AuditPage() {
         loadingMore={query.isFetchingNextPage}
         onMore={() => void query.fetchNextPage()}
         empty={
-          <EmptyState title={i18n.t({ id: 'operator.noEntries', message: 'No such entries' })} action={filtered && <Button onClick={() => setSearch({ actor: '', action: '', subject: '' })}>{i18n.t({ id: 'operator.clear', message: 'Clear filter' })}</Button>}>
-            {i18n.t({ id: 'operator.noEntriesText', message: 'The whole log was searched, for exactly these texts.' })}
+          <EmptyState title={i18n.t({ id: 'operator.noEntries', message: 'No matching entries' })} action={filtered && <Button onClick={() => setSearch({ actor: '', action: '', subject: '' })}>{i18n.t({ id: 'operator.clear', message: 'Clear filter' })}</Button>}>
+            {i18n.t({ id: 'operator.noEntriesText', message: 'The search covers the whole log and matches exact values.' })}
           </EmptyState>
         }
       />
@@ -63,11 +63,11 @@ export default function AuditPage() {
       <Confirm
         opened={verifying}
         onClose={() => setVerifying(false)}
-        title={i18n.t({ id: 'operator.verifyAudit', message: 'Verify the chain' })}
+        title={i18n.t({ id: 'operator.verifyAudit', message: 'Verify audit log' })}
         verb={i18n.t({ id: 'operator.verify', message: 'Verify' })}
         act={async () => setVerified(await verifyAudit())}
       >
-        <p>{i18n.t({ id: 'operator.verifyText', message: 'Recomputes the hash of every entry, and compares the log with signed checkpoints and with the logs of the services.' })}</p>
+        <p>{i18n.t({ id: 'operator.verifyText', message: 'Recomputes the hash of every entry and compares the hashes with the signed checkpoints and the logs of the services.' })}</p>
       </Confirm>
     </Page>
   );
@@ -76,11 +76,11 @@ export default function AuditPage() {
 function columns(): Column<AuditEntry>[] {
   return [
     { id: 'time', header: i18n.t({ id: 'operator.time', message: 'Time' }), weight: 1.6, cell: (entry) => <Time at={entry.time} exact /> },
-    { id: 'actor', header: i18n.t({ id: 'operator.actor', message: 'Who' }), weight: 1.6, wide: true, cell: (entry) => entry.actor },
-    { id: 'action', header: i18n.t({ id: 'operator.action', message: 'Did' }), weight: 1.5, cell: (entry) => <code>{entry.action}</code> },
-    { id: 'subject', header: i18n.t({ id: 'operator.subject', message: 'What' }), weight: 1.5, cell: (entry) => entry.subject || '—' },
+    { id: 'actor', header: i18n.t({ id: 'operator.actor', message: 'Actor' }), weight: 1.6, wide: true, cell: (entry) => entry.actor },
+    { id: 'action', header: i18n.t({ id: 'operator.action', message: 'Action' }), weight: 1.5, cell: (entry) => <code>{entry.action}</code> },
+    { id: 'subject', header: i18n.t({ id: 'operator.subject', message: 'Subject' }), weight: 1.5, cell: (entry) => entry.subject || '—' },
     { id: 'workspace', header: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), weight: 1, wide: true, cell: (entry) => <WorkspaceLink name={entry.workspace} /> },
-    { id: 'address', header: i18n.t({ id: 'operator.from', message: 'From' }), weight: 1, wide: true, cell: (entry) => entry.address || '—' },
+    { id: 'address', header: i18n.t({ id: 'operator.from', message: 'IP address' }), weight: 1, wide: true, cell: (entry) => entry.address || '—' },
   ];
 }
 
@@ -89,10 +89,10 @@ function AuditFilters({ filter, onFilter }: { filter: AuditFilter; onFilter: (fi
   return (
     <Form fields={fields} actions={null}>
       <Filters>
-        <TextField label={i18n.t({ id: 'operator.actor', message: 'Who' })} placeholder="user:…" mono {...fields.bind('actor')} />
-        <TextField label={i18n.t({ id: 'operator.action', message: 'Did' })} placeholder="key.create" mono {...fields.bind('action')} />
-        <TextField label={i18n.t({ id: 'operator.subject', message: 'What' })} mono {...fields.bind('subject')} />
-        <Button type="submit">{i18n.t({ id: 'operator.apply', message: 'Show' })}</Button>
+        <TextField label={i18n.t({ id: 'operator.actor', message: 'Actor' })} placeholder="user:…" mono {...fields.bind('actor')} />
+        <TextField label={i18n.t({ id: 'operator.action', message: 'Action' })} placeholder="key.create" mono {...fields.bind('action')} />
+        <TextField label={i18n.t({ id: 'operator.subject', message: 'Subject' })} mono {...fields.bind('subject')} />
+        <Button type="submit">{i18n.t({ id: 'operator.apply', message: 'Apply' })}</Button>
       </Filters>
     </Form>
   );
@@ -103,15 +103,15 @@ function EntryPanel({ entry }: { entry: AuditEntry }) {
     <Facts
       facts={[
         { label: i18n.t({ id: 'operator.time', message: 'Time' }), value: <Time at={entry.time} exact /> },
-        { label: i18n.t({ id: 'operator.actor', message: 'Who' }), value: entry.actor },
-        { label: i18n.t({ id: 'operator.from', message: 'From' }), value: entry.address || '—' },
-        { label: i18n.t({ id: 'operator.action', message: 'Did' }), value: <code>{entry.action}</code> },
-        { label: i18n.t({ id: 'operator.subject', message: 'What' }), value: entry.subject || '—' },
+        { label: i18n.t({ id: 'operator.actor', message: 'Actor' }), value: entry.actor },
+        { label: i18n.t({ id: 'operator.from', message: 'IP address' }), value: entry.address || '—' },
+        { label: i18n.t({ id: 'operator.action', message: 'Action' }), value: <code>{entry.action}</code> },
+        { label: i18n.t({ id: 'operator.subject', message: 'Subject' }), value: entry.subject || '—' },
         { label: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), value: <WorkspaceLink name={entry.workspace} /> },
-        { label: i18n.t({ id: 'operator.detail', message: 'Detail' }), value: entry.detail || '—' },
-        { label: i18n.t({ id: 'operator.requestId', message: 'Request id' }), value: entry.requestId ? <code>{entry.requestId}</code> : '—' },
-        { label: i18n.t({ id: 'operator.position', message: 'Position' }), value: <span className="num">{count(entry.sequence)}</span> },
-        ...(entry.source ? [{ label: i18n.t({ id: 'operator.source', message: 'Copied from' }), value: `${entry.source}, ${count(entry.sourceSequence)}` }] : []),
+        { label: i18n.t({ id: 'operator.detail', message: 'Details' }), value: entry.detail || '—' },
+        { label: i18n.t({ id: 'operator.requestId', message: 'Request ID' }), value: entry.requestId ? <code>{entry.requestId}</code> : '—' },
+        { label: i18n.t({ id: 'operator.position', message: 'Sequence number' }), value: <span className="num">{count(entry.sequence)}</span> },
+        ...(entry.source ? [{ label: i18n.t({ id: 'operator.source', message: 'Source log' }), value: `${entry.source}, ${count(entry.sourceSequence)}` }] : []),
         { label: i18n.t({ id: 'operator.hash', message: 'Hash' }), value: <><code>{entry.hash.slice(0, 16)}…</code> <Copy bare value={entry.hash} label={i18n.t({ id: 'operator.copyHash', message: 'Copy hash' })} /></> },
       ]}
     />
@@ -122,14 +122,14 @@ function VerifiedNotice({ verified }: { verified: Verified }) {
   if (verified.ok) {
     return (
       <Notice tone="ok">
-        {i18n.t({ id: 'operator.auditOk', message: 'Verified: {entries} entries, no gap, {checkpoints} signed checkpoints compared.', values: { entries: count(verified.sequence), checkpoints: count(verified.checkpoints) } })} <code>{verified.hash.slice(0, 16)}…</code>{' '}
+        {i18n.t({ id: 'operator.auditOk', message: 'Verified: {entries} entries, no gaps, {checkpoints} signed checkpoints checked.', values: { entries: count(verified.sequence), checkpoints: count(verified.checkpoints) } })} <code>{verified.hash.slice(0, 16)}…</code>{' '}
         <Copy bare value={verified.hash} label={i18n.t({ id: 'operator.copyHash', message: 'Copy hash' })} />
       </Notice>
     );
   }
   return (
     <Notice tone="bad" alert>
-      <b>{i18n.t({ id: 'operator.auditBroken', message: 'The chain holds up to entry {sequence} only.', values: { sequence: count(verified.sequence) } })}</b> {verified.problem}
+      <b>{i18n.t({ id: 'operator.auditBroken', message: 'The hash chain is valid only up to entry {sequence}.', values: { sequence: count(verified.sequence) } })}</b> {verified.problem}
       <ul className={css.problems}>
         {verified.sources.filter((source) => source.problem).map((source) => (
           <li key={source.source}>

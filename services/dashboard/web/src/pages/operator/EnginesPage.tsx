@@ -9,7 +9,7 @@ import { Button, Card, DataTable, EmptyState, Facts, Freshness, Page, polling, S
 import { EngineState, ReasonDialog } from './parts';
 import { enginesQuery, setDrained, type Engine } from './queries';
 
-// Microseconds as a person reads them; "—" when nothing was measured.
+// Formats microseconds as milliseconds; "—" without a measurement.
 export function milliseconds(us: string | number | undefined): string {
   const text = String(us ?? '0');
   if (!/^\d+$/.test(text) || BigInt(text) === 0n) return '—';
@@ -20,7 +20,7 @@ export function milliseconds(us: string | number | undefined): string {
 }
 
 const sum = (values: string[]) => values.reduce((total, value) => total + BigInt(value), 0n);
-// The slowest of the routers that measured something.
+// The highest value of all routers with a measurement.
 const worst = (values: string[]) => values.reduce((most, value) => (BigInt(value) > most ? BigInt(value) : most), 0n).toString();
 
 export default function EnginesPage() {
@@ -37,7 +37,7 @@ export default function EnginesPage() {
           {i18n.t({ id: 'operator.inPools', message: '{count, plural, one {in # pool} other {in # pools}}', values: { count: pools.size } })}
         </Tile>
         <Tile label={i18n.t({ id: 'operator.running', message: 'Running requests' })} loading={query.isPending} error={query.isLoadingError && query.error} figure={count(sum(engines?.map((engine) => engine.runningRequests ?? '0') ?? []))}>
-          {i18n.t({ id: 'operator.ofMost', message: 'of {most} at most', values: { most: count(sum(engines?.map((engine) => engine.maxRequests) ?? [])) } })}
+          {i18n.t({ id: 'operator.ofMost', message: 'Capacity: {most}', values: { most: count(sum(engines?.map((engine) => engine.maxRequests) ?? [])) } })}
         </Tile>
       </Tiles>
       <DataTable<Engine>
@@ -50,7 +50,7 @@ export default function EnginesPage() {
         openKey={open?.name ?? null}
         error={query.error}
         retry={() => void query.refetch()}
-        empty={<EmptyState title={i18n.t({ id: 'operator.noEngines', message: 'No engines' })}>{i18n.t({ id: 'operator.noEnginesText', message: 'Engines are in the pools of the catalog file.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'operator.noEngines', message: 'No engines' })}>{i18n.t({ id: 'operator.noEnginesText', message: 'Add engines to the pools in the catalog file.' })}</EmptyState>}
       />
       <SidePanel opened={open !== undefined} onClose={() => setSearch({ open: '' })} title={open ? idOf(open.name) : ''}>
         {open && <EnginePanel engine={open} />}
@@ -62,7 +62,7 @@ export default function EnginesPage() {
 function columns(): Column<Engine>[] {
   return [
     { id: 'name', header: i18n.t({ id: 'operator.engine', message: 'Engine' }), weight: 1.6, cell: (engine) => idOf(engine.name) },
-    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1.2, cell: (engine) => <EngineState state={engine.state} /> },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1.2, cell: (engine) => <EngineState state={engine.state} /> },
     { id: 'pool', header: i18n.t({ id: 'operator.pool', message: 'Pool' }), weight: 1.3, wide: true, cell: (engine) => engine.pool },
     { id: 'kind', header: i18n.t({ id: 'operator.kind', message: 'Kind' }), weight: 0.8, wide: true, cell: (engine) => engine.kind },
     { id: 'load', header: i18n.t({ id: 'operator.load', message: 'Load' }), weight: 1.5, cell: (engine) => <Load engine={engine} /> },
@@ -90,7 +90,7 @@ function EnginePanel({ engine }: { engine: Engine }) {
     <>
       <Facts
         facts={[
-          { label: i18n.t({ id: 'operator.state', message: 'State' }), value: <EngineState state={engine.state} /> },
+          { label: i18n.t({ id: 'operator.state', message: 'Status' }), value: <EngineState state={engine.state} /> },
           { label: i18n.t({ id: 'operator.pool', message: 'Pool' }), value: engine.pool },
           { label: i18n.t({ id: 'operator.kind', message: 'Kind' }), value: engine.kind },
           { label: i18n.t({ id: 'operator.models', message: 'Models' }), value: engine.models.join(', ') || '—' },
@@ -111,13 +111,13 @@ function EnginePanel({ engine }: { engine: Engine }) {
           <Facts
             facts={[
               {
-                label: i18n.t({ id: 'operator.state', message: 'State' }),
+                label: i18n.t({ id: 'operator.state', message: 'Status' }),
                 value: router.drained ? (
                   <StateChip tone="quiet">{i18n.t({ id: 'operator.engineDrained', message: 'Drained' })}</StateChip>
                 ) : router.healthy ? (
-                  <StateChip tone="ok">{i18n.t({ id: 'operator.healthy', message: 'Answers' })}</StateChip>
+                  <StateChip tone="ok">{i18n.t({ id: 'operator.healthy', message: 'Healthy' })}</StateChip>
                 ) : (
-                  <StateChip tone="bad">{i18n.t({ id: 'operator.unhealthy', message: 'Does not answer' })}</StateChip>
+                  <StateChip tone="bad">{i18n.t({ id: 'operator.unhealthy', message: 'Unhealthy' })}</StateChip>
                 ),
               },
               { label: i18n.t({ id: 'operator.running', message: 'Running requests' }), value: <span className="num">{count(router.runningRequests)}</span> },
@@ -128,7 +128,7 @@ function EnginePanel({ engine }: { engine: Engine }) {
           />
         </Card>
       ))}
-      {engine.silentRouters.length > 0 && <p>{i18n.t({ id: 'operator.silentRouters', message: 'Routers that do not answer: {names}', values: { names: engine.silentRouters.join(', ') } })}</p>}
+      {engine.silentRouters.length > 0 && <p>{i18n.t({ id: 'operator.silentRouters', message: 'Routers that do not respond: {names}', values: { names: engine.silentRouters.join(', ') } })}</p>}
       <ReasonDialog
         opened={asking === 'drain'}
         onClose={() => setAsking(null)}
@@ -137,7 +137,7 @@ function EnginePanel({ engine }: { engine: Engine }) {
         optional
         act={(reason, requestId) => setDrained(id, true, requestId, reason)}
       >
-        <p>{i18n.t({ id: 'operator.drainText', message: 'Routers send it no new requests until it is resumed. Running requests go on to their end.' })}</p>
+        <p>{i18n.t({ id: 'operator.drainText', message: 'Routers stop sending new requests to this engine until it is resumed. Running requests complete.' })}</p>
       </ReasonDialog>
       <ReasonDialog
         opened={asking === 'resume'}
@@ -147,7 +147,7 @@ function EnginePanel({ engine }: { engine: Engine }) {
         optional
         act={(reason, requestId) => setDrained(id, false, requestId, reason)}
       >
-        <p>{i18n.t({ id: 'operator.resumeText', message: 'Routers send it requests again as soon as its health checks are answered.' })}</p>
+        <p>{i18n.t({ id: 'operator.resumeText', message: 'Routers send requests to this engine again as soon as its health checks succeed.' })}</p>
       </ReasonDialog>
     </>
   );

@@ -20,9 +20,9 @@ export default function FleetPage() {
         what={i18n.t({ id: 'operator.fleetWhat', message: 'the processes' })}
         columns={[
           { id: 'service', header: i18n.t({ id: 'operator.service', message: 'Service' }), weight: 1.3, cell: (process) => process.service },
-          { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1.1, cell: (process) => <ProcessState process={process} /> },
-          { id: 'notReady', header: i18n.t({ id: 'operator.notReady', message: 'Parts that are not ready' }), weight: 1.6, wide: true, cell: (process) => process.notReady.join(', ') || '—' },
-          { id: 'address', header: i18n.t({ id: 'operator.address', message: 'Address' }), weight: 1.6, wide: true, cell: (process) => (process.address ? <code>{process.address}</code> : i18n.t({ id: 'operator.itself', message: 'the dashboard itself' })) },
+          { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1.1, cell: (process) => <ProcessState process={process} /> },
+          { id: 'notReady', header: i18n.t({ id: 'operator.notReady', message: 'Not ready' }), weight: 1.6, wide: true, cell: (process) => process.notReady.join(', ') || '—' },
+          { id: 'address', header: i18n.t({ id: 'operator.address', message: 'Address' }), weight: 1.6, wide: true, cell: (process) => (process.address ? <code>{process.address}</code> : i18n.t({ id: 'operator.itself', message: 'this dashboard' })) },
           { id: 'id', header: i18n.t({ id: 'operator.process', message: 'Process' }), weight: 1.1, wide: true, cell: (process) => (process.name ? <code>{idOf(process.name)}</code> : '—') },
           { id: 'version', header: i18n.t({ id: 'operator.version', message: 'Version' }), weight: 1.1, wide: true, cell: (process) => process.version || '—' },
           { id: 'start', header: i18n.t({ id: 'operator.started', message: 'Started' }), weight: 1, cell: (process) => <Time at={process.startTime} /> },

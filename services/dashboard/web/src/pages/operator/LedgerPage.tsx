@@ -22,7 +22,7 @@ export default function LedgerPage() {
   const live = useInfiniteQuery({
     ...verificationsQuery(),
     ...polling(POLL),
-    // Each second while one runs: its counts are the progress.
+    // Polled each second while a verification runs: its counts show the progress.
     refetchInterval: (query) => (running(query.state.data?.pages[0]?.ledgerVerifications[0]) ? LIVE : POLL),
   });
   const rows = live.data?.pages.flatMap((page) => page.ledgerVerifications);
@@ -30,20 +30,20 @@ export default function LedgerPage() {
   const open = rows?.find((one) => idOf(one.name) === search.open);
   return (
     <Page
-      title={i18n.t({ id: 'operator.ledger.title', message: 'Ledger check' })}
-      subtitle={i18n.t({ id: 'operator.ledgerText', message: 'Recomputes every balance, hold, usage record and sum from the entries, beside the serving ledger.' })}
+      title={i18n.t({ id: 'operator.ledger.title', message: 'Ledger verification' })}
+      subtitle={i18n.t({ id: 'operator.ledgerText', message: 'Recomputes every balance, hold, usage record, and sum from the ledger entries. Requests are served as usual meanwhile.' })}
       actions={
         may('LedgerVerificationService/CreateLedgerVerification') && (
-          <Button kind="primary" icon={IconShield} disabledReason={running(newest) ? i18n.t({ id: 'operator.checkRuns', message: 'One check is running' }) : undefined} onClick={() => setStarting(true)}>
-            {i18n.t({ id: 'operator.startCheck', message: 'Check the ledger' })}
+          <Button kind="primary" icon={IconShield} disabledReason={running(newest) ? i18n.t({ id: 'operator.checkRuns', message: 'A verification is running' }) : undefined} onClick={() => setStarting(true)}>
+            {i18n.t({ id: 'operator.startCheck', message: 'Verify ledger' })}
           </Button>
         )
       }
     >
       {newest && running(newest) && <Progress verification={newest} />}
       <DataTable<Verification>
-        label={i18n.t({ id: 'operator.checks', message: 'Checks' })}
-        what={i18n.t({ id: 'operator.checksWhat', message: 'the checks' })}
+        label={i18n.t({ id: 'operator.checks', message: 'Verifications' })}
+        what={i18n.t({ id: 'operator.checksWhat', message: 'the verifications' })}
         columns={columns()}
         rows={rows}
         rowKey={(one) => one.name}
@@ -54,12 +54,12 @@ export default function LedgerPage() {
         hasMore={live.hasNextPage}
         loadingMore={live.isFetchingNextPage}
         onMore={() => void live.fetchNextPage()}
-        empty={<EmptyState title={i18n.t({ id: 'operator.noChecks', message: 'Not checked yet' })}>{i18n.t({ id: 'operator.noChecksText', message: 'A check reads the whole ledger and does not block it.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'operator.noChecks', message: 'No verifications yet' })}>{i18n.t({ id: 'operator.noChecksText', message: 'A verification reads the whole ledger and does not block it.' })}</EmptyState>}
       />
-      <SidePanel opened={open !== undefined} onClose={() => setSearch({ open: '' })} title={i18n.t({ id: 'operator.check', message: 'Check' })}>
+      <SidePanel opened={open !== undefined} onClose={() => setSearch({ open: '' })} title={i18n.t({ id: 'operator.check', message: 'Verification' })}>
         {open && <CheckPanel verification={open} />}
       </SidePanel>
-      <Dialog opened={starting} onClose={() => setStarting(false)} title={i18n.t({ id: 'operator.startCheck', message: 'Check the ledger' })}>
+      <Dialog opened={starting} onClose={() => setStarting(false)} title={i18n.t({ id: 'operator.startCheck', message: 'Verify ledger' })}>
         {starting && <StartForm onClose={() => setStarting(false)} />}
       </Dialog>
     </Page>
@@ -68,9 +68,9 @@ export default function LedgerPage() {
 
 function columns(): Column<Verification>[] {
   return [
-    { id: 'time', header: i18n.t({ id: 'operator.begun', message: 'Begun' }), weight: 1.5, cell: (one) => <Time at={one.createTime} exact /> },
-    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1.3, cell: (one) => <VerificationState state={one.state} /> },
-    { id: 'of', header: i18n.t({ id: 'operator.scope', message: 'Of' }), weight: 1.2, wide: true, cell: (one) => (one.workspace ? <WorkspaceLink name={one.workspace} /> : i18n.t({ id: 'operator.allWorkspaces', message: 'all workspaces' })) },
+    { id: 'time', header: i18n.t({ id: 'operator.begun', message: 'Started' }), weight: 1.5, cell: (one) => <Time at={one.createTime} exact /> },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1.3, cell: (one) => <VerificationState state={one.state} /> },
+    { id: 'of', header: i18n.t({ id: 'operator.scope', message: 'Scope' }), weight: 1.2, wide: true, cell: (one) => (one.workspace ? <WorkspaceLink name={one.workspace} /> : i18n.t({ id: 'operator.allWorkspaces', message: 'All workspaces' })) },
     { id: 'entries', header: i18n.t({ id: 'operator.entries', message: 'Entries' }), weight: 1, align: 'end', cell: (one) => <span className="num">{count(one.entries)}</span> },
     { id: 'holds', header: i18n.t({ id: 'operator.holds', message: 'Holds' }), weight: 1, align: 'end', wide: true, cell: (one) => <span className="num">{count(one.holds)}</span> },
     { id: 'violations', header: i18n.t({ id: 'operator.violations', message: 'Violations' }), weight: 1, align: 'end', wide: true, cell: (one) => <span className="num">{count(one.violations.length)}</span> },
@@ -89,12 +89,12 @@ function Progress({ verification }: { verification: Verification }) {
             void cancelVerification(verification).then(changed);
           }}
         >
-          {i18n.t({ id: 'operator.cancelCheck', message: 'Cancel check' })}
+          {i18n.t({ id: 'operator.cancelCheck', message: 'Cancel verification' })}
         </Button>
       }
     >
       <span role="status" className="num">
-        {i18n.t({ id: 'operator.progress', message: 'Checking: {entries} entries, {holds} holds and {records} usage records of {workspaces} workspaces so far.', values: { entries: count(verification.entries), holds: count(verification.holds), records: count(verification.usageRecords), workspaces: count(verification.workspaces) } })}
+        {i18n.t({ id: 'operator.progress', message: 'Verification in progress: {entries} entries, {holds} holds, and {records} usage records of {workspaces} workspaces so far.', values: { entries: count(verification.entries), holds: count(verification.holds), records: count(verification.usageRecords), workspaces: count(verification.workspaces) } })}
       </span>
     </Notice>
   );
@@ -105,9 +105,9 @@ function CheckPanel({ verification }: { verification: Verification }) {
     <>
       <Facts
         facts={[
-          { label: i18n.t({ id: 'operator.state', message: 'State' }), value: <VerificationState state={verification.state} /> },
-          { label: i18n.t({ id: 'operator.scope', message: 'Of' }), value: verification.workspace ? <WorkspaceLink name={verification.workspace} /> : i18n.t({ id: 'operator.allWorkspaces', message: 'all workspaces' }) },
-          { label: i18n.t({ id: 'operator.begun', message: 'Begun' }), value: <Time at={verification.createTime} exact /> },
+          { label: i18n.t({ id: 'operator.state', message: 'Status' }), value: <VerificationState state={verification.state} /> },
+          { label: i18n.t({ id: 'operator.scope', message: 'Scope' }), value: verification.workspace ? <WorkspaceLink name={verification.workspace} /> : i18n.t({ id: 'operator.allWorkspaces', message: 'All workspaces' }) },
+          { label: i18n.t({ id: 'operator.begun', message: 'Started' }), value: <Time at={verification.createTime} exact /> },
           { label: i18n.t({ id: 'operator.ended', message: 'Ended' }), value: <Time at={verification.endTime} exact /> },
           { label: i18n.t({ id: 'operator.by', message: 'By' }), value: verification.actor },
           { label: i18n.t({ id: 'operator.workspaces.title', message: 'Workspaces' }), value: count(verification.workspaces) },
@@ -141,8 +141,8 @@ function StartForm({ onClose }: { onClose: () => void }) {
     onClose();
   });
   return (
-    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.startCheck', message: 'Check the ledger' })} onCancel={onClose}>
-      <TextField label={i18n.t({ id: 'operator.onlyWorkspace', message: 'Only this workspace (id)' })} hint={i18n.t({ id: 'operator.onlyWorkspaceHint', message: 'Nothing: all of them.' })} autoFocus mono {...fields.bind('workspace')} />
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.startCheck', message: 'Verify ledger' })} onCancel={onClose}>
+      <TextField label={i18n.t({ id: 'operator.onlyWorkspace', message: 'Workspace ID' })} hint={i18n.t({ id: 'operator.onlyWorkspaceHint', message: 'Leave empty to verify all workspaces.' })} autoFocus mono {...fields.bind('workspace')} />
     </DialogForm>
   );
 }

@@ -18,7 +18,7 @@ export function LimitsCard({ workspace }: { workspace: string }) {
   return (
     <Card
       title={i18n.t({ id: 'operator.limits', message: 'Limits' })}
-      subtitle={i18n.t({ id: 'operator.limitsText', message: 'Of all keys of the workspace together. Its own replace those of its plan.' })}
+      subtitle={i18n.t({ id: 'operator.limitsText', message: 'Shared by all API keys of the workspace. Workspace limits replace the limits of the plan.' })}
       actions={may('LimitService/UpdateLimits') && limits && <Button small onClick={() => setEditing(true)}>{i18n.t({ id: 'operator.change', message: 'Change' })}</Button>}
     >
       {!limits && (query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'operator.limitsWhat', message: 'the limits' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={3} />)}
@@ -26,8 +26,8 @@ export function LimitsCard({ workspace }: { workspace: string }) {
         <Facts
           facts={[
             { label: i18n.t({ id: 'operator.plan', message: 'Plan' }), value: limits.plan ? idOf(limits.plan) : i18n.t({ id: 'operator.noPlan', message: 'No plan' }) },
-            { label: i18n.t({ id: 'operator.ownLimits', message: 'Its own' }), value: limitText(limits.workspaceLimits) },
-            { label: i18n.t({ id: 'operator.inForce', message: 'In force' }), value: limitText(limits.effectiveWorkspaceLimits) },
+            { label: i18n.t({ id: 'operator.ownLimits', message: 'Workspace limits' }), value: limitText(limits.workspaceLimits) },
+            { label: i18n.t({ id: 'operator.inForce', message: 'Effective limits' }), value: limitText(limits.effectiveWorkspaceLimits) },
             ...Object.entries(limits.effectiveModelLimits).map(([model, values]) => ({ label: model, value: limitText(values) })),
           ]}
         />
@@ -50,7 +50,7 @@ export function limitLabel(name: (typeof LIMITS)[number]): string {
     case 'tokensPerMinute':
       return i18n.t({ id: 'operator.tokensPerMinute', message: 'Tokens per minute' });
     case 'concurrentRequests':
-      return i18n.t({ id: 'operator.atATime', message: 'Requests at a time' });
+      return i18n.t({ id: 'operator.atATime', message: 'Concurrent requests' });
   }
 }
 
@@ -78,7 +78,7 @@ function LimitsForm({ workspace, limits, onClose }: { workspace: string; limits:
         {...fields.bind('plan')}
       />
       {LIMITS.map((name) => (
-        <TextField key={name} label={limitLabel(name)} inputMode="numeric" {...fields.bind(name)} error={wrong && !isWhole(fields.values[name]) ? i18n.t({ id: 'operator.wholeNumber', message: 'A whole number, or nothing for no limit.' }) : fields.errors[name]} />
+        <TextField key={name} label={limitLabel(name)} inputMode="numeric" {...fields.bind(name)} error={wrong && !isWhole(fields.values[name]) ? i18n.t({ id: 'operator.wholeNumber', message: 'Enter a whole number, or leave empty for no limit.' }) : fields.errors[name]} />
       ))}
     </DialogForm>
   );

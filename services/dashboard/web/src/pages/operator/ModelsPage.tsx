@@ -21,7 +21,7 @@ export default function ModelsPage() {
     <Page title={i18n.t({ id: 'operator.models.title', message: 'Models' })} subtitle={<Freshness query={status} />}>
       {loaded && loaded.problems.length > 0 && (
         <Notice tone="bad" alert>
-          <b>{i18n.t({ id: 'operator.catalogRefused', message: 'The catalog file as it is now was refused. What was loaded before is served.' })}</b> <Time at={loaded.refuseTime} exact />
+          <b>{i18n.t({ id: 'operator.catalogRefused', message: 'The current catalog file was rejected. Tollgate serves the last valid version.' })}</b> <Time at={loaded.refuseTime} exact />
           <ul className={css.problems}>
             {loaded.problems.map((problem, index) => (
               <li key={index}>
@@ -31,14 +31,14 @@ export default function ModelsPage() {
           </ul>
         </Notice>
       )}
-      <Card title={i18n.t({ id: 'operator.catalog', message: 'Catalog' })} subtitle={i18n.t({ id: 'operator.catalogText', message: 'Read from the operator’s file. A change takes effect without a restart.' })}>
-        {!loaded && (status.error ? <ErrorState error={status.error} what={i18n.t({ id: 'operator.catalogWhat', message: 'the state of the catalog' })} retry={() => void status.refetch()} /> : <RowSkeletons rows={4} />)}
+      <Card title={i18n.t({ id: 'operator.catalog', message: 'Catalog' })} subtitle={i18n.t({ id: 'operator.catalogText', message: 'Loaded from the operator’s file. Changes take effect without a restart.' })}>
+        {!loaded && (status.error ? <ErrorState error={status.error} what={i18n.t({ id: 'operator.catalogWhat', message: 'the catalog status' })} retry={() => void status.refetch()} /> : <RowSkeletons rows={4} />)}
         {loaded && (
           <Facts
             facts={[
               {
-                label: i18n.t({ id: 'operator.state', message: 'State' }),
-                value: loaded.problems.length > 0 ? <StateChip tone="bad">{i18n.t({ id: 'operator.fileRefused', message: 'File refused' })}</StateChip> : <StateChip tone="ok">{i18n.t({ id: 'operator.fileServed', message: 'The file is what is served' })}</StateChip>,
+                label: i18n.t({ id: 'operator.state', message: 'Status' }),
+                value: loaded.problems.length > 0 ? <StateChip tone="bad">{i18n.t({ id: 'operator.fileRefused', message: 'File rejected' })}</StateChip> : <StateChip tone="ok">{i18n.t({ id: 'operator.fileServed', message: 'Up to date' })}</StateChip>,
               },
               { label: i18n.t({ id: 'operator.version', message: 'Version' }), value: <span className="num">{count(loaded.version)}</span> },
               { label: i18n.t({ id: 'operator.loadedAt', message: 'Loaded' }), value: <Time at={loaded.loadTime} exact /> },
@@ -56,7 +56,7 @@ export default function ModelsPage() {
         rowKey={(model) => model.name}
         error={models.error}
         retry={() => void models.refetch()}
-        empty={<EmptyState title={i18n.t({ id: 'operator.noModels', message: 'No models' })}>{i18n.t({ id: 'operator.noModelsText', message: 'The catalog file names the models.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'operator.noModels', message: 'No models' })}>{i18n.t({ id: 'operator.noModelsText', message: 'Add models to the catalog file.' })}</EmptyState>}
       />
     </Page>
   );
@@ -67,22 +67,22 @@ function columns(limitsOf: (name: string) => LimitValues | null | undefined): Co
     { id: 'name', header: i18n.t({ id: 'operator.model', message: 'Model' }), weight: 2, cell: (model) => shortName(model.name) },
     {
       id: 'state',
-      header: i18n.t({ id: 'operator.state', message: 'State' }),
+      header: i18n.t({ id: 'operator.state', message: 'Status' }),
       weight: 1.1,
       cell: (model) => (model.serving ? <StateChip tone="ok">{i18n.t({ id: 'operator.serving', message: 'Serving' })}</StateChip> : <StateChip tone="bad">{i18n.t({ id: 'operator.notServing', message: 'Not serving' })}</StateChip>),
     },
-    { id: 'input', header: i18n.t({ id: 'operator.inputPrice', message: 'Input, 1M tokens' }), weight: 1.1, align: 'end', wide: true, cell: (model) => <Money usd={model.inputUsdPerMillion} style="rate" /> },
-    { id: 'output', header: i18n.t({ id: 'operator.outputPrice', message: 'Output, 1M tokens' }), weight: 1.1, align: 'end', cell: (model) => <Money usd={model.outputUsdPerMillion} style="rate" /> },
-    { id: 'workspace', header: i18n.t({ id: 'operator.onlyFor', message: 'Only for' }), weight: 1, wide: true, cell: (model) => (model.workspace ? <WorkspaceLink name={model.workspace} /> : i18n.t({ id: 'operator.everybody', message: 'everybody' })) },
-    { id: 'capacity', header: i18n.t({ id: 'operator.capacity', message: 'Capacity limit' }), weight: 1.6, wide: true, cell: (model) => limitText(limitsOf(model.name)) },
+    { id: 'input', header: i18n.t({ id: 'operator.inputPrice', message: 'Input / 1M tokens' }), weight: 1.1, align: 'end', wide: true, cell: (model) => <Money usd={model.inputUsdPerMillion} style="rate" /> },
+    { id: 'output', header: i18n.t({ id: 'operator.outputPrice', message: 'Output / 1M tokens' }), weight: 1.1, align: 'end', cell: (model) => <Money usd={model.outputUsdPerMillion} style="rate" /> },
+    { id: 'workspace', header: i18n.t({ id: 'operator.onlyFor', message: 'Available to' }), weight: 1, wide: true, cell: (model) => (model.workspace ? <WorkspaceLink name={model.workspace} /> : i18n.t({ id: 'operator.everybody', message: 'All workspaces' })) },
+    { id: 'capacity', header: i18n.t({ id: 'operator.capacity', message: 'Capacity limits' }), weight: 1.6, wide: true, cell: (model) => limitText(limitsOf(model.name)) },
   ];
 }
 
-// "600 requests/min · 8 at a time"; without limits: says so.
+// "600 requests/min · 8 concurrent", or "No limit".
 export function limitText(limits: LimitValues | null | undefined): string {
   const parts: string[] = [];
   if (limits && limits.requestsPerMinute !== '0') parts.push(i18n.t({ id: 'operator.limitRequests', message: '{count} requests/min', values: { count: count(limits.requestsPerMinute) } }));
   if (limits && limits.tokensPerMinute !== '0') parts.push(i18n.t({ id: 'operator.limitTokens', message: '{count} tokens/min', values: { count: count(limits.tokensPerMinute) } }));
-  if (limits && limits.concurrentRequests !== '0') parts.push(i18n.t({ id: 'operator.limitConcurrent', message: '{count} at a time', values: { count: count(limits.concurrentRequests) } }));
+  if (limits && limits.concurrentRequests !== '0') parts.push(i18n.t({ id: 'operator.limitConcurrent', message: '{count} concurrent', values: { count: count(limits.concurrentRequests) } }));
   return parts.join(' · ') || i18n.t({ id: 'operator.noLimit', message: 'No limit' });
 }

@@ -23,7 +23,7 @@ function viewName(state: string): string {
     case 'DECLINED':
       return i18n.t({ id: 'operator.viewDeclined', message: 'Declined' });
     case 'UNKNOWN':
-      return i18n.t({ id: 'operator.viewUnknown', message: 'Without an answer' });
+      return i18n.t({ id: 'operator.viewUnknown', message: 'Checking with provider' });
     case 'CANCELLED':
       return i18n.t({ id: 'operator.viewCancelled', message: 'Cancelled' });
     default:
@@ -44,8 +44,8 @@ export default function PaymentsPage() {
   return (
     <Page
       title={i18n.t({ id: 'operator.payments.title', message: 'Payments' })}
-      subtitle={i18n.t({ id: 'operator.paymentsText', message: 'Of all workspaces. A bank transfer becomes credit when it is confirmed. Amounts in USD.' })}
-      actions={may('PaymentService/ReconcilePayments') && <Button icon={IconRefresh} onClick={() => setReconciling(true)}>{i18n.t({ id: 'operator.reconcile', message: 'Compare with the provider' })}</Button>}
+      subtitle={i18n.t({ id: 'operator.paymentsText', message: 'Payments of all workspaces. A bank transfer becomes credit when you confirm it. Amounts in USD.' })}
+      actions={may('PaymentService/ReconcilePayments') && <Button icon={IconRefresh} onClick={() => setReconciling(true)}>{i18n.t({ id: 'operator.reconcile', message: 'Reconcile with provider' })}</Button>}
     >
       <Filters>
         <SelectField label={i18n.t({ id: 'operator.show', message: 'Show' })} value={search.state || 'ALL'} options={STATES.map((state) => ({ value: state || 'ALL', label: viewName(state) }))} onChange={(state) => setSearch({ state, open: '' } as never)} />
@@ -68,7 +68,7 @@ export default function PaymentsPage() {
           search.state === 'AWAITING_TRANSFER' ? (
             <EmptyState title={i18n.t({ id: 'operator.noneToConfirm', message: 'No payments to confirm' })}>{i18n.t({ id: 'operator.noneToConfirmText', message: 'Bank transfers that customers have announced appear here.' })}</EmptyState>
           ) : (
-            <EmptyState title={i18n.t({ id: 'operator.noPayments', message: 'No such payments' })} />
+            <EmptyState title={i18n.t({ id: 'operator.noPayments', message: 'No matching payments' })} />
           )
         }
       />
@@ -84,7 +84,7 @@ function columns(): Column<Payment>[] {
   return [
     { id: 'time', header: i18n.t({ id: 'operator.created', message: 'Created' }), weight: 1.5, cell: (payment) => <Time at={payment.createTime} exact /> },
     { id: 'workspace', header: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), weight: 1.2, wide: true, cell: (payment) => <WorkspaceLink name={payment.name} /> },
-    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1.3, cell: (payment) => <PaymentState payment={payment} /> },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1.3, cell: (payment) => <PaymentState payment={payment} /> },
     { id: 'provider', header: i18n.t({ id: 'operator.provider', message: 'Provider' }), weight: 0.8, wide: true, cell: (payment) => payment.provider },
     { id: 'actor', header: i18n.t({ id: 'operator.by', message: 'By' }), weight: 1.4, wide: true, cell: (payment) => (payment.reload ? i18n.t({ id: 'operator.autoReload', message: 'Auto-reload' }) : payment.actor) },
     { id: 'amount', header: i18n.t({ id: 'operator.amount', message: 'Amount' }), weight: 0.9, align: 'end', cell: (payment) => <Money usd={payment.amountUsd} /> },
@@ -102,7 +102,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
       <Facts
         facts={[
           { label: i18n.t({ id: 'operator.amount', message: 'Amount' }), value: <Money usd={payment.amountUsd} /> },
-          { label: i18n.t({ id: 'operator.state', message: 'State' }), value: <PaymentState payment={payment} /> },
+          { label: i18n.t({ id: 'operator.state', message: 'Status' }), value: <PaymentState payment={payment} /> },
           { label: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), value: <WorkspaceLink name={payment.name} /> },
           { label: i18n.t({ id: 'operator.refunded', message: 'Refunded' }), value: <Money usd={payment.refundedUsd || '0'} /> },
           { label: i18n.t({ id: 'operator.provider', message: 'Provider' }), value: payment.provider },
@@ -111,7 +111,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
           { label: i18n.t({ id: 'operator.by', message: 'By' }), value: payment.actor || '—' },
           { label: i18n.t({ id: 'operator.created', message: 'Created' }), value: <Time at={payment.createTime} exact /> },
           { label: i18n.t({ id: 'operator.changed', message: 'Changed' }), value: <Time at={payment.updateTime} exact /> },
-          { label: i18n.t({ id: 'operator.id', message: 'Id' }), value: <><code>{idOf(payment.name)}</code> <Copy bare value={idOf(payment.name)} label={i18n.t({ id: 'operator.copyId', message: 'Copy id' })} /></> },
+          { label: i18n.t({ id: 'operator.id', message: 'ID' }), value: <><code>{idOf(payment.name)}</code> <Copy bare value={idOf(payment.name)} label={i18n.t({ id: 'operator.copyId', message: 'Copy ID' })} /></> },
         ]}
       />
       <div className={css.row}>
@@ -124,7 +124,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
         onClose={close}
         title={i18n.t({ id: 'operator.confirmPayment', message: 'Confirm payment' })}
         verb={i18n.t({ id: 'operator.confirmPayment', message: 'Confirm payment' })}
-        label={i18n.t({ id: 'operator.bankReference', message: 'Reference that the bank shows' })}
+        label={i18n.t({ id: 'operator.bankReference', message: 'Bank reference' })}
         optional
         act={async (reference, requestId) => {
           await confirmPayment(payment, requestId, reference);
@@ -132,7 +132,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
         }}
       >
         <p>
-          {i18n.t({ id: 'operator.confirmText', message: 'The transfer has arrived. The workspace gets this credit at once:' })} <Money usd={payment.amountUsd} plus />
+          {i18n.t({ id: 'operator.confirmText', message: 'The transfer has arrived. The workspace receives this credit immediately:' })} <Money usd={payment.amountUsd} plus />
         </p>
       </ReasonDialog>
       <ReasonDialog
@@ -147,7 +147,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
           onDone();
         }}
       >
-        <p>{i18n.t({ id: 'operator.cancelPaymentText', message: 'No credit is posted. A transfer that arrives later needs a new payment.' })}</p>
+        <p>{i18n.t({ id: 'operator.cancelPaymentText', message: 'No credit is posted. A transfer that arrives later requires a new payment.' })}</p>
       </ReasonDialog>
       <RefundDialog payment={payment} opened={act === 'refund'} onClose={close} />
     </>
@@ -176,9 +176,9 @@ function RefundForm({ payment, onClose }: { payment: Payment; onClose: () => voi
   });
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'operator.refundPayment', message: 'Refund payment' })} onCancel={onClose} danger>
-      <p>{i18n.t({ id: 'operator.refundText', message: 'Unspent paid credit is taken back first, then the provider pays it out. Above the configured amount a second person has to approve.' })}</p>
-      <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? i18n.t({ id: 'operator.notAmount', message: 'An amount like 25 or 0.50.' }) : fields.errors.amountUsd} />
-      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
+      <p>{i18n.t({ id: 'operator.refundText', message: 'Unspent paid credit is taken back first. Then the provider pays it out. A refund above the configured amount requires approval by a second operator.' })}</p>
+      <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? i18n.t({ id: 'operator.notAmount', message: 'Enter an amount, for example 25 or 0.50.' }) : fields.errors.amountUsd} />
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason (recorded in the ledger)' })} maxLength={500} {...fields.bind('reason')} />
     </DialogForm>
   );
 }
@@ -187,11 +187,11 @@ type Reconciled = Schema<'ReconcilePaymentsResponse'>;
 
 function ReconcileDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const [result, setResult] = useState<Reconciled | null>(null);
-  const title = i18n.t({ id: 'operator.reconcile', message: 'Compare with the provider' });
+  const title = i18n.t({ id: 'operator.reconcile', message: 'Reconcile with provider' });
   if (!result) {
     return (
-      <Confirm opened={opened} onClose={onClose} title={title} verb={i18n.t({ id: 'operator.compare', message: 'Compare' })} act={async () => setResult(await reconcilePayments())}>
-        <p>{i18n.t({ id: 'operator.reconcileText', message: 'Charges of the last 30 days at the provider, payments and ledger entries are compared, both ways. Nothing is changed.' })}</p>
+      <Confirm opened={opened} onClose={onClose} title={title} verb={i18n.t({ id: 'operator.compare', message: 'Reconcile' })} act={async () => setResult(await reconcilePayments())}>
+        <p>{i18n.t({ id: 'operator.reconcileText', message: 'Compares the provider’s charges of the last 30 days with payments and ledger entries, in both directions. Nothing is changed.' })}</p>
       </Confirm>
     );
   }
@@ -210,8 +210,8 @@ function ReconcileDialog({ opened, onClose }: { opened: boolean; onClose: () => 
           facts={[
             { label: i18n.t({ id: 'operator.difference', message: 'Difference' }), value: <code>{one.kind}</code> },
             { label: i18n.t({ id: 'operator.payment', message: 'Payment' }), value: one.payment || one.providerId },
-            { label: i18n.t({ id: 'operator.atProvider', message: 'At the provider' }), value: <Money usd={one.providerAmountUsd} /> },
-            { label: i18n.t({ id: 'operator.inLedger', message: 'In the ledger' }), value: <Money usd={one.ledgerAmountUsd} /> },
+            { label: i18n.t({ id: 'operator.atProvider', message: 'Provider amount' }), value: <Money usd={one.providerAmountUsd} /> },
+            { label: i18n.t({ id: 'operator.inLedger', message: 'Ledger amount' }), value: <Money usd={one.ledgerAmountUsd} /> },
           ]}
         />
       ))}

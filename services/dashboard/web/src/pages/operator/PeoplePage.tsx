@@ -24,13 +24,13 @@ export default function PeoplePage() {
   const open = rows?.find((user) => idOf(user.name) === search.open);
   return (
     <Page
-      title={i18n.t({ id: 'operator.people.title', message: 'People' })}
-      subtitle={i18n.t({ id: 'operator.peopleText', message: 'Everybody who can sign in at this installation.' })}
-      actions={may('UserService/CreateUser') && <Button kind="primary" icon={IconPlus} onClick={() => setAdding(true)}>{i18n.t({ id: 'operator.addPerson', message: 'Add person' })}</Button>}
+      title={i18n.t({ id: 'operator.people.title', message: 'Users' })}
+      subtitle={i18n.t({ id: 'operator.peopleText', message: 'Everyone who can sign in to this installation.' })}
+      actions={may('UserService/CreateUser') && <Button kind="primary" icon={IconPlus} onClick={() => setAdding(true)}>{i18n.t({ id: 'operator.addPerson', message: 'Add user' })}</Button>}
     >
       <DataTable<User>
-        label={i18n.t({ id: 'operator.people.title', message: 'People' })}
-        what={i18n.t({ id: 'operator.peopleWhat', message: 'the people' })}
+        label={i18n.t({ id: 'operator.people.title', message: 'Users' })}
+        what={i18n.t({ id: 'operator.peopleWhat', message: 'the users' })}
         columns={columns()}
         rows={rows}
         rowKey={(user) => user.name}
@@ -41,7 +41,7 @@ export default function PeoplePage() {
         hasMore={query.hasNextPage}
         loadingMore={query.isFetchingNextPage}
         onMore={() => void query.fetchNextPage()}
-        empty={<EmptyState title={i18n.t({ id: 'operator.noPeople', message: 'No people yet' })} />}
+        empty={<EmptyState title={i18n.t({ id: 'operator.noPeople', message: 'No users yet' })} />}
       />
       <SidePanel opened={open !== undefined} onClose={() => setSearch({ open: '' })} title={open ? open.displayName || open.email : ''}>
         {open && <PersonPanel user={open} />}
@@ -60,10 +60,10 @@ const yesNo = (yes: boolean) => (yes ? i18n.t({ id: 'operator.yes', message: 'Ye
 function columns(): Column<User>[] {
   return [
     { id: 'name', header: i18n.t({ id: 'operator.name', message: 'Name' }), weight: 1.5, cell: (user) => user.displayName || user.email },
-    { id: 'email', header: i18n.t({ id: 'operator.email', message: 'E-mail' }), weight: 1.8, wide: true, cell: (user) => user.email },
-    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1, cell: (user) => <UserState user={user} /> },
+    { id: 'email', header: i18n.t({ id: 'operator.email', message: 'Email' }), weight: 1.8, wide: true, cell: (user) => user.email },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1, cell: (user) => <UserState user={user} /> },
     { id: 'operator', header: i18n.t({ id: 'operator.operator', message: 'Operator' }), weight: 0.8, cell: (user) => yesNo(user.platformOperator) },
-    { id: 'totp', header: i18n.t({ id: 'operator.secondStep', message: 'Second step' }), weight: 0.9, wide: true, cell: (user) => yesNo(user.totpEnabled) },
+    { id: 'totp', header: i18n.t({ id: 'operator.secondStep', message: '2FA' }), weight: 0.9, wide: true, cell: (user) => yesNo(user.totpEnabled) },
     { id: 'memberships', header: i18n.t({ id: 'operator.workspaces.title', message: 'Workspaces' }), weight: 1.5, wide: true, cell: (user) => user.memberships.map((one) => idOf(one.workspace)).join(', ') || '—' },
     { id: 'created', header: i18n.t({ id: 'operator.created', message: 'Created' }), weight: 1, wide: true, cell: (user) => <Time at={user.createTime} /> },
   ];
@@ -77,7 +77,7 @@ function PersonPanel({ user }: { user: User }) {
   const changed = useChanged();
   const [act, setAct] = useState<Act | null>(null);
   const [link, setLink] = useState('');
-  const self = person.name === user.name ? i18n.t({ id: 'operator.notSelf', message: 'Not of yourself: another operator has to do it.' }) : undefined;
+  const self = person.name === user.name ? i18n.t({ id: 'operator.notSelf', message: 'You cannot do this for your own account. Ask another operator.' }) : undefined;
   const name = user.displayName || user.email;
   const disabled = user.state === 'USER_STATE_DISABLED';
   const acts = actsOf(user, name, setLink);
@@ -86,10 +86,10 @@ function PersonPanel({ user }: { user: User }) {
     <>
       <Facts
         facts={[
-          { label: i18n.t({ id: 'operator.email', message: 'E-mail' }), value: user.email },
-          { label: i18n.t({ id: 'operator.state', message: 'State' }), value: <UserState user={user} /> },
+          { label: i18n.t({ id: 'operator.email', message: 'Email' }), value: user.email },
+          { label: i18n.t({ id: 'operator.state', message: 'Status' }), value: <UserState user={user} /> },
           { label: i18n.t({ id: 'operator.operator', message: 'Operator' }), value: yesNo(user.platformOperator) },
-          { label: i18n.t({ id: 'operator.secondStep', message: 'Second step' }), value: yesNo(user.totpEnabled) },
+          { label: i18n.t({ id: 'operator.secondStep', message: '2FA' }), value: yesNo(user.totpEnabled) },
           { label: i18n.t({ id: 'operator.password', message: 'Password' }), value: yesNo(user.hasPassword) },
           { label: i18n.t({ id: 'operator.created', message: 'Created' }), value: <Time at={user.createTime} exact /> },
           {
@@ -103,9 +103,9 @@ function PersonPanel({ user }: { user: User }) {
         ]}
       />
       <div className={css.row}>
-        {may('UserService/CreateSignInLink') && <Button onClick={() => setAct('link')} disabledReason={disabled ? i18n.t({ id: 'operator.cannotSignIn', message: 'Disabled people cannot sign in' }) : undefined}>{i18n.t({ id: 'operator.signInLink', message: 'Make sign-in link' })}</Button>}
-        {may('UserService/ResetTotp') && user.totpEnabled && <Button disabledReason={self} onClick={() => setAct('totp')}>{i18n.t({ id: 'operator.resetTotp', message: 'Reset second step' })}</Button>}
-        {may('UserService/CreateUser') && <Button disabledReason={self} onClick={() => setAct(user.platformOperator ? 'demote' : 'promote')}>{user.platformOperator ? i18n.t({ id: 'operator.demote', message: 'End operator rights' }) : i18n.t({ id: 'operator.promote', message: 'Make operator' })}</Button>}
+        {may('UserService/CreateSignInLink') && <Button onClick={() => setAct('link')} disabledReason={disabled ? i18n.t({ id: 'operator.cannotSignIn', message: 'Disabled users cannot sign in' }) : undefined}>{i18n.t({ id: 'operator.signInLink', message: 'Create sign-in link' })}</Button>}
+        {may('UserService/ResetTotp') && user.totpEnabled && <Button disabledReason={self} onClick={() => setAct('totp')}>{i18n.t({ id: 'operator.resetTotp', message: 'Reset 2FA' })}</Button>}
+        {may('UserService/CreateUser') && <Button disabledReason={self} onClick={() => setAct(user.platformOperator ? 'demote' : 'promote')}>{user.platformOperator ? i18n.t({ id: 'operator.demote', message: 'Remove operator role' }) : i18n.t({ id: 'operator.promote', message: 'Make operator' })}</Button>}
         {may('UserService/CreateUser') && <Button disabledReason={self} onClick={() => setAct(disabled ? 'enable' : 'disable')}>{disabled ? i18n.t({ id: 'operator.enable', message: 'Enable' }) : i18n.t({ id: 'operator.disable', message: 'Disable' })}</Button>}
       </div>
       <Confirm
@@ -137,41 +137,41 @@ interface PersonAct {
 function actsOf(user: User, name: string, onLink: (link: string) => void): Record<Act, PersonAct> {
   return {
     link: {
-      title: i18n.t({ id: 'operator.signInLinkTitle', message: 'Make a sign-in link for {name}', values: { name } }),
-      verb: i18n.t({ id: 'operator.signInLink', message: 'Make sign-in link' }),
-      text: i18n.t({ id: 'operator.signInLinkText', message: 'Whoever opens it is signed in as this person, once, within a day. Give it to nobody else.' }),
+      title: i18n.t({ id: 'operator.signInLinkTitle', message: 'Create a sign-in link for {name}', values: { name } }),
+      verb: i18n.t({ id: 'operator.signInLink', message: 'Create sign-in link' }),
+      text: i18n.t({ id: 'operator.signInLinkText', message: 'Anyone who opens the link is signed in as this user. The link works once and expires after one day. Do not give it to anyone else.' }),
       act: async () => onLink(absolute((await createSignInLink(user)).signInPath)),
     },
     totp: {
-      title: i18n.t({ id: 'operator.resetTotpTitle', message: 'Reset the second step of {name}', values: { name } }),
-      verb: i18n.t({ id: 'operator.resetTotp', message: 'Reset second step' }),
-      text: i18n.t({ id: 'operator.resetTotpText', message: 'For a person who has lost app and recovery codes. All their sessions end, and they are told by mail.' }),
+      title: i18n.t({ id: 'operator.resetTotpTitle', message: 'Reset two-factor authentication for {name}', values: { name } }),
+      verb: i18n.t({ id: 'operator.resetTotp', message: 'Reset 2FA' }),
+      text: i18n.t({ id: 'operator.resetTotpText', message: 'For a user who has lost the authenticator app and the recovery codes. All their sessions end, and they are notified by email.' }),
       danger: true,
       act: () => resetTotp(user),
     },
     disable: {
       title: i18n.t({ id: 'operator.disableTitle', message: 'Disable {name}', values: { name } }),
       verb: i18n.t({ id: 'operator.disable', message: 'Disable' }),
-      text: i18n.t({ id: 'operator.disableText', message: 'The person cannot sign in, and sessions and tokens are refused at once. It can be undone.' }),
+      text: i18n.t({ id: 'operator.disableText', message: 'The user cannot sign in. Sessions and tokens stop working immediately. You can undo this.' }),
       danger: true,
       act: () => updateUser(user, { state: 'USER_STATE_DISABLED' }, 'state'),
     },
     enable: {
       title: i18n.t({ id: 'operator.enableTitle', message: 'Enable {name}', values: { name } }),
       verb: i18n.t({ id: 'operator.enable', message: 'Enable' }),
-      text: i18n.t({ id: 'operator.enableText', message: 'The person can sign in again.' }),
+      text: i18n.t({ id: 'operator.enableText', message: 'The user can sign in again.' }),
       act: () => updateUser(user, { state: 'USER_STATE_ACTIVE' }, 'state'),
     },
     promote: {
       title: i18n.t({ id: 'operator.promoteTitle', message: 'Make {name} an operator', values: { name } }),
       verb: i18n.t({ id: 'operator.promote', message: 'Make operator' }),
-      text: i18n.t({ id: 'operator.promoteText', message: 'Operators read everything of this installation, and decide on money, engines and people.' }),
+      text: i18n.t({ id: 'operator.promoteText', message: 'Operators can read all data of this installation and manage payments, engines, and users.' }),
       act: () => updateUser(user, { platformOperator: true }, 'platformOperator'),
     },
     demote: {
-      title: i18n.t({ id: 'operator.demoteTitle', message: 'End the operator rights of {name}', values: { name } }),
-      verb: i18n.t({ id: 'operator.demote', message: 'End operator rights' }),
-      text: i18n.t({ id: 'operator.demoteText', message: 'Roles in workspaces stay.' }),
+      title: i18n.t({ id: 'operator.demoteTitle', message: 'Remove the operator role of {name}', values: { name } }),
+      verb: i18n.t({ id: 'operator.demote', message: 'Remove operator role' }),
+      text: i18n.t({ id: 'operator.demoteText', message: 'Workspace roles do not change.' }),
       danger: true,
       act: () => updateUser(user, { platformOperator: false }, 'platformOperator'),
     },
@@ -181,7 +181,7 @@ function actsOf(user: User, name: string, onLink: (link: string) => void): Recor
 function LinkDialog({ link, onClose }: { link: string; onClose: () => void }) {
   return (
     <Dialog opened={link !== ''} onClose={onClose} title={i18n.t({ id: 'operator.linkMade', message: 'Sign-in link' })} locked>
-      <p>{i18n.t({ id: 'operator.linkText', message: 'It works once, within a day, and is shown only here.' })}</p>
+      <p>{i18n.t({ id: 'operator.linkText', message: 'The link works once, expires after one day, and is shown only here.' })}</p>
       <Secret value={link} label={i18n.t({ id: 'operator.linkMade', message: 'Sign-in link' })} />
       <DialogActions>
         <Button kind="primary" onClick={onClose}>{i18n.t({ id: 'operator.done', message: 'Done' })}</Button>
@@ -194,7 +194,7 @@ function AddDialog({ opened, onClose }: { opened: boolean; onClose: () => void }
   const [link, setLink] = useState('');
   return (
     <>
-      <Dialog opened={opened && link === ''} onClose={onClose} title={i18n.t({ id: 'operator.addPerson', message: 'Add person' })}>
+      <Dialog opened={opened && link === ''} onClose={onClose} title={i18n.t({ id: 'operator.addPerson', message: 'Add user' })}>
         {opened && link === '' && <AddForm onClose={onClose} onMade={setLink} />}
       </Dialog>
       <LinkDialog
@@ -218,10 +218,10 @@ function AddForm({ onClose, onMade }: { onClose: () => void; onMade: (link: stri
     else onClose();
   });
   return (
-    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.addPerson', message: 'Add person' })} onCancel={onClose}>
-      <TextField label={i18n.t({ id: 'operator.email', message: 'E-mail' })} type="email" autoFocus required {...fields.bind('email')} />
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.addPerson', message: 'Add user' })} onCancel={onClose}>
+      <TextField label={i18n.t({ id: 'operator.email', message: 'Email' })} type="email" autoFocus required {...fields.bind('email')} />
       <TextField label={i18n.t({ id: 'operator.name', message: 'Name' })} {...fields.bind('displayName')} />
-      <CheckboxField label={i18n.t({ id: 'operator.asOperator', message: 'Operator of this installation' })} hint={i18n.t({ id: 'operator.promoteText', message: 'Operators read everything of this installation, and decide on money, engines and people.' })} {...fields.bind('platformOperator')} />
+      <CheckboxField label={i18n.t({ id: 'operator.asOperator', message: 'Operator of this installation' })} hint={i18n.t({ id: 'operator.promoteText', message: 'Operators can read all data of this installation and manage payments, engines, and users.' })} {...fields.bind('platformOperator')} />
     </DialogForm>
   );
 }

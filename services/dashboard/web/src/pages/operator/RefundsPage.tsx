@@ -6,13 +6,13 @@ import { AdjustmentTable } from './Adjustments';
 export default function RefundsPage() {
   const [search, setSearch] = useSearchState((raw) => ({ all: raw.all === true, open: typeof raw.open === 'string' ? raw.open : '' }));
   return (
-    <Page title={i18n.t({ id: 'operator.refunds.title', message: 'Refunds to approve' })} subtitle={i18n.t({ id: 'operator.refundsText', message: 'Refunds and corrections above the configured amount wait for a second operator. Amounts in USD.' })}>
+    <Page title={i18n.t({ id: 'operator.refunds.title', message: 'Approvals' })} subtitle={i18n.t({ id: 'operator.refundsText', message: 'Refunds and adjustments above the configured amount require approval by a second operator. Amounts in USD.' })}>
       <Filters>
         <Segments
           label={i18n.t({ id: 'operator.show', message: 'Show' })}
           value={search.all ? 'all' : 'pending'}
           options={[
-            { value: 'pending', label: i18n.t({ id: 'operator.waiting', message: 'Waiting' }) },
+            { value: 'pending', label: i18n.t({ id: 'operator.waiting', message: 'Pending' }) },
             { value: 'all', label: i18n.t({ id: 'operator.all', message: 'All' }) },
           ]}
           onChange={(value) => setSearch({ all: value === 'all' ? true : (undefined as never), open: '' })}
@@ -23,7 +23,7 @@ export default function RefundsPage() {
         state={search.all ? '' : 'PENDING_APPROVAL'}
         open={search.open}
         onOpen={(open) => setSearch({ open })}
-        empty={<EmptyState title={search.all ? i18n.t({ id: 'operator.noCorrections', message: 'No corrections yet' }) : i18n.t({ id: 'operator.nothingWaits', message: 'Nothing waits for approval' })} />}
+        empty={<EmptyState title={search.all ? i18n.t({ id: 'operator.noCorrections', message: 'No adjustments yet' }) : i18n.t({ id: 'operator.nothingWaits', message: 'No pending approvals' })} />}
       />
     </Page>
   );

@@ -1,4 +1,4 @@
-// One request of any workspace, found by an id that a customer or a log names.
+// Finds one request of any workspace by an id from a customer or a log.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { asApiError } from '@/api/errors';
@@ -13,7 +13,7 @@ export default function RequestsPage() {
   return (
     <Page
       title={i18n.t({ id: 'operator.requests.title', message: 'Requests' })}
-      subtitle={i18n.t({ id: 'operator.requestsText', message: 'A request of any workspace, by its id, by the id of its answer, or by an x-request-id that the gateway made.' })}
+      subtitle={i18n.t({ id: 'operator.requestsText', message: 'Find a request of any workspace by its ID, by the ID of its response, or by an x-request-id that the gateway generated.' })}
       narrow
     >
       <Find key={search.id} id={search.id} onFind={(id) => setSearch({ id })} />
@@ -27,7 +27,7 @@ function Find({ id, onFind }: { id: string; onFind: (id: string) => void }) {
   return (
     <Form fields={fields} actions={null}>
       <Filters>
-        <TextField label={i18n.t({ id: 'operator.requestId', message: 'Request id' })} mono autoFocus={id === ''} {...fields.bind('id')} />
+        <TextField label={i18n.t({ id: 'operator.requestId', message: 'Request ID' })} mono autoFocus={id === ''} {...fields.bind('id')} />
         <Button type="submit">{i18n.t({ id: 'operator.find', message: 'Find' })}</Button>
       </Filters>
     </Form>
@@ -48,8 +48,8 @@ function Found({ id }: { id: string }) {
   return (
     <Card>
       {asApiError(found.error).status === 404 ? (
-        <EmptyState title={i18n.t({ id: 'operator.noRequest', message: 'No request with this id' })}>
-          {i18n.t({ id: 'operator.noRequestText', message: 'No workspace has one, over all time. A refused call has no receipt. An x-request-id that a caller chose is found on the pages of its workspace.' })}
+        <EmptyState title={i18n.t({ id: 'operator.noRequest', message: 'No request with this ID' })}>
+          {i18n.t({ id: 'operator.noRequestText', message: 'No workspace has a request with this ID. Refused requests have no receipt. To find an x-request-id that a client chose, search in its workspace.' })}
         </EmptyState>
       ) : (
         <ErrorState error={found.error} what={i18n.t({ id: 'operator.requestWhat', message: 'the request' })} retry={() => void found.refetch()} />

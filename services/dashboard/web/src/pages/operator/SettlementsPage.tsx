@@ -16,8 +16,8 @@ export default function SettlementsPage() {
   const open = rows?.find((letter) => letter.name === search.open);
   return (
     <Page
-      title={i18n.t({ id: 'operator.settlements.title', message: 'Settlements waiting' })}
-      subtitle={i18n.t({ id: 'operator.settlementsText', message: 'What a router measured and the ledger refused to charge. Each needs a decision: try it again, or give it up.' })}
+      title={i18n.t({ id: 'operator.settlements.title', message: 'Failed settlements' })}
+      subtitle={i18n.t({ id: 'operator.settlementsText', message: 'Usage that a router measured and the ledger refused to charge. Retry or write off each settlement.' })}
     >
       <Filters>
         <Segments
@@ -31,7 +31,7 @@ export default function SettlementsPage() {
         />
       </Filters>
       <DataTable<DeadLetter>
-        label={i18n.t({ id: 'operator.settlements.title', message: 'Settlements waiting' })}
+        label={i18n.t({ id: 'operator.settlements.title', message: 'Failed settlements' })}
         what={i18n.t({ id: 'operator.settlementsWhat', message: 'the settlements' })}
         columns={columns()}
         rows={rows}
@@ -44,7 +44,7 @@ export default function SettlementsPage() {
         hasMore={query.hasNextPage}
         loadingMore={query.isFetchingNextPage}
         onMore={() => void query.fetchNextPage()}
-        empty={<EmptyState title={i18n.t({ id: 'operator.noDead', message: 'No settlements wait' })}>{i18n.t({ id: 'operator.noDeadText', message: 'The ledger has taken everything that routers wanted to settle.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'operator.noDead', message: 'No failed settlements' })}>{i18n.t({ id: 'operator.noDeadText', message: 'The ledger has accepted all settlements.' })}</EmptyState>}
       />
       <SidePanel opened={open !== undefined} onClose={() => setSearch({ open: '' })} title={i18n.t({ id: 'operator.settlement', message: 'Settlement' })}>
         {open && <LetterPanel letter={open} onDone={() => setSearch({ open: '' })} />}
@@ -57,11 +57,11 @@ function columns(): Column<DeadLetter>[] {
   return [
     { id: 'time', header: i18n.t({ id: 'operator.refusedAt', message: 'Refused' }), weight: 1.5, cell: (letter) => <Time at={letter.createTime} exact /> },
     { id: 'workspace', header: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), weight: 1.1, wide: true, cell: (letter) => <WorkspaceLink name={letter.workspace} /> },
-    { id: 'reason', header: i18n.t({ id: 'operator.whyRefused', message: 'Refused because' }), weight: 1.1, cell: (letter) => <code>{letter.reason}</code> },
+    { id: 'reason', header: i18n.t({ id: 'operator.whyRefused', message: 'Refusal reason' }), weight: 1.1, cell: (letter) => <code>{letter.reason}</code> },
     { id: 'outcome', header: i18n.t({ id: 'operator.outcome', message: 'Outcome' }), weight: 1.2, wide: true, cell: (letter) => letter.outcome },
-    { id: 'tokens', header: i18n.t({ id: 'operator.tokens', message: 'Tokens in, out' }), weight: 1.1, align: 'end', wide: true, cell: (letter) => <span className="num">{`${count(letter.promptTokens)}, ${count(letter.completionTokens)}`}</span> },
+    { id: 'tokens', header: i18n.t({ id: 'operator.tokens', message: 'Input, output tokens' }), weight: 1.1, align: 'end', wide: true, cell: (letter) => <span className="num">{`${count(letter.promptTokens)}, ${count(letter.completionTokens)}`}</span> },
     { id: 'engine', header: i18n.t({ id: 'operator.engine', message: 'Engine' }), weight: 0.9, wide: true, cell: (letter) => letter.engine || '—' },
-    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1, cell: (letter) => <DeadLetterState state={letter.state} /> },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1, cell: (letter) => <DeadLetterState state={letter.state} /> },
   ];
 }
 
@@ -72,12 +72,12 @@ function LetterPanel({ letter, onDone }: { letter: DeadLetter; onDone: () => voi
     <>
       <Facts
         facts={[
-          { label: i18n.t({ id: 'operator.state', message: 'State' }), value: <DeadLetterState state={letter.state} /> },
+          { label: i18n.t({ id: 'operator.state', message: 'Status' }), value: <DeadLetterState state={letter.state} /> },
           { label: i18n.t({ id: 'operator.workspace.title', message: 'Workspace' }), value: <WorkspaceLink name={letter.workspace} /> },
-          { label: i18n.t({ id: 'operator.request', message: 'Request' }), value: <><code>{letter.request}</code> <Copy bare value={letter.request} label={i18n.t({ id: 'operator.copyId', message: 'Copy id' })} /></> },
-          { label: i18n.t({ id: 'operator.whyRefused', message: 'Refused because' }), value: <code>{letter.reason}</code> },
+          { label: i18n.t({ id: 'operator.request', message: 'Request' }), value: <><code>{letter.request}</code> <Copy bare value={letter.request} label={i18n.t({ id: 'operator.copyId', message: 'Copy ID' })} /></> },
+          { label: i18n.t({ id: 'operator.whyRefused', message: 'Refusal reason' }), value: <code>{letter.reason}</code> },
           { label: i18n.t({ id: 'operator.outcome', message: 'Outcome' }), value: letter.outcome },
-          { label: i18n.t({ id: 'operator.tokens', message: 'Tokens in, out' }), value: `${count(letter.promptTokens)}, ${count(letter.completionTokens)}` },
+          { label: i18n.t({ id: 'operator.tokens', message: 'Input, output tokens' }), value: `${count(letter.promptTokens)}, ${count(letter.completionTokens)}` },
           { label: i18n.t({ id: 'operator.engine', message: 'Engine' }), value: letter.engine || '—' },
           { label: i18n.t({ id: 'operator.refusedAt', message: 'Refused' }), value: <Time at={letter.createTime} exact /> },
           ...(letter.actor ? [{ label: i18n.t({ id: 'operator.decidedBy', message: 'Decided by' }), value: <>{letter.actor} · <Time at={letter.resolveTime} exact /> · {letter.note}</> }] : []),
@@ -86,21 +86,21 @@ function LetterPanel({ letter, onDone }: { letter: DeadLetter; onDone: () => voi
       />
       {letter.state === 'DEAD_LETTER_STATE_OPEN' && (
         <div className={css.row}>
-          {may('DeadLetterService/RetryDeadLetter') && <Button kind="primary" onClick={() => setAct('retry')}>{i18n.t({ id: 'operator.retry', message: 'Settle again' })}</Button>}
+          {may('DeadLetterService/RetryDeadLetter') && <Button kind="primary" onClick={() => setAct('retry')}>{i18n.t({ id: 'operator.retry', message: 'Retry settlement' })}</Button>}
           {may('DeadLetterService/WriteOffDeadLetter') && <Button onClick={() => setAct('writeOff')}>{i18n.t({ id: 'operator.writeOff', message: 'Write off' })}</Button>}
         </div>
       )}
       <ReasonDialog
         opened={act === 'retry'}
         onClose={() => setAct(null)}
-        title={i18n.t({ id: 'operator.retry', message: 'Settle again' })}
-        verb={i18n.t({ id: 'operator.retry', message: 'Settle again' })}
+        title={i18n.t({ id: 'operator.retry', message: 'Retry settlement' })}
+        verb={i18n.t({ id: 'operator.retry', message: 'Retry settlement' })}
         act={async (reason, requestId) => {
           await resolveDeadLetter(letter, true, requestId, reason);
           onDone();
         }}
       >
-        <p>{i18n.t({ id: 'operator.retryText', message: 'The ledger is asked again to charge it. When it refuses again, the settlement stays open.' })}</p>
+        <p>{i18n.t({ id: 'operator.retryText', message: 'Tollgate asks the ledger again to charge this request. If the ledger refuses again, the settlement stays open.' })}</p>
       </ReasonDialog>
       <ReasonDialog
         opened={act === 'writeOff'}
@@ -113,7 +113,7 @@ function LetterPanel({ letter, onDone }: { letter: DeadLetter; onDone: () => voi
           onDone();
         }}
       >
-        <p>{i18n.t({ id: 'operator.writeOffText', message: 'No money moves, and it cannot be settled any more. An entry of the workspace says who decided and why.' })}</p>
+        <p>{i18n.t({ id: 'operator.writeOffText', message: 'No credit is moved, and the settlement cannot be retried. An entry of the workspace records who decided and why.' })}</p>
       </ReasonDialog>
     </>
   );

@@ -28,7 +28,7 @@ export default function WorkspacePage() {
   const frozen = balance.data !== undefined && balance.data.frozen !== 'FREEZE_REASON_UNSPECIFIED';
   const close = () => setAct(null);
   const menu: MenuAction[] = [];
-  if (may('AdjustmentService/CreateAdjustment')) menu.push({ label: i18n.t({ id: 'operator.correctMenu', message: 'Refund or correct…' }), onClick: () => setAct('correct') });
+  if (may('AdjustmentService/CreateAdjustment')) menu.push({ label: i18n.t({ id: 'operator.correctMenu', message: 'Create adjustment…' }), onClick: () => setAct('correct') });
   if (may('LedgerService/FreezeWorkspace')) menu.push(frozen ? { label: i18n.t({ id: 'operator.unfreezeMenu', message: 'Unfreeze…' }), onClick: () => setAct('unfreeze') } : { label: i18n.t({ id: 'operator.freezeMenu', message: 'Freeze…' }), danger: true, onClick: () => setAct('freeze') });
   return (
     <Page
@@ -45,32 +45,32 @@ export default function WorkspacePage() {
       {frozen && <FrozenNotice reason={balance.data.frozen} />}
       {!details.data && details.error && <Card flush><ErrorState error={details.error} what={i18n.t({ id: 'operator.workspaceWhat', message: 'the workspace' })} retry={() => void details.refetch()} /></Card>}
       <Money3 workspace={workspace} />
-      <Card title={i18n.t({ id: 'operator.workspace.title', message: 'Workspace' })} actions={<LinkButton small to={paths.operatorAudit} search={{ subject: workspace }}>{i18n.t({ id: 'operator.itsAudit', message: 'Its audit entries' })}</LinkButton>}>
+      <Card title={i18n.t({ id: 'operator.workspace.title', message: 'Workspace' })} actions={<LinkButton small to={paths.operatorAudit} search={{ subject: workspace }}>{i18n.t({ id: 'operator.itsAudit', message: 'View audit log' })}</LinkButton>}>
         {!details.data && !details.error && <RowSkeletons rows={3} />}
         {details.data && (
           <Facts
             facts={[
-              { label: i18n.t({ id: 'operator.state', message: 'State' }), value: <WorkspaceState workspace={details.data} /> },
-              { label: i18n.t({ id: 'operator.id', message: 'Id' }), value: <><code>{idOf(details.data.name)}</code> <Copy bare value={idOf(details.data.name)} label={i18n.t({ id: 'operator.copyId', message: 'Copy id' })} /></> },
-              { label: i18n.t({ id: 'operator.zone', message: 'Report zone' }), value: details.data.reportTimeZone },
+              { label: i18n.t({ id: 'operator.state', message: 'Status' }), value: <WorkspaceState workspace={details.data} /> },
+              { label: i18n.t({ id: 'operator.id', message: 'ID' }), value: <><code>{idOf(details.data.name)}</code> <Copy bare value={idOf(details.data.name)} label={i18n.t({ id: 'operator.copyId', message: 'Copy ID' })} /></> },
+              { label: i18n.t({ id: 'operator.zone', message: 'Report time zone' }), value: details.data.reportTimeZone },
               { label: i18n.t({ id: 'operator.created', message: 'Created' }), value: <Time at={details.data.createTime} exact /> },
-              ...(details.data.closeTime ? [{ label: i18n.t({ id: 'operator.closes', message: 'Closes' }), value: <Time at={details.data.closeTime} exact /> }] : []),
+              ...(details.data.closeTime ? [{ label: i18n.t({ id: 'operator.closes', message: 'Closes on' }), value: <Time at={details.data.closeTime} exact /> }] : []),
             ]}
           />
         )}
       </Card>
       <Segments
-        label={i18n.t({ id: 'operator.parts', message: 'Parts' })}
+        label={i18n.t({ id: 'operator.parts', message: 'Sections' })}
         value={search.tab}
         options={[
-          { value: 'corrections', label: i18n.t({ id: 'operator.corrections', message: 'Corrections' }) },
+          { value: 'corrections', label: i18n.t({ id: 'operator.corrections', message: 'Adjustments' }) },
           { value: 'grants', label: i18n.t({ id: 'operator.grants', message: 'Credit grants' }) },
           { value: 'limits', label: i18n.t({ id: 'operator.limits', message: 'Limits' }) },
           { value: 'support', label: i18n.t({ id: 'operator.support', message: 'Support' }) },
         ]}
         onChange={(tab) => setSearch({ tab, open: '' })}
       />
-      {search.tab === 'corrections' && <AdjustmentTable workspace={workspace} state="" open={search.open} onOpen={(open) => setSearch({ open })} empty={<EmptyState title={i18n.t({ id: 'operator.noCorrections', message: 'No corrections yet' })} />} />}
+      {search.tab === 'corrections' && <AdjustmentTable workspace={workspace} state="" open={search.open} onOpen={(open) => setSearch({ open })} empty={<EmptyState title={i18n.t({ id: 'operator.noCorrections', message: 'No adjustments yet' })} />} />}
       {search.tab === 'grants' && <GrantTable workspace={workspace} />}
       {search.tab === 'limits' && <LimitsCard workspace={workspace} />}
       {search.tab === 'support' && <SupportCard workspace={workspace} />}
@@ -85,7 +85,7 @@ export default function WorkspacePage() {
         verb={i18n.t({ id: 'operator.freeze', message: 'Freeze workspace' })}
         act={(reason, requestId) => setFrozen(workspace, true, requestId, reason)}
       >
-        <p>{i18n.t({ id: 'operator.freezeText', message: 'New requests get 402 insufficient_credits until it is unfrozen. Running requests end and are charged.' })}</p>
+        <p>{i18n.t({ id: 'operator.freezeText', message: 'New requests fail with 402 insufficient_credits until the workspace is unfrozen. Running requests complete and are charged.' })}</p>
       </ReasonDialog>
       <ReasonDialog
         opened={act === 'unfreeze'}
@@ -94,7 +94,7 @@ export default function WorkspacePage() {
         verb={i18n.t({ id: 'operator.unfreeze', message: 'Unfreeze workspace' })}
         act={(reason, requestId) => setFrozen(workspace, false, requestId, reason)}
       >
-        <p>{i18n.t({ id: 'operator.unfreezeText', message: 'It can spend its credit again at once.' })}</p>
+        <p>{i18n.t({ id: 'operator.unfreezeText', message: 'The workspace can spend its credit again immediately.' })}</p>
       </ReasonDialog>
     </Page>
   );
@@ -103,13 +103,13 @@ export default function WorkspacePage() {
 function FrozenNotice({ reason }: { reason: string }) {
   const why =
     reason === 'FREEZE_REASON_DISPUTE'
-      ? i18n.t({ id: 'operator.frozenDispute', message: 'A chargeback took more than its credit.' })
+      ? i18n.t({ id: 'operator.frozenDispute', message: 'A chargeback exceeded its credit.' })
       : reason === 'FREEZE_REASON_FAILED_CHECK'
-        ? i18n.t({ id: 'operator.frozenCheck', message: 'Its entries failed a check. Check the ledger before it is unfrozen.' })
-        : i18n.t({ id: 'operator.frozenOperator', message: 'An operator has frozen it.' });
+        ? i18n.t({ id: 'operator.frozenCheck', message: 'Its ledger entries failed a check. Verify the ledger before you unfreeze the workspace.' })
+        : i18n.t({ id: 'operator.frozenOperator', message: 'An operator froze it.' });
   return (
     <Notice tone="bad">
-      <b>{i18n.t({ id: 'operator.frozen', message: 'Frozen: new requests are refused.' })}</b> {why}
+      <b>{i18n.t({ id: 'operator.frozen', message: 'This workspace is frozen. New requests are refused.' })}</b> {why}
     </Notice>
   );
 }
@@ -123,21 +123,21 @@ function Money3({ workspace }: { workspace: string }) {
   return (
     <Tiles>
       <Tile {...common} label={i18n.t({ id: 'operator.available', message: 'Available credit' })} figure={<Money usd={data?.availableUsd} style="available" />}>
-        {i18n.t({ id: 'operator.paid', message: 'Paid' })} <Money usd={data?.paidUsd} /> · {i18n.t({ id: 'operator.granted', message: 'granted' })} <Money usd={data?.grantedUsd} />
+        {i18n.t({ id: 'operator.paid', message: 'Paid' })} <Money usd={data?.paidUsd} /> · {i18n.t({ id: 'operator.granted', message: 'Granted' })} <Money usd={data?.grantedUsd} />
       </Tile>
       <Tile
         {...common}
         label={i18n.t({ id: 'operator.monthSpent', message: 'Spent this month' })}
         figure={<Money usd={data?.monthSpentUsd} />}
-        bar={spent !== null && cap !== null && <UsedBar used={spent} limit={cap} label={i18n.t({ id: 'operator.capUsed', message: 'Month cap used' })} />}
+        bar={spent !== null && cap !== null && <UsedBar used={spent} limit={cap} label={i18n.t({ id: 'operator.capUsed', message: 'Monthly cap used' })} />}
       >
-        {data?.capUsd ? <>{i18n.t({ id: 'operator.ofCap', message: 'Cap' })} <Money usd={data.capUsd} /></> : i18n.t({ id: 'operator.noCap', message: 'No cap' })}
+        {data?.capUsd ? <>{i18n.t({ id: 'operator.ofCap', message: 'Monthly cap' })} <Money usd={data.capUsd} /></> : i18n.t({ id: 'operator.noCap', message: 'No monthly cap' })}
       </Tile>
-      <Tile {...common} label={i18n.t({ id: 'operator.held', message: 'On hold' })} figure={<Money usd={data?.heldUsd} />}>
+      <Tile {...common} label={i18n.t({ id: 'operator.held', message: 'Held' })} figure={<Money usd={data?.heldUsd} />}>
         {i18n.t({ id: 'operator.heldFor', message: '{count, plural, one {for # running request} other {for # running requests}}', values: { count: parseInt(data?.openHolds ?? '0', 10) } })}
       </Tile>
       {nanos(data?.receivableUsd) !== 0n && (
-        <Tile {...common} label={i18n.t({ id: 'operator.owed', message: 'Owed' })} figure={<Money usd={data?.receivableUsd} />}>
+        <Tile {...common} label={i18n.t({ id: 'operator.owed', message: 'Amount owed' })} figure={<Money usd={data?.receivableUsd} />}>
           {i18n.t({ id: 'operator.owedText', message: 'The next credit pays it first' })}
         </Tile>
       )}

@@ -19,7 +19,7 @@ export default function WorkspacesPage() {
   return (
     <Page
       title={i18n.t({ id: 'operator.workspaces.title', message: 'Workspaces' })}
-      subtitle={i18n.t({ id: 'operator.workspacesText', message: 'Each owns keys and credit. Newest first.' })}
+      subtitle={i18n.t({ id: 'operator.workspacesText', message: 'A workspace owns API keys and credit. Newest first.' })}
       actions={may('WorkspaceService/CreateWorkspace') && <Button kind="primary" icon={IconPlus} onClick={() => setCreating(true)}>{i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })}</Button>}
     >
       <GoTo />
@@ -35,7 +35,7 @@ export default function WorkspacesPage() {
         hasMore={query.hasNextPage}
         loadingMore={query.isFetchingNextPage}
         onMore={() => void query.fetchNextPage()}
-        empty={<EmptyState title={i18n.t({ id: 'operator.noWorkspaces', message: 'No workspaces yet' })}>{i18n.t({ id: 'operator.noWorkspacesText', message: 'A workspace owns the keys and the credit of one customer or team.' })}</EmptyState>}
+        empty={<EmptyState title={i18n.t({ id: 'operator.noWorkspaces', message: 'No workspaces yet' })}>{i18n.t({ id: 'operator.noWorkspacesText', message: 'A workspace owns the API keys and the credit of one customer or team.' })}</EmptyState>}
       />
       <Dialog opened={creating} onClose={() => setCreating(false)} title={i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })}>
         {creating && <CreateForm onClose={() => setCreating(false)} />}
@@ -54,14 +54,14 @@ export function WorkspaceState({ workspace }: { workspace: Workspace }) {
 function columns(): Column<Workspace>[] {
   return [
     { id: 'name', header: i18n.t({ id: 'operator.name', message: 'Name' }), weight: 2, cell: (workspace) => workspace.displayName || idOf(workspace.name) },
-    { id: 'id', header: i18n.t({ id: 'operator.id', message: 'Id' }), weight: 1.5, wide: true, cell: (workspace) => <code>{idOf(workspace.name)}</code> },
-    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1.2, cell: (workspace) => <WorkspaceState workspace={workspace} /> },
-    { id: 'zone', header: i18n.t({ id: 'operator.zone', message: 'Report zone' }), weight: 1.2, wide: true, cell: (workspace) => workspace.reportTimeZone },
+    { id: 'id', header: i18n.t({ id: 'operator.id', message: 'ID' }), weight: 1.5, wide: true, cell: (workspace) => <code>{idOf(workspace.name)}</code> },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'Status' }), weight: 1.2, cell: (workspace) => <WorkspaceState workspace={workspace} /> },
+    { id: 'zone', header: i18n.t({ id: 'operator.zone', message: 'Report time zone' }), weight: 1.2, wide: true, cell: (workspace) => workspace.reportTimeZone },
     { id: 'created', header: i18n.t({ id: 'operator.created', message: 'Created' }), weight: 1.2, cell: (workspace) => <Time at={workspace.createTime} /> },
   ];
 }
 
-// The API finds a workspace by its id; the list cannot be searched for anything else.
+// The API finds a workspace only by its id; the list has no search.
 function GoTo() {
   const navigate = useNavigate();
   const fields = useFields({ id: '' }, async ({ id }) => {
@@ -70,7 +70,7 @@ function GoTo() {
   return (
     <Form fields={fields} actions={null}>
       <Filters>
-        <TextField label={i18n.t({ id: 'operator.workspaceId', message: 'Workspace id' })} mono placeholder="acme" {...fields.bind('id')} />
+        <TextField label={i18n.t({ id: 'operator.workspaceId', message: 'Workspace ID' })} mono placeholder="acme" {...fields.bind('id')} />
         <Button type="submit">{i18n.t({ id: 'operator.open', message: 'Open' })}</Button>
       </Filters>
     </Form>
@@ -90,8 +90,8 @@ function CreateForm({ onClose }: { onClose: () => void }) {
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })} onCancel={onClose}>
       <TextField label={i18n.t({ id: 'operator.name', message: 'Name' })} autoFocus maxLength={100} {...fields.bind('displayName')} />
-      <TextField label={i18n.t({ id: 'operator.id', message: 'Id' })} mono hint={i18n.t({ id: 'operator.idHint', message: 'Lower-case letters, digits and hyphens; nothing: one is made. It cannot be changed later.' })} {...fields.bind('workspaceId')} />
-      <TextField label={i18n.t({ id: 'operator.zone', message: 'Report zone' })} hint={i18n.t({ id: 'operator.zoneHint', message: 'For days in reports, such as Europe/Berlin.' })} {...fields.bind('reportTimeZone')} />
+      <TextField label={i18n.t({ id: 'operator.id', message: 'ID' })} mono hint={i18n.t({ id: 'operator.idHint', message: 'Lowercase letters, digits, and hyphens. Leave empty to generate an ID. It cannot be changed later.' })} {...fields.bind('workspaceId')} />
+      <TextField label={i18n.t({ id: 'operator.zone', message: 'Report time zone' })} hint={i18n.t({ id: 'operator.zoneHint', message: 'Time zone of the days in reports, for example Europe/Berlin' })} {...fields.bind('reportTimeZone')} />
     </DialogForm>
   );
 }

@@ -1,4 +1,4 @@
-// Credit that an operator gives, and corrections of the ledger.
+// Credit grants and ledger adjustments by operators.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,7 +15,7 @@ interface MoneyDialogProps {
   onClose: () => void;
 }
 
-const notAmount = () => i18n.t({ id: 'operator.notAmount', message: 'An amount like 25 or 0.50.' });
+const notAmount = () => i18n.t({ id: 'operator.notAmount', message: 'Enter an amount, for example 25 or 0.50.' });
 
 export function GrantTable({ workspace }: { workspace: string }) {
   const query = useQuery(grantsQuery(workspace));
@@ -25,7 +25,7 @@ export function GrantTable({ workspace }: { workspace: string }) {
       what={i18n.t({ id: 'operator.grantsWhat', message: 'the credit grants' })}
       columns={[
         { id: 'time', header: i18n.t({ id: 'operator.created', message: 'Created' }), weight: 1.5, cell: (grant) => <Time at={grant.createTime} exact /> },
-        { id: 'kind', header: i18n.t({ id: 'operator.kind', message: 'Kind' }), weight: 1, cell: (grant) => (grant.paid ? i18n.t({ id: 'operator.grantPaid', message: 'Paid outside' }) : i18n.t({ id: 'operator.grantFree', message: 'Granted' })) },
+        { id: 'kind', header: i18n.t({ id: 'operator.kind', message: 'Kind' }), weight: 1, cell: (grant) => (grant.paid ? i18n.t({ id: 'operator.grantPaid', message: 'Paid externally' }) : i18n.t({ id: 'operator.grantFree', message: 'Granted' })) },
         { id: 'reason', header: i18n.t({ id: 'operator.reasonColumn', message: 'Reason' }), weight: 2, wide: true, cell: (grant) => grant.reason || '—' },
         { id: 'actor', header: i18n.t({ id: 'operator.by', message: 'By' }), weight: 1.5, wide: true, cell: (grant) => grant.actor },
         { id: 'amount', header: i18n.t({ id: 'operator.amount', message: 'Amount' }), weight: 1, align: 'end', cell: (grant) => <Money usd={grant.amountUsd} plus /> },
@@ -62,8 +62,8 @@ function GrantForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>) {
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'operator.grant', message: 'Grant credit' })} onCancel={onClose}>
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
-      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
-      <CheckboxField label={i18n.t({ id: 'operator.paidOutside', message: 'The money came in outside of the payment providers' })} hint={i18n.t({ id: 'operator.paidOutsideHint', message: 'Such credit is spent after granted credit, and can be refunded.' })} {...fields.bind('paid')} />
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason (recorded in the ledger)' })} maxLength={500} {...fields.bind('reason')} />
+      <CheckboxField label={i18n.t({ id: 'operator.paidOutside', message: 'Payment received outside the payment providers' })} hint={i18n.t({ id: 'operator.paidOutsideHint', message: 'This credit is spent after granted credit and can be refunded.' })} {...fields.bind('paid')} />
     </DialogForm>
   );
 }
@@ -73,21 +73,21 @@ const KINDS: Adjustment['kind'][] = ['ADJUSTMENT_KIND_REFUND', 'ADJUSTMENT_KIND_
 function kindText(kind: string): string {
   switch (kind) {
     case 'ADJUSTMENT_KIND_REFUND':
-      return i18n.t({ id: 'operator.refundKindText', message: 'Returns unspent paid credit. The money goes back outside of the ledger.' });
+      return i18n.t({ id: 'operator.refundKindText', message: 'Returns unspent paid credit. The money is paid back outside the ledger.' });
     case 'ADJUSTMENT_KIND_CREDIT':
-      return i18n.t({ id: 'operator.creditKindText', message: 'Adds credit, for example for requests that went wrong.' });
+      return i18n.t({ id: 'operator.creditKindText', message: 'Adds credit, for example for failed requests.' });
     case 'ADJUSTMENT_KIND_DEBIT':
-      return i18n.t({ id: 'operator.debitKindText', message: 'Takes credit that is not on hold.' });
+      return i18n.t({ id: 'operator.debitKindText', message: 'Removes credit that is not held.' });
     case 'ADJUSTMENT_KIND_CHARGEBACK':
-      return i18n.t({ id: 'operator.chargebackKindText', message: 'A bank took a payment back. What the credit does not cover is owed, and the workspace is frozen.' });
+      return i18n.t({ id: 'operator.chargebackKindText', message: 'Records a payment that the bank took back. An amount that the credit does not cover is owed, and the workspace is frozen.' });
     default:
-      return i18n.t({ id: 'operator.writeOffKindText', message: 'Gives up what is owed.' });
+      return i18n.t({ id: 'operator.writeOffKindText', message: 'Writes off an amount owed.' });
   }
 }
 
 export function AdjustmentDialog({ workspace, opened, onClose }: MoneyDialogProps) {
   return (
-    <Dialog opened={opened} onClose={onClose} title={i18n.t({ id: 'operator.correct', message: 'Refund or correct' })}>
+    <Dialog opened={opened} onClose={onClose} title={i18n.t({ id: 'operator.correct', message: 'Create adjustment' })}>
       {opened && <AdjustmentForm workspace={workspace} onClose={onClose} />}
     </Dialog>
   );
@@ -103,18 +103,18 @@ function AdjustmentForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>
     if (amountUsd === null) return;
     const made = await createAdjustment(workspace, requestId, { kind: values.kind as Adjustment['kind'], amountUsd, granted: values.granted, reason: values.reason.trim(), reference: values.reference.trim() });
     await changed();
-    if (made.state === 'ADJUSTMENT_STATE_PENDING_APPROVAL') toast(i18n.t({ id: 'operator.waitsForSecond', message: 'It waits for another operator to approve it.' }));
+    if (made.state === 'ADJUSTMENT_STATE_PENDING_APPROVAL') toast(i18n.t({ id: 'operator.waitsForSecond', message: 'Another operator must approve this adjustment.' }));
     onClose();
   });
   const choosable = fields.values.kind === 'ADJUSTMENT_KIND_CREDIT' || fields.values.kind === 'ADJUSTMENT_KIND_DEBIT';
   return (
-    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.post', message: 'Post correction' })} onCancel={onClose} danger>
-      <Notice>{i18n.t({ id: 'operator.secondPerson', message: 'Above the configured amount it waits until another operator approves it. Nothing is ever edited afterwards.' })}</Notice>
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.post', message: 'Create adjustment' })} onCancel={onClose} danger>
+      <Notice>{i18n.t({ id: 'operator.secondPerson', message: 'An adjustment above the configured amount requires approval by another operator. Adjustments cannot be changed later.' })}</Notice>
       <SelectField label={i18n.t({ id: 'operator.kind', message: 'Kind' })} hint={kindText(fields.values.kind)} options={KINDS.map((kind) => ({ value: kind, label: adjustmentKindName(kind) }))} {...fields.bind('kind')} />
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
-      {choosable && <CheckboxField label={i18n.t({ id: 'operator.ofGranted', message: 'Of granted instead of paid credit' })} {...fields.bind('granted')} />}
-      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
-      <TextField label={i18n.t({ id: 'operator.reference', message: 'Reference' })} hint={i18n.t({ id: 'operator.referenceHint', message: 'Of the payment or dispute, if there is one.' })} maxLength={128} mono {...fields.bind('reference')} />
+      {choosable && <CheckboxField label={i18n.t({ id: 'operator.ofGranted', message: 'Use granted credit instead of paid credit' })} {...fields.bind('granted')} />}
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason (recorded in the ledger)' })} maxLength={500} {...fields.bind('reason')} />
+      <TextField label={i18n.t({ id: 'operator.reference', message: 'Reference' })} hint={i18n.t({ id: 'operator.referenceHint', message: 'Reference of the payment or dispute, if any' })} maxLength={128} mono {...fields.bind('reference')} />
     </DialogForm>
   );
 }

@@ -1,4 +1,4 @@
-// What several operator pages show: states as words with a tone, a question with a reason, a line of a list's workspace.
+// Shared parts of the operator pages: state chips, a question with a reason, a link to a workspace.
 import { i18n } from '@lingui/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
@@ -16,7 +16,7 @@ function Chip({ of: [tone, text] }: { of: Shown }) {
 export function EngineState({ state }: { state: Engine['state'] }) {
   const shown: Record<Engine['state'], Shown> = {
     ENGINE_STATE_UP: ['ok', i18n.t({ id: 'operator.engineUp', message: 'Up' })],
-    ENGINE_STATE_PARTLY_UP: ['warn', i18n.t({ id: 'operator.enginePartly', message: 'Partly up' })],
+    ENGINE_STATE_PARTLY_UP: ['warn', i18n.t({ id: 'operator.enginePartly', message: 'Partially up' })],
     ENGINE_STATE_DOWN: ['bad', i18n.t({ id: 'operator.engineDown', message: 'Down' })],
     ENGINE_STATE_DRAINED: ['quiet', i18n.t({ id: 'operator.engineDrained', message: 'Drained' })],
     ENGINE_STATE_UNSPECIFIED: ['quiet', '—'],
@@ -25,7 +25,7 @@ export function EngineState({ state }: { state: Engine['state'] }) {
 }
 
 export function ProcessState({ process }: { process: Process }) {
-  if (!process.answers) return <Chip of={['bad', i18n.t({ id: 'operator.processSilent', message: 'No answer' })]} />;
+  if (!process.answers) return <Chip of={['bad', i18n.t({ id: 'operator.processSilent', message: 'No response' })]} />;
   if (!process.ready) return <Chip of={['warn', i18n.t({ id: 'operator.processNotReady', message: 'Not ready' })]} />;
   return <Chip of={['ok', i18n.t({ id: 'operator.processReady', message: 'Ready' })]} />;
 }
@@ -33,14 +33,14 @@ export function ProcessState({ process }: { process: Process }) {
 export function PaymentState({ payment }: { payment: Payment }) {
   const shown: Record<Payment['state'], Shown> = {
     PAYMENT_STATE_REQUESTED: ['info', i18n.t({ id: 'operator.payRequested', message: 'Requested' })],
-    PAYMENT_STATE_SUBMITTED: ['info', i18n.t({ id: 'operator.paySubmitted', message: 'With the provider' })],
+    PAYMENT_STATE_SUBMITTED: ['info', i18n.t({ id: 'operator.paySubmitted', message: 'Payment pending' })],
     PAYMENT_STATE_AWAITING_TRANSFER: ['warn', i18n.t({ id: 'operator.payAwaiting', message: 'Awaiting transfer' })],
     PAYMENT_STATE_SUCCEEDED: payment.credited
       ? ['ok', i18n.t({ id: 'operator.payCredited', message: 'Credited' })]
-      : ['info', i18n.t({ id: 'operator.paySucceeded', message: 'Paid, not credited yet' })],
+      : ['info', i18n.t({ id: 'operator.paySucceeded', message: 'Paid, credit pending' })],
     PAYMENT_STATE_DECLINED: ['bad', i18n.t({ id: 'operator.payDeclined', message: 'Declined' })],
     PAYMENT_STATE_CANCELLED: ['quiet', i18n.t({ id: 'operator.payCancelled', message: 'Cancelled' })],
-    PAYMENT_STATE_UNKNOWN: ['warn', i18n.t({ id: 'operator.payUnknown', message: 'Provider is asked' })],
+    PAYMENT_STATE_UNKNOWN: ['warn', i18n.t({ id: 'operator.payUnknown', message: 'Checking with provider' })],
     PAYMENT_STATE_UNSPECIFIED: ['quiet', '—'],
   };
   if (payment.disputed) return <Chip of={['bad', i18n.t({ id: 'operator.payDisputed', message: 'Disputed' })]} />;
@@ -50,7 +50,7 @@ export function PaymentState({ payment }: { payment: Payment }) {
 export function AdjustmentState({ state }: { state: Adjustment['state'] }) {
   const shown: Record<Adjustment['state'], Shown> = {
     ADJUSTMENT_STATE_POSTED: ['ok', i18n.t({ id: 'operator.adjPosted', message: 'Posted' })],
-    ADJUSTMENT_STATE_PENDING_APPROVAL: ['warn', i18n.t({ id: 'operator.adjPending', message: 'Waits for approval' })],
+    ADJUSTMENT_STATE_PENDING_APPROVAL: ['warn', i18n.t({ id: 'operator.adjPending', message: 'Pending approval' })],
     ADJUSTMENT_STATE_REJECTED: ['quiet', i18n.t({ id: 'operator.adjRejected', message: 'Rejected' })],
     ADJUSTMENT_STATE_UNSPECIFIED: ['quiet', '—'],
   };
@@ -90,19 +90,19 @@ export function VerificationState({ state }: { state: Verification['state'] }) {
     LEDGER_VERIFICATION_STATE_CONSISTENT: ['ok', i18n.t({ id: 'operator.verConsistent', message: 'Consistent' })],
     LEDGER_VERIFICATION_STATE_VIOLATED: ['bad', i18n.t({ id: 'operator.verViolated', message: 'Violations found' })],
     LEDGER_VERIFICATION_STATE_CANCELLED: ['quiet', i18n.t({ id: 'operator.verCancelled', message: 'Cancelled' })],
-    LEDGER_VERIFICATION_STATE_BROKEN_OFF: ['warn', i18n.t({ id: 'operator.verBroken', message: 'Broken off' })],
+    LEDGER_VERIFICATION_STATE_BROKEN_OFF: ['warn', i18n.t({ id: 'operator.verBroken', message: 'Interrupted' })],
     LEDGER_VERIFICATION_STATE_UNSPECIFIED: ['quiet', '—'],
   };
   return <Chip of={shown[state]} />;
 }
 
-// "workspaces/acme/…" as a link to the operator's page of it.
+// Links "workspaces/acme/…" to the operator page of that workspace.
 export function WorkspaceLink({ name }: { name: string }) {
   const id = name.replace(/^workspaces\//, '').split('/')[0] ?? '';
   return id === '' || id === '_' ? <>—</> : <Link to={paths.operatorWorkspace(id)}>{id}</Link>;
 }
 
-// Everything of the area is asked for again after a change.
+// Refetches all queries of the area after a change.
 export function useChanged(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {
@@ -117,12 +117,12 @@ interface ReasonDialogProps {
   verb: string;
   children?: ReactNode;
   danger?: boolean;
-  label?: string; // of the text that is asked for; default: the reason
+  label?: string; // label of the text field; default: the reason
   optional?: boolean;
   act: (reason: string, requestId: string) => Promise<unknown>;
 }
 
-// One question that wants a reason for the ledger. The dialog stays while it fails, with the error inside.
+// A question that requires a reason for the ledger. On failure, the dialog stays open and shows the error.
 export function ReasonDialog(props: ReasonDialogProps) {
   return (
     <Dialog opened={props.opened} onClose={props.onClose} title={props.title}>
@@ -146,11 +146,11 @@ function ReasonForm({ onClose, verb, children, danger, label, optional, act }: R
     <DialogForm fields={fields} verb={verb} onCancel={onClose} danger={danger}>
       {children}
       <TextField
-        label={label ?? i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })}
+        label={label ?? i18n.t({ id: 'operator.reason', message: 'Reason (recorded in the ledger)' })}
         maxLength={500}
         autoFocus
         {...fields.bind('reason')}
-        error={missing ? i18n.t({ id: 'operator.reasonMissing', message: 'Say why; the audit log keeps it.' }) : fields.errors.reason}
+        error={missing ? i18n.t({ id: 'operator.reasonMissing', message: 'Enter a reason. The audit log keeps it.' }) : fields.errors.reason}
       />
     </DialogForm>
   );

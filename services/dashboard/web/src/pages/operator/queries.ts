@@ -16,7 +16,7 @@ export type LimitValues = Schema<'LimitValues'>;
 
 const PAGE = 50;
 
-// Every query of the area begins with this, so that a change can have all of them asked for again.
+// The key prefix of all queries of the area, so that a change can refetch all of them.
 export const AREA = 'operator';
 
 const pages = { initialPageParam: '', getNextPageParam: (last: { nextPageToken: string }) => last.nextPageToken || undefined };
@@ -65,7 +65,7 @@ export function catalogModelsQuery() {
   });
 }
 
-// workspace "-": of all workspaces.
+// workspace "-": all workspaces.
 export function paymentsQuery(workspace: string, state: string) {
   return infiniteQueryOptions({
     queryKey: [AREA, 'payments', workspace, state],
@@ -134,7 +134,7 @@ export interface AuditFilter {
   subject: string;
 }
 
-// As the API takes it. A text with a quotation mark names nothing.
+// The filter in the API's syntax. A text with a quotation mark cannot match.
 export function auditFilterText({ actor, action, subject }: AuditFilter): string {
   return Object.entries({ actor, action, subject })
     .filter(([, value]) => value !== '')
@@ -159,7 +159,7 @@ export function usersQuery() {
   });
 }
 
-// What is called to change something.
+// Calls that change something.
 
 export function createWorkspace(requestId: string, workspaceId: string, workspace: { displayName: string; reportTimeZone: string }) {
   return unwrap(api.POST('/admin/v1/workspaces', { params: { query: { requestId, ...(workspaceId ? { workspaceId } : {}) } }, body: workspace as never }));

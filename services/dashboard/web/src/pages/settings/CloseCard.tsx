@@ -10,7 +10,7 @@ import { Button, Card, Confirm, Link, Notice, Time } from '@/ui';
 import { WhoCan } from '@/ui/WhoCan';
 import css from './settings.module.css';
 
-// Closing waits for seven days, and can be cancelled until then.
+// Closing takes effect after seven days and can be cancelled until then.
 export function CloseCard({ workspace, here, mayClose }: { workspace: string; here: Schema<'Workspace'>; mayClose: boolean }) {
   const [dialog, setDialog] = useState<{ kind: 'close' | 'reopen'; requestId: string } | null>(null);
   const closing = here.state === 'WORKSPACE_STATE_CLOSING';
@@ -23,7 +23,7 @@ export function CloseCard({ workspace, here, mayClose }: { workspace: string; he
     } catch (caught) {
       const error = asApiError(caught);
       if (error.reason !== 'BALANCE_NOT_ZERO') throw error;
-      throw new ApiError(error.status, i18n.t({ id: 'settings.notZero', message: 'A workspace is closed with a balance of exactly zero: spend the rest or ask the operator for a refund, wait for running requests, and pay what is owed.' }), error.reason, [], {}, error.requestId);
+      throw new ApiError(error.status, i18n.t({ id: 'settings.notZero', message: 'A workspace can be closed only with a balance of exactly zero. Spend the remaining credit or ask the operator for a refund, wait for running requests, and pay any amount owed.' }), error.reason, [], {}, error.requestId);
     }
   };
   return (
@@ -40,15 +40,15 @@ export function CloseCard({ workspace, here, mayClose }: { workspace: string; he
               )
             }
           >
-            {i18n.t({ id: 'settings.closing', message: 'This workspace closes at' })} <Time at={here.closeTime} exact />. {i18n.t({ id: 'settings.closingText', message: 'Its keys work until then.' })}
+            {i18n.t({ id: 'settings.closing', message: 'This workspace closes on' })} <Time at={here.closeTime} exact />. {i18n.t({ id: 'settings.closingText', message: 'Its API keys work until then.' })}
           </Notice>
         ) : here.state === 'WORKSPACE_STATE_CLOSED' ? (
           <Notice>
-            {i18n.t({ id: 'settings.closed', message: 'This workspace was closed at' })} <Time at={here.closeTime} exact />
+            {i18n.t({ id: 'settings.closed', message: 'This workspace was closed on' })} <Time at={here.closeTime} exact />
           </Notice>
         ) : (
           <>
-            <p>{i18n.t({ id: 'settings.closeText', message: 'After seven days all keys are revoked, for good. Until then an owner can cancel it. Statements and the audit log stay.' })}</p>
+            <p>{i18n.t({ id: 'settings.closeText', message: 'After seven days, all API keys are revoked permanently. Until then, an owner can keep the workspace open. Statements and the audit log remain available.' })}</p>
             {mayClose ? (
               <div>
                 <Button kind="danger" onClick={() => setDialog({ kind: 'close', requestId: newRequestId() })}>
@@ -71,12 +71,12 @@ export function CloseCard({ workspace, here, mayClose }: { workspace: string; he
         act={act}
       >
         {dialog?.kind === 'reopen' ? (
-          i18n.t({ id: 'settings.reopenText', message: 'Nothing is closed; keys go on working.' })
+          i18n.t({ id: 'settings.reopenText', message: 'The workspace stays open. Its API keys keep working.' })
         ) : (
           <div className={css.stack}>
-            <p>{i18n.t({ id: 'settings.closeConfirm', message: 'In seven days all keys of {name} are revoked and nothing can be called any more. You confirm with your password.', values: { name: here.displayName || workspace } })}</p>
+            <p>{i18n.t({ id: 'settings.closeConfirm', message: 'In seven days, all API keys of {name} are revoked and all requests fail. Confirm with your password.', values: { name: here.displayName || workspace } })}</p>
             <p>
-              {i18n.t({ id: 'settings.mustBeZero', message: 'Its balance must be zero.' })} <Link to={paths.billing(workspace)}>{i18n.t({ id: 'settings.toBilling', message: 'Open billing' })}</Link>
+              {i18n.t({ id: 'settings.mustBeZero', message: 'The balance must be zero.' })} <Link to={paths.billing(workspace)}>{i18n.t({ id: 'settings.toBilling', message: 'Open billing' })}</Link>
             </p>
           </div>
         )}

@@ -10,7 +10,7 @@ import { SelectField, SettingsForm, TextField, useSettings } from '@/ui';
 export function General({ workspace, here }: { workspace: string; here: Schema<'Workspace'> }) {
   const stored = { displayName: here.displayName, reportTimeZone: here.reportTimeZone };
   const save = async (values: typeof stored, requestId: string) => {
-    if (!isZone(values.reportTimeZone)) return { reportTimeZone: i18n.t({ id: 'settings.badZone', message: 'Choose a zone of the list.' }) };
+    if (!isZone(values.reportTimeZone)) return { reportTimeZone: i18n.t({ id: 'settings.badZone', message: 'Select a time zone from the list.' }) };
     const saved = await unwrap(
       api.PATCH('/admin/v1/workspaces/{workspace}', { params: { path: { workspace }, query: { requestId, updateMask: 'displayName,reportTimeZone' } }, body: { ...values, displayName: values.displayName.trim(), etag: here.etag } }),
     );
@@ -22,8 +22,8 @@ export function General({ workspace, here }: { workspace: string; here: Schema<'
     <SettingsForm fields={fields}>
       <TextField label={i18n.t({ id: 'settings.name', message: 'Name' })} maxLength={100} {...fields.bind('displayName')} />
       <SelectField
-        label={i18n.t({ id: 'settings.zone', message: 'Time zone of reports' })}
-        hint={i18n.t({ id: 'settings.zoneHint', message: 'Days of usage reports. Money months stay in UTC.' })}
+        label={i18n.t({ id: 'settings.zone', message: 'Report time zone' })}
+        hint={i18n.t({ id: 'settings.zoneHint', message: 'Sets the days of usage reports. Billing months are in UTC.' })}
         options={zones(here.reportTimeZone).map((zone) => ({ value: zone, label: zone }))}
         searchable
         {...fields.bind('reportTimeZone')}

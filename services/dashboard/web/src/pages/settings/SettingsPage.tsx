@@ -27,8 +27,8 @@ export default function SettingsPage() {
             <Facts
               facts={[
                 { label: i18n.t({ id: 'settings.name', message: 'Name' }), value: here.displayName },
-                { label: i18n.t({ id: 'settings.zone', message: 'Time zone of reports' }), value: here.reportTimeZone },
-                { label: i18n.t({ id: 'settings.made', message: 'Made' }), value: <Time at={here.createTime} exact /> },
+                { label: i18n.t({ id: 'settings.zone', message: 'Report time zone' }), value: here.reportTimeZone },
+                { label: i18n.t({ id: 'settings.made', message: 'Created' }), value: <Time at={here.createTime} exact /> },
               ]}
             />
             <WhoCan workspace={workspace} roles={['owner', 'admin']} />
@@ -37,9 +37,9 @@ export default function SettingsPage() {
       </Card>
       {may('AlertService/ListWebhooks') && <Webhooks workspace={workspace} />}
       {may('AlertService/GetAlertSettings') && (
-        <Card title={i18n.t({ id: 'settings.notices', message: 'Notices by e-mail' })}>
+        <Card title={i18n.t({ id: 'settings.notices', message: 'Email alerts' })}>
           <p>
-            {i18n.t({ id: 'settings.noticesText', message: 'Who is told of low credit, the cap and a paused auto-reload is set in' })} <Link to={paths.cap(workspace)}>{i18n.t({ id: 'settings.noticesLink', message: 'Billing, Cap and alerts' })}</Link>
+            {i18n.t({ id: 'settings.noticesText', message: 'Choose who receives alerts about low credit, the cap, and paused auto-reload in' })} <Link to={paths.cap(workspace)}>{i18n.t({ id: 'settings.noticesLink', message: 'Billing, Cap and alerts' })}</Link>
           </p>
         </Card>
       )}

@@ -10,17 +10,17 @@ import css from './settings.module.css';
 
 type SupportSession = Schema<'SupportSession'>;
 
-// Operators who look at the workspace: why, and until when; each of their calls is in the audit log.
+// Support sessions of operators: reason and end. The audit log has each of their calls.
 export function Support({ workspace, mayEnd }: { workspace: string; mayEnd: boolean }) {
   const query = useQuery(supportSessionsQuery(workspace));
   const now = useNow().toISOString();
   const [ending, setEnding] = useState<SupportSession | null>(null);
   return (
-    <Card title={i18n.t({ id: 'settings.support', message: 'Support sessions' })} subtitle={i18n.t({ id: 'settings.support.sub', message: 'Operators who read this workspace; they change nothing' })}>
+    <Card title={i18n.t({ id: 'settings.support', message: 'Support sessions' })} subtitle={i18n.t({ id: 'settings.support.sub', message: 'Read-only access of operators to this workspace' })}>
       {query.data === undefined ? (
         query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'settings.support.what', message: 'the support sessions' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={2} />
       ) : query.data.supportSessions.length === 0 ? (
-        <p className="quiet">{i18n.t({ id: 'settings.support.none', message: 'Nobody has looked at this workspace as support.' })}</p>
+        <p className="quiet">{i18n.t({ id: 'settings.support.none', message: 'No operator has viewed this workspace.' })}</p>
       ) : (
         <ul className={css.list}>
           {query.data.supportSessions.map((one) => (
@@ -57,7 +57,7 @@ export function Support({ workspace, mayEnd }: { workspace: string; mayEnd: bool
           await queryClient.invalidateQueries({ queryKey: ['supportSessions', workspace] });
         }}
       >
-        {i18n.t({ id: 'settings.support.endText', message: 'The operator sees nothing of this workspace from now on.' })}
+        {i18n.t({ id: 'settings.support.endText', message: 'The operator loses access to this workspace immediately.' })}
       </Confirm>
     </Card>
   );

@@ -26,7 +26,7 @@ export function Webhooks({ workspace }: { workspace: string }) {
   return (
     <Card
       title={i18n.t({ id: 'settings.webhooks', message: 'Webhooks' })}
-      subtitle={i18n.t({ id: 'settings.webhooks.sub', message: 'Signed notices about money, at most 10' })}
+      subtitle={i18n.t({ id: 'settings.webhooks.sub', message: 'Signed notifications about billing, up to 10 webhooks' })}
       actions={
         may('AlertService/CreateWebhook') && (
           <Button small onClick={() => setAdding(true)}>
@@ -38,7 +38,7 @@ export function Webhooks({ workspace }: { workspace: string }) {
       {query.data === undefined ? (
         query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'settings.webhooks.what', message: 'the webhooks' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={2} />
       ) : query.data.webhooks.length === 0 ? (
-        <p className="quiet">{i18n.t({ id: 'settings.webhooks.none', message: 'No webhooks. One gets a POST with JSON when credit is low, the cap comes near or auto-reload pauses.' })}</p>
+        <p className="quiet">{i18n.t({ id: 'settings.webhooks.none', message: 'No webhooks yet. Tollgate sends a POST request with JSON when credit is low, the cap is near, or auto-reload pauses.' })}</p>
       ) : (
         <ul className={css.list}>
           {query.data.webhooks.map((one) => (
@@ -49,7 +49,7 @@ export function Webhooks({ workspace }: { workspace: string }) {
       <Dialog opened={adding} onClose={close} title={secret ? i18n.t({ id: 'settings.webhook.added', message: 'Webhook added' }) : i18n.t({ id: 'settings.webhook.add', message: 'Add webhook' })} locked={secret !== ''}>
         {secret ? (
           <>
-            <Notice tone="warn">{i18n.t({ id: 'settings.webhook.secretText', message: 'Copy the signing secret now. It cannot be shown again. Check the header tollgate-signature with it.' })}</Notice>
+            <Notice tone="warn">{i18n.t({ id: 'settings.webhook.secretText', message: 'Copy the signing secret now. It cannot be shown again. Use it to verify the tollgate-signature header.' })}</Notice>
             <Secret value={secret} label={i18n.t({ id: 'settings.webhook.secret', message: 'Signing secret' })} />
             <DialogActions>
               <Button kind="primary" onClick={close}>
@@ -82,7 +82,7 @@ export function Webhooks({ workspace }: { workspace: string }) {
           await refresh();
         }}
       >
-        {i18n.t({ id: 'settings.webhook.deleteText', message: '{url} gets no more notices; those that wait for it are dropped.', values: { url: deleting?.url ?? '' } })}
+        {i18n.t({ id: 'settings.webhook.deleteText', message: '{url} receives no more notifications. Pending notifications are discarded.', values: { url: deleting?.url ?? '' } })}
       </Confirm>
     </Card>
   );
@@ -114,7 +114,7 @@ function Row({ workspace, webhook, mayTest, onDelete }: { workspace: string; web
       </div>
       {mayTest && (
         <Button small busy={busy} onClick={() => void test()}>
-          {i18n.t({ id: 'settings.webhook.test', message: 'Send a test' })}
+          {i18n.t({ id: 'settings.webhook.test', message: 'Send test' })}
         </Button>
       )}
       {onDelete && (
@@ -134,7 +134,7 @@ function AddForm({ workspace, onClose, onAdded }: { workspace: string; onClose: 
   });
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'settings.webhook.add', message: 'Add webhook' })} onCancel={onClose}>
-      <TextField label={i18n.t({ id: 'settings.webhook.url', message: 'Address' })} hint={i18n.t({ id: 'settings.webhook.urlHint', message: 'https, on the public internet' })} type="url" autoFocus {...fields.bind('url')} />
+      <TextField label={i18n.t({ id: 'settings.webhook.url', message: 'URL' })} hint={i18n.t({ id: 'settings.webhook.urlHint', message: 'HTTPS, on the public internet' })} type="url" autoFocus {...fields.bind('url')} />
     </DialogForm>
   );
 }

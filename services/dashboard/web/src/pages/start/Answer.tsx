@@ -15,7 +15,7 @@ export interface Message {
   model?: string;
   reasoning?: string;
   state?: 'running' | 'done' | 'stopped' | 'failed';
-  id?: string; // of the answer
+  id?: string; // of the response
   finish?: string;
   usage?: Usage;
   firstTokenUs?: number;
@@ -28,7 +28,7 @@ export function MessageView({ message, workspace }: { message: Message; workspac
     <article className={css.turn} data-role={role}>
       <div className={css.who}>
         {role === 'user' ? i18n.t({ id: 'start.you', message: 'You' }) : message.model}
-        {role === 'assistant' && content && state !== 'running' && <Copy value={content} label={i18n.t({ id: 'start.copyAnswer', message: 'Copy answer' })} bare />}
+        {role === 'assistant' && content && state !== 'running' && <Copy value={content} label={i18n.t({ id: 'start.copyAnswer', message: 'Copy response' })} bare />}
       </div>
       {reasoning && (
         <details className={css.reasoning} open={state === 'running' && !content}>
@@ -44,13 +44,13 @@ export function MessageView({ message, workspace }: { message: Message; workspac
         </div>
       )}
       {state === 'failed' && <Failure error={message.error} />}
-      {message.finish === 'length' && <Notice>{i18n.t({ id: 'start.cutByLength', message: 'The answer reached the most tokens that it may have.' })}</Notice>}
+      {message.finish === 'length' && <Notice>{i18n.t({ id: 'start.cutByLength', message: 'The response reached the maximum number of output tokens.' })}</Notice>}
       {role === 'assistant' && state !== 'running' && message.id && <Under message={message} workspace={workspace} />}
     </article>
   );
 }
 
-// Tokens and cost. Of an answer that was stopped they are in its receipt, a moment later.
+// Tokens and cost. For a stopped response they appear in its receipt a moment later.
 function Under({ message, workspace }: { message: Message; workspace: string }) {
   const { usage, id = '', state } = message;
   const receipt = useQuery({ ...requestQuery(workspace, id), enabled: !usage && id !== '', retry: 5, retryDelay: 1_000 });
@@ -62,8 +62,8 @@ function Under({ message, workspace }: { message: Message; workspace: string }) 
   return (
     <div className={css.under}>
       {state === 'stopped' && <span>{i18n.t({ id: 'start.stoppedByYou', message: 'Stopped' })}</span>}
-      {tokens && <span>{i18n.t({ id: 'start.inOut', message: '{in} in, {out} out', values: { in: tokens.in, out: tokens.out } })}</span>}
-      {tokens && tokens.reasoning > 0 && <span>{i18n.t({ id: 'start.ofReasoning', message: '{tokens} of them reasoning', values: { tokens: count(tokens.reasoning) } })}</span>}
+      {tokens && <span>{i18n.t({ id: 'start.inOut', message: '{in} input tokens, {out} output tokens', values: { in: tokens.in, out: tokens.out } })}</span>}
+      {tokens && tokens.reasoning > 0 && <span>{i18n.t({ id: 'start.ofReasoning', message: 'including {tokens} reasoning tokens', values: { tokens: count(tokens.reasoning) } })}</span>}
       {message.firstTokenUs !== undefined && <span>{i18n.t({ id: 'start.firstToken', message: 'first token {time}', values: { time: duration(message.firstTokenUs) } })}</span>}
       {cost && (
         <b>

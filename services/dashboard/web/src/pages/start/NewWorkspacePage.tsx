@@ -8,7 +8,7 @@ import { paths } from '@/app/paths';
 import { useSite } from '@/app/site';
 import { Button, Card, Form, Notice, Page, TextField, useFields } from '@/ui';
 
-// Where people may make workspaces themselves; else an operator does.
+// Creates a workspace where people may do so; otherwise it points to the operator.
 export default function NewWorkspacePage() {
   const site = useSite();
   return (
@@ -18,7 +18,7 @@ export default function NewWorkspacePage() {
           <NewWorkspace />
         </Card>
       ) : (
-        <Notice>{i18n.t({ id: 'start.newWorkspace.ask', message: 'Workspaces are made by the operator of this installation. You see one as soon as you are invited to it.' })}</Notice>
+        <Notice>{i18n.t({ id: 'start.newWorkspace.ask', message: 'The operator of this installation creates workspaces. You see a workspace as soon as you are invited to it.' })}</Notice>
       )}
     </Page>
   );
@@ -28,7 +28,7 @@ function NewWorkspace() {
   const navigate = useNavigate();
   const [requestId] = useState(newRequestId);
   const fields = useFields({ displayName: '' }, async ({ displayName }) => {
-    if (displayName.trim() === '') return { displayName: i18n.t({ id: 'start.newWorkspace.noName', message: 'A name tells people whose keys and credit these are.' }) };
+    if (displayName.trim() === '') return { displayName: i18n.t({ id: 'start.newWorkspace.noName', message: 'Enter a name.' }) };
     const made = await unwrap(api.POST('/admin/v1/workspaces', { params: { query: { requestId } }, body: { displayName: displayName.trim() } as never }));
     await queryClient.invalidateQueries();
     await navigate({ to: paths.quickstart(idOf(made.name)) });
@@ -43,7 +43,7 @@ function NewWorkspace() {
         </Button>
       }
     >
-      <TextField label={i18n.t({ id: 'start.newWorkspace.name', message: 'Name' })} hint={i18n.t({ id: 'start.newWorkspace.hint', message: 'A workspace owns keys, credit and members. You are its owner.' })} maxLength={100} autoFocus {...fields.bind('displayName')} />
+      <TextField label={i18n.t({ id: 'start.newWorkspace.name', message: 'Name' })} hint={i18n.t({ id: 'start.newWorkspace.hint', message: 'A workspace has its own API keys, credit, and members. You become its owner.' })} maxLength={100} autoFocus {...fields.bind('displayName')} />
     </Form>
   );
 }

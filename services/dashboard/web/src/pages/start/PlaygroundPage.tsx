@@ -1,4 +1,4 @@
-// Try a model: a talk with it, what each answer cost, and the code that does the same.
+// A chat with a model, the cost of each response, and the code for the same request.
 import { i18n } from '@lingui/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
@@ -15,7 +15,7 @@ function parse(search: Record<string, unknown>): { model: string } {
   return { model: typeof search.model === 'string' ? search.model : '' };
 }
 
-// What a model is told again with the next question: nothing that failed.
+// The messages that are sent with the next one: without failed responses.
 function turnsOf(messages: readonly Message[]): Turn[] {
   return messages.filter((one) => one.state !== 'failed' && one.content !== '').map(({ role, content }) => ({ role, content }));
 }
@@ -25,8 +25,8 @@ export default function PlaygroundPage() {
   const may = usePermissions(workspace);
   const title = i18n.t({ id: 'start.playground.title', message: 'Playground' });
   return (
-    <Page title={title} subtitle={i18n.t({ id: 'start.playground.about', message: 'Real calls, charged like all others. They use a key of this page, which is revoked when you leave it.' })}>
-      {may('KeyService/CreateKey') ? <Playground workspace={workspace} /> : <Card><EmptyState title={title}>{i18n.t({ id: 'start.mayNot', message: 'Your role cannot create keys. Ask an owner or admin of the workspace for one.' })}</EmptyState></Card>}
+    <Page title={title} subtitle={i18n.t({ id: 'start.playground.about', message: 'Requests are charged like all others. They use a temporary API key, which is revoked when you leave this page.' })}>
+      {may('KeyService/CreateKey') ? <Playground workspace={workspace} /> : <Card><EmptyState title={title}>{i18n.t({ id: 'start.mayNot', message: 'Your role cannot create API keys. Ask an owner or admin of the workspace for a key.' })}</EmptyState></Card>}
     </Page>
   );
 }
@@ -94,13 +94,13 @@ function Playground({ workspace }: { workspace: string }) {
   useEffect(() => {
     if (talk.messages.length > 0) end.current?.scrollIntoView({ block: 'end' });
   }, [talk.messages.length]);
-  if (models.data && ids.length === 0) return <Notice tone="warn">{i18n.t({ id: 'start.noModel', message: 'No chat model serves now. The operator adds models to the catalog.' })}</Notice>;
+  if (models.data && ids.length === 0) return <Notice tone="warn">{i18n.t({ id: 'start.noModel', message: 'No chat model is available. The operator adds models to the catalog.' })}</Notice>;
   return (
     <div className={css.room}>
       <div className={css.talk}>
         {talk.messages.length === 0 ? (
           <Card>
-            <EmptyState title={i18n.t({ id: 'start.askSomething', message: 'Ask something' })}>{i18n.t({ id: 'start.askText', message: 'The answer comes word by word, with its tokens and its cost below.' })}</EmptyState>
+            <EmptyState title={i18n.t({ id: 'start.askSomething', message: 'Start a conversation' })}>{i18n.t({ id: 'start.askText', message: 'The response is streamed. Its tokens and cost appear below it.' })}</EmptyState>
           </Card>
         ) : (
           talk.messages.map((message) => <MessageView key={message.key} message={message} workspace={workspace} />)
@@ -118,19 +118,19 @@ function Playground({ workspace }: { workspace: string }) {
             }
           }}
         >
-          <TextareaField label={i18n.t({ id: 'start.message', message: 'Message' })} hint={i18n.t({ id: 'start.messageHint', message: 'Enter sends, Shift Enter begins a line' })} value={text} onChange={setText} rows={3} />
+          <TextareaField label={i18n.t({ id: 'start.message', message: 'Message' })} hint={i18n.t({ id: 'start.messageHint', message: 'Press Enter to send, Shift+Enter for a new line' })} value={text} onChange={setText} rows={3} />
           <div className={css.buttons}>
             {talk.running ? (
               <Button onClick={talk.stop}>{i18n.t({ id: 'start.stop', message: 'Stop' })}</Button>
             ) : (
-              <Button type="submit" kind="primary" disabledReason={ready ? undefined : i18n.t({ id: 'start.writeFirst', message: 'Write a message first' })}>
+              <Button type="submit" kind="primary" disabledReason={ready ? undefined : i18n.t({ id: 'start.writeFirst', message: 'Enter a message first' })}>
                 {i18n.t({ id: 'start.send', message: 'Send' })}
               </Button>
             )}
             <Button onClick={() => setCode(true)}>{i18n.t({ id: 'start.viewCode', message: 'View code' })}</Button>
             {talk.messages.length > 0 && !talk.running && (
               <Button kind="plain" onClick={talk.clear}>
-                {i18n.t({ id: 'start.newTalk', message: 'Start again' })}
+                {i18n.t({ id: 'start.newTalk', message: 'New chat' })}
               </Button>
             )}
           </div>
@@ -141,8 +141,8 @@ function Playground({ workspace }: { workspace: string }) {
         <div className={css.side}>
           <SelectField label={i18n.t({ id: 'start.model', message: 'Model' })} value={model} options={ids.map((id) => ({ value: id, label: id }))} onChange={(next) => set({ model: next })} searchable />
           <TextareaField label={i18n.t({ id: 'start.system', message: 'System message' })} value={typed.system} onChange={(system) => setTyped({ ...typed, system })} rows={3} />
-          <TextField label={i18n.t({ id: 'start.maxTokens', message: 'Most tokens of the answer' })} inputMode="numeric" value={typed.maxTokens} onChange={(maxTokens) => setTyped({ ...typed, maxTokens })} error={wrong.maxTokens ? i18n.t({ id: 'start.wholeNumber', message: 'A whole number, or nothing' }) : undefined} />
-          <TextField label={i18n.t({ id: 'start.temperature', message: 'Temperature' })} inputMode="decimal" value={typed.temperature} onChange={(temperature) => setTyped({ ...typed, temperature })} error={wrong.temperature ? i18n.t({ id: 'start.zeroToTwo', message: '0 to 2, or nothing' }) : undefined} />
+          <TextField label={i18n.t({ id: 'start.maxTokens', message: 'Max output tokens' })} inputMode="numeric" value={typed.maxTokens} onChange={(maxTokens) => setTyped({ ...typed, maxTokens })} error={wrong.maxTokens ? i18n.t({ id: 'start.wholeNumber', message: 'Enter a whole number, or leave empty' }) : undefined} />
+          <TextField label={i18n.t({ id: 'start.temperature', message: 'Temperature' })} inputMode="decimal" value={typed.temperature} onChange={(temperature) => setTyped({ ...typed, temperature })} error={wrong.temperature ? i18n.t({ id: 'start.zeroToTwo', message: 'Enter a number from 0 to 2, or leave empty' }) : undefined} />
         </div>
       </Card>
       <CodeDialog opened={code} onClose={() => setCode(false)} body={requestBody(wrong.maxTokens || wrong.temperature ? { ...parameters, maxTokens: '', temperature: '' } : parameters, [...turnsOf(talk.messages), ...(text.trim() ? [{ role: 'user' as const, content: text.trim() }] : [])])} />
@@ -150,7 +150,7 @@ function Playground({ workspace }: { workspace: string }) {
   );
 }
 
-// The same call for a terminal. The key is not in it: this page's own ends with the page.
+// The same request for a terminal, without the API key, which ends with the page.
 function CodeDialog({ opened, onClose, body }: { opened: boolean; onClose: () => void; body: Record<string, unknown> }) {
   const site = useSite();
   const base = (site?.base_url || location.origin).replace(/\/+$/, '');
@@ -158,7 +158,7 @@ function CodeDialog({ opened, onClose, body }: { opened: boolean; onClose: () =>
   const text = `export TOLLGATE_API_KEY=sk-tollgate-...\ncurl -N ${base}/v1/chat/completions \\\n  -H "Authorization: Bearer $TOLLGATE_API_KEY" \\\n  -H "Content-Type: application/json" \\\n  -H "x-tollgate-include-cost: true" \\\n  -d '${quoted}'`;
   return (
     <Dialog opened={opened} onClose={onClose} title={i18n.t({ id: 'start.viewCode', message: 'View code' })} wide>
-      <p className={css.quiet}>{i18n.t({ id: 'start.codeText', message: 'The next call as curl, with a key of your own.' })}</p>
+      <p className={css.quiet}>{i18n.t({ id: 'start.codeText', message: 'The next request as a curl command. Use your own API key.' })}</p>
       <Code label="curl" text={text} />
     </Dialog>
   );

@@ -1,4 +1,4 @@
-// Listens for the first request of a key: each second, for at most five minutes.
+// Polls for the first request of a key, each second for at most five minutes.
 import { i18n } from '@lingui/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
@@ -35,7 +35,7 @@ export function Waiting({ workspace, keyId }: { workspace: string; keyId: string
         <div className={css.received}>
           <StateChip tone="ok">{i18n.t({ id: 'start.received', message: 'Received {time}', values: { time: clock(receipt.createTime ?? '', zone) } })}</StateChip>
           <span>{receipt.model}</span>
-          <span>{i18n.t({ id: 'start.inOut', message: '{in} in, {out} out', values: { in: count(receipt.tokens?.promptTokens ?? '0'), out: count(receipt.tokens?.completionTokens ?? '0') } })}</span>
+          <span>{i18n.t({ id: 'start.inOut', message: '{in} input tokens, {out} output tokens', values: { in: count(receipt.tokens?.promptTokens ?? '0'), out: count(receipt.tokens?.completionTokens ?? '0') } })}</span>
           <b>
             <Money usd={receipt.chargedUsd} style="exact" />
           </b>
@@ -53,9 +53,9 @@ export function Waiting({ workspace, keyId }: { workspace: string; keyId: string
     <div className={css.stack}>
       {over ? (
         <div className={css.wait}>
-          <span>{i18n.t({ id: 'start.stopped', message: 'Nothing came within five minutes.' })}</span>
+          <span>{i18n.t({ id: 'start.stopped', message: 'No request arrived within five minutes.' })}</span>
           <Button small onClick={() => setRound(round + 1)}>
-            {i18n.t({ id: 'start.waitOn', message: 'Wait on' })}
+            {i18n.t({ id: 'start.waitOn', message: 'Keep waiting' })}
           </Button>
         </div>
       ) : (
@@ -69,7 +69,7 @@ export function Waiting({ workspace, keyId }: { workspace: string; keyId: string
   );
 }
 
-// A refused call has no receipt. The key counts it, and the workspace counts refusals by code.
+// A refused request has no receipt. The key counts it, and the workspace counts refusals by code.
 function Refused({ workspace, keyId, on }: { workspace: string; keyId: string; on: boolean }) {
   const key = useQuery({ ...keyQuery(workspace, keyId), refetchInterval: on ? 3 * EVERY : false });
   const came = key.data !== undefined && key.data.requests24h !== '0';
@@ -78,7 +78,7 @@ function Refused({ workspace, keyId, on }: { workspace: string; keyId: string; o
   const codes = summary.data?.refusals.slice(0, 3).map((one) => `${one.code} (${count(one.count)})`).join(', ');
   return (
     <Notice tone="warn">
-      {i18n.t({ id: 'start.refused', message: 'A call with this key came, and has no receipt: it was refused, or is still running.' })}{' '}
+      {i18n.t({ id: 'start.refused', message: 'A request with this key arrived but has no receipt. It was refused, or it is still running.' })}{' '}
       {codes && i18n.t({ id: 'start.refusals', message: 'Refused today in this workspace: {codes}.', values: { codes } })}
     </Notice>
   );

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { events, parameterErrors, pieceOf, requestBody } from './chat';
 
-it('events are whole in any cut of the stream', () => {
+it('events are whole wherever the stream is split', () => {
   const stream = 'data: {"id":"c1","choices":[{"delta":{"content":"Hé"}}]}\r\n\r\n: ping\n\ndata: [DONE]\n\n';
   for (let cut = 0; cut <= stream.length; cut++) {
     const first = events(stream.slice(0, cut));
@@ -18,7 +18,7 @@ it('text, reasoning, usage and errors are told apart', () => {
   expect(pieceOf('{"error":{"message":"gone"}}')).toEqual({ error: 'gone' });
 });
 
-it('what is empty is not sent', () => {
+it('empty fields are not sent', () => {
   const parameters = { model: 'a/b', system: ' ', maxTokens: '', temperature: '' };
   expect(Object.keys(requestBody(parameters, []))).toEqual(['model', 'messages', 'stream', 'stream_options']);
   expect(requestBody({ ...parameters, system: 'Be short.', maxTokens: '20', temperature: '0.5' }, [{ role: 'user', content: 'Hi' }])).toMatchObject({

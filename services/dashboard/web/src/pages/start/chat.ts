@@ -1,4 +1,4 @@
-// One streamed answer of the gateway, through the dashboard's own address.
+// One streamed response of the gateway, through the dashboard's own address.
 import { ApiError } from '@/api/errors';
 
 export interface Turn {
@@ -9,7 +9,7 @@ export interface Turn {
 export interface Parameters {
   model: string;
   system: string;
-  maxTokens: string; // nothing: the model's own
+  maxTokens: string; // empty: the model's default
   temperature: string;
 }
 
@@ -17,11 +17,11 @@ export interface Usage {
   promptTokens: number;
   completionTokens: number;
   reasoningTokens: number;
-  cost: string; // USD, as booked
+  cost: string; // USD, as posted
 }
 
 export interface Piece {
-  id?: string; // of the answer
+  id?: string; // of the response
   text?: string;
   reasoning?: string;
   finish?: string;
@@ -29,7 +29,7 @@ export interface Piece {
   error?: string;
 }
 
-// What is sent; also what "view code" shows.
+// The request body; "View code" shows it too.
 export function requestBody({ model, system, maxTokens, temperature }: Parameters, turns: readonly Turn[]): Record<string, unknown> {
   return {
     model,
@@ -72,7 +72,7 @@ export function pieceOf(data: string): Piece {
   };
 }
 
-// Events of a stream in any cut: what of each is after "data:". The rest waits for the next cut.
+// Splits a stream into the data of its events. An incomplete event waits for the next chunk.
 export function events(buffer: string): { data: string[]; rest: string } {
   const lines = buffer.split(/\r?\n/);
   const rest = lines.pop() ?? '';

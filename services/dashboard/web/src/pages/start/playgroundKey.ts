@@ -1,4 +1,4 @@
-// The key that the playground calls with: of this page only, gone when it is left, and in any case within an hour.
+// The API key of the playground. It is revoked when the page is left, and expires within an hour.
 import { useEffect, useRef } from 'react';
 import { newRequestId } from '@/api/client';
 import { currentSession } from '@/api/session';
@@ -14,7 +14,7 @@ interface Held {
   until: number;
 }
 
-// Also works while the page is being closed.
+// keepalive: the call is sent even while the page closes.
 function revoke(workspace: string, id: string): void {
   const token = currentSession()?.csrf_token;
   if (!token) return;
@@ -25,11 +25,11 @@ function revoke(workspace: string, id: string): void {
     headers: { 'content-type': 'application/json', 'x-csrf-token': token },
     body: JSON.stringify({ requestId: newRequestId() }),
   }).catch(() => {
-    // It expires by itself.
+    // The key expires by itself.
   });
 }
 
-// A function that gives the secret; the key is made with the first question.
+// Returns a function that gives the secret. The key is created with the first message.
 export function usePlaygroundKey(workspace: string): () => Promise<string> {
   const held = useRef<Held | null>(null);
   const making = useRef<Promise<Held> | null>(null);

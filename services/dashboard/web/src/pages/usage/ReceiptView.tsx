@@ -1,4 +1,4 @@
-// The receipt of one request: what was charged and how that comes about, as a sum; then what the ledger posted.
+// The receipt of one request: the charge, its cost breakdown, and the ledger entries.
 import { i18n } from '@lingui/core';
 import type { ReactNode } from 'react';
 import { idOf } from '@/api/types';
@@ -35,21 +35,21 @@ export function ReceiptView({ receipt, workspace }: { receipt: Receipt; workspac
       </div>
       {receipt.cutByCredit && (
         <Notice tone="warn">
-          {i18n.t({ id: 'usage.cut', message: 'Cut by credit: the answer stopped after {tokens} tokens because the credit ran out.', values: { tokens: count(receipt.tokens?.completionTokens) } })}
+          {i18n.t({ id: 'usage.cut', message: 'The response stopped after {tokens} output tokens because the credit ran out.', values: { tokens: count(receipt.tokens?.completionTokens) } })}
         </Notice>
       )}
-      {receipt.estimated && <Notice>{i18n.t({ id: 'usage.estimated', message: 'The engine did not report its tokens: Tollgate counted them.' })}</Notice>}
+      {receipt.estimated && <Notice>{i18n.t({ id: 'usage.estimated', message: 'The engine did not report token counts. Tollgate counted the tokens.' })}</Notice>}
       <section>
-        <h3>{i18n.t({ id: 'usage.sum', message: 'How the amount comes about' })}</h3>
+        <h3>{i18n.t({ id: 'usage.sum', message: 'Cost breakdown' })}</h3>
         <Sum receipt={receipt} />
       </section>
       <section>
-        <h3>{i18n.t({ id: 'usage.facts', message: 'The request' })}</h3>
+        <h3>{i18n.t({ id: 'usage.facts', message: 'Request details' })}</h3>
         <RequestFacts receipt={receipt} workspace={workspace} />
       </section>
       {receipt.entries.length > 0 && (
         <section>
-          <h3>{i18n.t({ id: 'usage.posted', message: 'What the ledger posted' })}</h3>
+          <h3>{i18n.t({ id: 'usage.posted', message: 'Ledger entries' })}</h3>
           <Entries receipt={receipt} />
         </section>
       )}
@@ -61,19 +61,19 @@ function Sum({ receipt }: { receipt: Receipt }) {
   const { tokens } = receipt;
   const classes = [
     {
-      id: 'prompt', name: i18n.t({ id: 'usage.class.prompt', message: 'Prompt' }), tokens: tokens?.promptTokens ?? '0', rate: receipt.inputUsdPerMillion,
+      id: 'prompt', name: i18n.t({ id: 'usage.class.prompt', message: 'Input tokens' }), tokens: tokens?.promptTokens ?? '0', rate: receipt.inputUsdPerMillion,
       notes: [
-        tokens && tokens.cachedTokens !== '0' && i18n.t({ id: 'usage.ofCached', message: 'of which {tokens} from the cache', values: { tokens: count(tokens.cachedTokens) } }),
-        tokens && tokens.cacheWriteTokens !== '0' && i18n.t({ id: 'usage.ofWritten', message: 'of which {tokens} written to the cache', values: { tokens: count(tokens.cacheWriteTokens) } }),
+        tokens && tokens.cachedTokens !== '0' && i18n.t({ id: 'usage.ofCached', message: 'including {tokens} cached input tokens', values: { tokens: count(tokens.cachedTokens) } }),
+        tokens && tokens.cacheWriteTokens !== '0' && i18n.t({ id: 'usage.ofWritten', message: 'including {tokens} tokens written to the cache', values: { tokens: count(tokens.cacheWriteTokens) } }),
       ],
     },
     {
-      id: 'answer', name: i18n.t({ id: 'usage.class.answer', message: 'Answer' }), tokens: tokens?.completionTokens ?? '0', rate: receipt.outputUsdPerMillion,
-      notes: [tokens && tokens.reasoningTokens !== '0' && i18n.t({ id: 'usage.ofReasoning', message: 'of which {tokens} reasoning', values: { tokens: count(tokens.reasoningTokens) } })],
+      id: 'answer', name: i18n.t({ id: 'usage.class.answer', message: 'Output tokens' }), tokens: tokens?.completionTokens ?? '0', rate: receipt.outputUsdPerMillion,
+      notes: [tokens && tokens.reasoningTokens !== '0' && i18n.t({ id: 'usage.ofReasoning', message: 'including {tokens} reasoning tokens', values: { tokens: count(tokens.reasoningTokens) } })],
     },
   ];
   const overrun = (nanos(receipt.overrunUsd) ?? 0n) > 0n;
-  // Less than a nano-dollar, unless a correction came after: then it is no rounding.
+  // Rounding is less than a nano-dollar. A larger difference comes from a later adjustment.
   const beyond = difference(receipt.exactCostUsd, receipt.chargedUsd);
   const rounded = beyond !== null && !overrun && beyond !== '0.00' && nanos(beyond) === 0n;
   const line = (label: ReactNode, amount: ReactNode) => (
@@ -86,7 +86,7 @@ function Sum({ receipt }: { receipt: Receipt }) {
     <table className={css.table}>
       <thead>
         <tr>
-          <th scope="col">{i18n.t({ id: 'usage.col.class', message: 'Class' })}</th>
+          <th scope="col">{i18n.t({ id: 'usage.col.class', message: 'Type' })}</th>
           <th scope="col">{i18n.t({ id: 'usage.col.tokens', message: 'Tokens' })}</th>
           <th scope="col">{i18n.t({ id: 'usage.col.rate', message: '× per 1M' })}</th>
           <th scope="col">{i18n.t({ id: 'usage.col.amount', message: '= Amount' })}</th>
@@ -113,8 +113,8 @@ function Sum({ receipt }: { receipt: Receipt }) {
           </tr>
         ))}
         {line(i18n.t({ id: 'usage.exact', message: 'Exact cost' }), <Money usd={receipt.exactCostUsd} style="exact" />)}
-        {rounded && line(i18n.t({ id: 'usage.rounded', message: 'Rounded down to the nano-dollar' }), <Money usd={`-${beyond}`} style="exact" />)}
-        {overrun && line(i18n.t({ id: 'usage.overrun', message: 'Beyond the credit that was held; not charged' }), <Money usd={`-${receipt.overrunUsd}`} style="exact" />)}
+        {rounded && line(i18n.t({ id: 'usage.rounded', message: 'Rounded down to nano-USD' }), <Money usd={`-${beyond}`} style="exact" />)}
+        {overrun && line(i18n.t({ id: 'usage.overrun', message: 'Overrun, not charged' }), <Money usd={`-${receipt.overrunUsd}`} style="exact" />)}
       </tbody>
       <tfoot>
         <tr>
@@ -136,25 +136,25 @@ function RequestFacts({ receipt, workspace }: { receipt: Receipt; workspace: str
   const granted = nanos(receipt.chargedGrantedUsd) ?? 0n;
   const facts: { label: string; value: ReactNode }[] = [
     { label: i18n.t({ id: 'usage.fact.model', message: 'Model' }), value: <Link to={paths.model(workspace, receipt.model)}>{receipt.model}</Link> },
-    { label: i18n.t({ id: 'usage.fact.key', message: 'Key' }), value: may('KeyService/GetKey') ? <Link to={paths.key(workspace, receipt.key)}>{nameOf(receipt.key)}</Link> : nameOf(receipt.key) },
+    { label: i18n.t({ id: 'usage.fact.key', message: 'API key' }), value: may('KeyService/GetKey') ? <Link to={paths.key(workspace, receipt.key)}>{nameOf(receipt.key)}</Link> : nameOf(receipt.key) },
     { label: i18n.t({ id: 'usage.fact.started', message: 'Started' }), value: <Time at={receipt.createTime} exact /> },
     { label: i18n.t({ id: 'usage.fact.ended', message: 'Ended' }), value: <Time at={receipt.closeTime} exact /> },
-    { label: i18n.t({ id: 'usage.fact.took', message: 'Took' }), value: <span className="num">{duration(wholeTime(receipt))}</span> },
+    { label: i18n.t({ id: 'usage.fact.took', message: 'Duration' }), value: <span className="num">{duration(wholeTime(receipt))}</span> },
     { label: i18n.t({ id: 'usage.fact.firstToken', message: 'Time to first token' }), value: <span className="num">{duration(receipt.firstTokenUs)}</span> },
     { label: i18n.t({ id: 'usage.fact.endpoint', message: 'Endpoint' }), value: <><code>{surfaceName(receipt.surface)}</code>{receipt.streamed ? `, ${i18n.t({ id: 'usage.streamed', message: 'streamed' })}` : ''}</> },
     { label: i18n.t({ id: 'usage.fact.engine', message: 'Engine' }), value: receipt.engine || '—' },
-    { label: i18n.t({ id: 'usage.fact.state', message: 'State' }), value: stateName(receipt.state) },
+    { label: i18n.t({ id: 'usage.fact.state', message: 'Status' }), value: stateName(receipt.state) },
     {
-      label: i18n.t({ id: 'usage.fact.hold', message: 'Held while it ran' }),
+      label: i18n.t({ id: 'usage.fact.hold', message: 'Hold' }),
       value: (
         <>
           <Money usd={receipt.holdUsd} style="exact" />
-          {receipt.firstHoldUsd !== receipt.holdUsd && <> ({i18n.t({ id: 'usage.firstHold', message: 'at first' })} <Money usd={receipt.firstHoldUsd} style="exact" />)</>}
+          {receipt.firstHoldUsd !== receipt.holdUsd && <> ({i18n.t({ id: 'usage.firstHold', message: 'initially' })} <Money usd={receipt.firstHoldUsd} style="exact" />)</>}
         </>
       ),
     },
-    ...(granted > 0n ? [{ label: i18n.t({ id: 'usage.fact.granted', message: 'From granted credit' }), value: <Money usd={receipt.chargedGrantedUsd} style="exact" /> }] : []),
-    { label: i18n.t({ id: 'usage.fact.id', message: 'Request' }), value: <Id value={receiptId(receipt)} label={i18n.t({ id: 'usage.copyId', message: 'Copy id' })} /> },
+    ...(granted > 0n ? [{ label: i18n.t({ id: 'usage.fact.granted', message: 'Charged to granted credit' }), value: <Money usd={receipt.chargedGrantedUsd} style="exact" /> }] : []),
+    { label: i18n.t({ id: 'usage.fact.id', message: 'Request ID' }), value: <Id value={receiptId(receipt)} label={i18n.t({ id: 'usage.copyId', message: 'Copy ID' })} /> },
     { label: 'x-request-id', value: receipt.clientRequestId ? <Id value={receipt.clientRequestId} label={i18n.t({ id: 'usage.copyRequestId', message: 'Copy x-request-id' })} /> : '—' },
   ];
   return <Facts facts={facts} />;

@@ -7,7 +7,7 @@ import { Card, EmptyState, ErrorState, LinkButton, Notice, Page, RowSkeletons } 
 import { ReceiptView } from './ReceiptView';
 import { requestQuery } from './requests';
 
-// Opened by the request's own id, by an x-request-id from an error message, or by the id of an answer.
+// Opened by the request's own id, an x-request-id from an error message, or the id of a response.
 export default function RequestPage() {
   const workspace = useWorkspace();
   const request = useParam('request');
@@ -16,14 +16,14 @@ export default function RequestPage() {
   return (
     <Page title={i18n.t({ id: 'usage.request.title', message: 'Request' })} subtitle={<code>{request}</code>} back={{ to: paths.requests(workspace), label: i18n.t({ id: 'usage.requests.title', message: 'Requests' }) }} narrow>
       {found.data && found.data.matches !== '1' && found.data.matches !== '0' && (
-        <Notice>{i18n.t({ id: 'usage.matches', message: '{count, plural, one {# request has this id.} other {# requests have this id; this is the newest.}}', values: { count: found.data.matches } })}</Notice>
+        <Notice>{i18n.t({ id: 'usage.matches', message: '{count, plural, one {# request has this ID.} other {# requests have this ID. The newest is shown.}}', values: { count: found.data.matches } })}</Notice>
       )}
       <Card>
         {found.data ? (
           <ReceiptView receipt={found.data} workspace={workspace} />
         ) : missing ? (
-          <EmptyState title={i18n.t({ id: 'usage.noRequest', message: 'No request with this id' })} action={<LinkButton to={paths.requests(workspace)}>{i18n.t({ id: 'usage.allRequests', message: 'All requests' })}</LinkButton>}>
-            {i18n.t({ id: 'usage.noRequestText', message: 'This workspace has none, over all time. A refused call has no receipt, and a running one has it when it has ended.' })}
+          <EmptyState title={i18n.t({ id: 'usage.noRequest', message: 'No request with this ID' })} action={<LinkButton to={paths.requests(workspace)}>{i18n.t({ id: 'usage.allRequests', message: 'All requests' })}</LinkButton>}>
+            {i18n.t({ id: 'usage.noRequestText', message: 'This workspace has no request with this ID. Refused requests have no receipt. A running request gets its receipt when it ends.' })}
           </EmptyState>
         ) : found.error ? (
           <ErrorState error={found.error} what={i18n.t({ id: 'usage.whatRequest', message: 'the request' })} retry={() => void found.refetch()} />

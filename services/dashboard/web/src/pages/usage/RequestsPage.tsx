@@ -1,5 +1,5 @@
-// Single requests, newest first, each with its receipt in a panel beside the list. The cursor and every search are the
-// server's; new requests wait above the list until they are asked for.
+// Single requests, newest first, with the receipt in a panel next to the list. Paging and search run on the server. New
+// requests are announced above the list and loaded on click.
 import { i18n } from '@lingui/core';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
@@ -21,7 +21,7 @@ import { outcomeName, outcomeTone } from './words';
 interface State extends Asked {
   outcome?: string;
   id?: string; // searched
-  open?: string; // the row in the panel
+  open?: string; // the row shown in the panel
 }
 
 function parse(search: Record<string, unknown>): State {
@@ -39,7 +39,7 @@ export default function RequestsPage() {
   );
 }
 
-// Found by an id, over all time: one request, or all that the caller gave the same x-request-id.
+// The requests with this id, over all time: several if the client reused an x-request-id.
 function useFound(workspace: string, id: string | undefined) {
   const one = useQuery({ ...requestQuery(workspace, id ?? ''), retry: false });
   const several = one.data !== undefined && one.data.matches !== '1' && one.data.clientRequestId !== '';
@@ -56,7 +56,7 @@ function Requests() {
   const { range, from, to, key, model, outcome } = state;
   const what = (): RequestFilter => {
     const { start, end } = resolve(state, zone, new Date());
-    // A period that goes on has no end.
+    // An open period has no end.
     return { key, model, outcome, start, ...(range === 'custom' || range === 'last-month' ? { end } : {}) };
   };
   const id = { range, from, to, zone, key, model, outcome };
@@ -70,7 +70,7 @@ function Requests() {
   const clear = () => set({ key: undefined, model: undefined, outcome: undefined });
   const more = searching ? found.more : list;
   return (
-    <Page title={i18n.t({ id: 'usage.requests.title', message: 'Requests' })} subtitle={i18n.t({ id: 'usage.requestsAbout', message: 'Requests that have ended, newest first. Amounts in USD.' })}>
+    <Page title={i18n.t({ id: 'usage.requests.title', message: 'Requests' })} subtitle={i18n.t({ id: 'usage.requestsAbout', message: 'Finished requests, newest first. Amounts in USD.' })}>
       <UsageTabs workspace={workspace} />
       <Filters>
         <SearchField id={state.id} onSearch={(next) => set({ id: next, open: undefined })} />
@@ -87,12 +87,12 @@ function Requests() {
         </div>
       </Filters>
       {searching ? (
-        <Chips chips={[{ label: i18n.t({ id: 'usage.searched', message: 'Id, over all time' }), value: state.id ?? '', onRemove: () => set({ id: undefined }) }]} onClear={() => set({ id: undefined })} />
+        <Chips chips={[{ label: i18n.t({ id: 'usage.searched', message: 'ID (all time)' }), value: state.id ?? '', onRemove: () => set({ id: undefined }) }]} onClear={() => set({ id: undefined })} />
       ) : (
         <Chips
           chips={[
             ...(model ? [{ label: i18n.t({ id: 'usage.filter.model', message: 'Model' }), value: model, onRemove: () => set({ model: undefined }) }] : []),
-            ...(key ? [{ label: i18n.t({ id: 'usage.filter.key', message: 'Key' }), value: nameOf(key), onRemove: () => set({ key: undefined }) }] : []),
+            ...(key ? [{ label: i18n.t({ id: 'usage.filter.key', message: 'API key' }), value: nameOf(key), onRemove: () => set({ key: undefined }) }] : []),
             ...(outcome ? [{ label: i18n.t({ id: 'usage.filter.outcome', message: 'Outcome' }), value: outcomeName(outcome), onRemove: () => set({ outcome: undefined }) }] : []),
           ]}
           onClear={clear}
@@ -121,15 +121,15 @@ function Requests() {
         what={i18n.t({ id: 'usage.whatRequests', message: 'the requests' })}
         empty={
           searching ? (
-            <EmptyState title={i18n.t({ id: 'usage.noRequest', message: 'No request with this id' })} action={<Button onClick={() => set({ id: undefined })}>{i18n.t({ id: 'usage.clearSearch', message: 'Clear search' })}</Button>}>
-              {i18n.t({ id: 'usage.noRequestText', message: 'This workspace has none, over all time. A refused call has no receipt, and a running one has it when it has ended.' })}
+            <EmptyState title={i18n.t({ id: 'usage.noRequest', message: 'No request with this ID' })} action={<Button onClick={() => set({ id: undefined })}>{i18n.t({ id: 'usage.clearSearch', message: 'Clear search' })}</Button>}>
+              {i18n.t({ id: 'usage.noRequestText', message: 'This workspace has no request with this ID. Refused requests have no receipt. A running request gets its receipt when it ends.' })}
             </EmptyState>
           ) : (
             <EmptyState
               title={i18n.t({ id: 'usage.none', message: 'No requests in this period' })}
-              action={filtered ? <Button onClick={clear}>{i18n.t({ id: 'usage.clearFilters', message: 'Clear all' })}</Button> : <LinkButton to={paths.quickstart(workspace)}>{i18n.t({ id: 'usage.firstCall', message: 'Make a call' })}</LinkButton>}
+              action={filtered ? <Button onClick={clear}>{i18n.t({ id: 'usage.clearFilters', message: 'Clear filters' })}</Button> : <LinkButton to={paths.quickstart(workspace)}>{i18n.t({ id: 'usage.firstCall', message: 'Open quickstart' })}</LinkButton>}
             >
-              {filtered ? i18n.t({ id: 'usage.noneFiltered', message: 'At least not with these filters.' }) : i18n.t({ id: 'usage.noneText', message: 'Requests appear here when they have ended.' })}
+              {filtered ? i18n.t({ id: 'usage.noneFiltered', message: 'No requests match these filters.' }) : i18n.t({ id: 'usage.noneText', message: 'Requests appear here after they end.' })}
             </EmptyState>
           )
         }
@@ -141,7 +141,7 @@ function Requests() {
 
 const NEWS = 20;
 
-// How many requests have ended since the list was loaded; NEWS + 1: more than that.
+// The number of requests that ended since the list was loaded; NEWS + 1 means more.
 function useNews(workspace: string, id: unknown, what: () => RequestFilter, rows: Receipt[] | undefined): number {
   const newest = useInfiniteQuery({ ...requestsQuery(workspace, ['newest', id], what, NEWS), ...polling(POLL), enabled: rows !== undefined, staleTime: POLL });
   const seen = new Set(rows?.slice(0, 200).map(receiptId));
@@ -162,7 +162,7 @@ function SearchField({ id, onSearch }: { id: string | undefined; onSearch: (id: 
         onSearch(typed.trim() || undefined);
       }}
     >
-      <TextField label={i18n.t({ id: 'usage.search', message: 'Request id' })} placeholder={i18n.t({ id: 'usage.searchHint', message: 'x-request-id, chatcmpl-…, then Enter' })} type="search" mono value={typed} onChange={setTyped} />
+      <TextField label={i18n.t({ id: 'usage.search', message: 'Request ID' })} placeholder={i18n.t({ id: 'usage.searchHint', message: 'x-request-id, chatcmpl-…, then Enter' })} type="search" mono value={typed} onChange={setTyped} />
     </form>
   );
 }
@@ -171,16 +171,16 @@ function columns(nameOf: (key: string) => string): Column<Receipt>[] {
   return [
     { id: 'time', header: i18n.t({ id: 'usage.col.time', message: 'Time' }), weight: 1.2, cell: (row) => <Time at={row.createTime} /> },
     { id: 'model', header: i18n.t({ id: 'usage.filter.model', message: 'Model' }), weight: 1.8, cell: (row) => <span title={row.model}>{row.model}</span> },
-    { id: 'key', header: i18n.t({ id: 'usage.filter.key', message: 'Key' }), weight: 1.4, wide: true, cell: (row) => <span title={row.key}>{nameOf(row.key)}</span> },
+    { id: 'key', header: i18n.t({ id: 'usage.filter.key', message: 'API key' }), weight: 1.4, wide: true, cell: (row) => <span title={row.key}>{nameOf(row.key)}</span> },
     { id: 'outcome', header: i18n.t({ id: 'usage.filter.outcome', message: 'Outcome' }), weight: 1.4, wide: true, cell: (row) => <StateChip tone={outcomeTone(row.outcome)}>{outcomeName(row.outcome)}</StateChip> },
-    { id: 'in', header: i18n.t({ id: 'usage.col.in', message: 'In' }), weight: 0.8, align: 'end', wide: true, cell: (row) => count(row.tokens?.promptTokens ?? '0') },
-    { id: 'out', header: i18n.t({ id: 'usage.col.out', message: 'Out' }), weight: 0.8, align: 'end', wide: true, cell: (row) => count(row.tokens?.completionTokens ?? '0') },
+    { id: 'in', header: i18n.t({ id: 'usage.col.in', message: 'Input' }), weight: 0.8, align: 'end', wide: true, cell: (row) => count(row.tokens?.promptTokens ?? '0') },
+    { id: 'out', header: i18n.t({ id: 'usage.col.out', message: 'Output' }), weight: 0.8, align: 'end', wide: true, cell: (row) => count(row.tokens?.completionTokens ?? '0') },
     { id: 'first', header: i18n.t({ id: 'usage.col.first', message: 'First token' }), weight: 0.9, align: 'end', wide: true, cell: (row) => duration(row.firstTokenUs) },
     { id: 'cost', header: i18n.t({ id: 'usage.cost', message: 'Cost' }), weight: 1, align: 'end', cell: (row) => <Money usd={row.chargedUsd} style="row" /> },
   ];
 }
 
-// The receipt beside the list. J and K go to the next and the one before.
+// The receipt next to the list. J and K go to the next and the previous request.
 function Panel({ workspace, rows, open, onOpen }: { workspace: string; rows: Receipt[]; open: string | undefined; onOpen: (open: string | undefined, replace: boolean) => void }) {
   const receipt = useQuery({ ...requestQuery(workspace, open ?? ''), placeholderData: keepPreviousData });
   const at = rows.findIndex((row) => receiptId(row) === open);
@@ -203,10 +203,10 @@ function Panel({ workspace, rows, open, onOpen }: { workspace: string; rows: Rec
       {open !== undefined && (
         <>
           <div className={css.steps}>
-            <Button small onClick={() => step(-1)} disabledReason={at > 0 ? undefined : i18n.t({ id: 'usage.firstOne', message: 'This is the first of the list' })}>
+            <Button small onClick={() => step(-1)} disabledReason={at > 0 ? undefined : i18n.t({ id: 'usage.firstOne', message: 'This is the first request in the list' })}>
               {i18n.t({ id: 'usage.previous', message: 'Previous' })}
             </Button>
-            <Button small onClick={() => step(1)} disabledReason={at >= 0 && at < rows.length - 1 ? undefined : i18n.t({ id: 'usage.lastOne', message: 'This is the last of the list' })}>
+            <Button small onClick={() => step(1)} disabledReason={at >= 0 && at < rows.length - 1 ? undefined : i18n.t({ id: 'usage.lastOne', message: 'This is the last request in the list' })}>
               {i18n.t({ id: 'usage.next', message: 'Next' })}
             </Button>
             <LinkButton small to={paths.request(workspace, open)}>

@@ -1,4 +1,4 @@
-// Cost over time by model or key, with the total as the ledger has it.
+// Cost over time by model or key, with the ledger's total.
 import { i18n } from '@lingui/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';

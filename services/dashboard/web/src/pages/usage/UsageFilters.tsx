@@ -1,4 +1,4 @@
-// What both tabs of Usage share: their tabs, the period with its zone, and the filters by key and model.
+// Shared by both tabs of Usage: the tabs, the period with its time zone, and the filters by key and model.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -31,7 +31,7 @@ export function UsageTabs({ workspace }: { workspace: string }) {
     <LinkTabs
       label={i18n.t({ id: 'usage.tabs', message: 'Views of usage' })}
       tabs={[
-        { to: paths.usage(workspace), label: i18n.t({ id: 'usage.tab.usage', message: 'By time' }) },
+        { to: paths.usage(workspace), label: i18n.t({ id: 'usage.tab.usage', message: 'Over time' }) },
         { to: paths.requests(workspace), label: i18n.t({ id: 'usage.requests.title', message: 'Requests' }) },
       ]}
     />
@@ -54,7 +54,7 @@ export function PeriodPicker({ workspace, asked, set }: { workspace: string; ask
   );
 }
 
-// The options of both fields are asked for when one looks at them: a view has three calls at most.
+// The options of both fields are loaded on focus or hover, because a view makes at most three calls.
 export function ModelSelect({ value, onChange }: { value: string | undefined; onChange: (model: string | undefined) => void }) {
   const [looked, setLooked] = useState(false);
   const { data } = useQuery({ ...modelsQuery(), enabled: looked });
@@ -82,10 +82,10 @@ export function KeySelect({ workspace, value, onChange }: { workspace: string; v
   return (
     <div className={css.pick}>
     <SelectField
-      label={i18n.t({ id: 'usage.filter.key', message: 'Key' })}
+      label={i18n.t({ id: 'usage.filter.key', message: 'API key' })}
       value={value ?? ''}
       options={[
-        { value: '', label: i18n.t({ id: 'usage.filter.allKeys', message: 'All keys' }) },
+        { value: '', label: i18n.t({ id: 'usage.filter.allKeys', message: 'All API keys' }) },
         ...unknown,
         ...keys.map(({ id, name }) => ({ value: id, label: (taken.get(name) ?? 0) > 1 ? `${name} (${id})` : name })),
       ]}
@@ -97,7 +97,7 @@ export function KeySelect({ workspace, value, onChange }: { workspace: string; v
   );
 }
 
-// What narrows the view; each can be taken away.
+// The active filters; each can be removed.
 export function Chips({ chips, onClear }: { chips: { label: string; value: string; onRemove: () => void }[]; onClear: () => void }) {
   if (chips.length === 0) return null;
   return (
@@ -109,7 +109,7 @@ export function Chips({ chips, onClear }: { chips: { label: string; value: strin
       ))}
       {chips.length > 1 && (
         <button type="button" onClick={onClear}>
-          {i18n.t({ id: 'usage.clearFilters', message: 'Clear all' })}
+          {i18n.t({ id: 'usage.clearFilters', message: 'Clear filters' })}
         </button>
       )}
     </div>

@@ -1,4 +1,4 @@
-// What the workspace used: cost over time, and the sums by model or key. Every figure is the ledger's.
+// Usage of the workspace: cost over time, and sums by model or key. All figures come from the ledger.
 import { i18n } from '@lingui/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -33,7 +33,7 @@ const INTERVALS: Record<'hour' | 'day', Interval> = { hour: 'USAGE_INTERVAL_HOUR
 const GROUPS: Record<State['by'], Group> = { model: 'USAGE_GROUP_MODEL', key: 'USAGE_GROUP_KEY' };
 const MINUTE = 60_000;
 const DAY = 1_440 * MINUTE;
-// More bars than these are no longer bars.
+// More bars would be too narrow.
 const MOST_HOURS = 15 * DAY;
 
 export default function UsagePage() {
@@ -52,7 +52,7 @@ function Usage() {
   const now = useNow();
   const [state, set] = useSearchState(parse);
   const { nameOf } = useKeyNames(workspace, state.by === 'key' || state.key !== undefined);
-  // One period for the chart, the sums and the table, so that they cannot differ. One that goes on ends with the minute.
+  // One period for the chart, the sums and the table, so that they cannot differ. An open period ends at the current minute.
   const minute = new Date(Math.floor(now.getTime() / MINUTE) * MINUTE);
   const { start, end: at } = resolve(state, zone, minute);
   const end = at.getTime() === minute.getTime() ? new Date(at.getTime() + MINUTE) : at;
@@ -72,7 +72,7 @@ function Usage() {
   return (
     <Page
       title={i18n.t({ id: 'usage.usage.title', message: 'Usage' })}
-      subtitle={i18n.t({ id: 'usage.about', message: 'Amounts in USD, as the ledger booked them. A request counts when it was admitted.' })}
+      subtitle={i18n.t({ id: 'usage.about', message: 'Amounts in USD, as posted in the ledger. Requests count at the time of their admission.' })}
       actions={<Export workspace={workspace} asked={asked} interval={INTERVALS[bars]} />}
     >
       <UsageTabs workspace={workspace} />
@@ -86,12 +86,12 @@ function Usage() {
           onChange={(by) => set({ by })}
           options={[
             { value: 'model', label: i18n.t({ id: 'usage.byModel', message: 'By model' }) },
-            { value: 'key', label: i18n.t({ id: 'usage.byKey', message: 'By key' }) },
+            { value: 'key', label: i18n.t({ id: 'usage.byKey', message: 'By API key' }) },
           ]}
         />
         {!long && (
           <Segments
-            label={i18n.t({ id: 'usage.bars', message: 'Bars' })}
+            label={i18n.t({ id: 'usage.bars', message: 'Interval' })}
             value={bars}
             onChange={(next) => set({ bars: next })}
             options={[
@@ -104,7 +104,7 @@ function Usage() {
       <Chips
         chips={[
           ...(state.model ? [{ label: i18n.t({ id: 'usage.filter.model', message: 'Model' }), value: state.model, onRemove: () => set({ model: undefined }) }] : []),
-          ...(state.key ? [{ label: i18n.t({ id: 'usage.filter.key', message: 'Key' }), value: nameOf(state.key), onRemove: () => set({ key: undefined }) }] : []),
+          ...(state.key ? [{ label: i18n.t({ id: 'usage.filter.key', message: 'API key' }), value: nameOf(state.key), onRemove: () => set({ key: undefined }) }] : []),
         ]}
         onClear={() => set({ key: undefined, model: undefined })}
       />
@@ -113,18 +113,18 @@ function Usage() {
           {i18n.t({ id: 'usage.costExact', message: 'exactly {usd} USD', values: { usd: totals?.costUsd ?? '—' } })}
         </Tile>
         <Tile label={i18n.t({ id: 'usage.requestsCount', message: 'Requests' })} figure={<span title={count(totals?.requests)}>{shortCount(totals?.requests)}</span>} {...failed}>
-          {i18n.t({ id: 'usage.freeCount', message: '{count, plural, =0 {none without output} one {and # without output, free} other {and # without output, free}}', values: { count: totals?.freeRequests ?? '0' } })}
+          {i18n.t({ id: 'usage.freeCount', message: '{count, plural, =0 {none without output} one {plus # without output (free)} other {plus # without output (free)}}', values: { count: totals?.freeRequests ?? '0' } })}
         </Tile>
-        <Tile label={i18n.t({ id: 'usage.tokensIn', message: 'Tokens in' })} figure={<span title={count(totals?.tokens?.promptTokens)}>{shortCount(totals?.tokens?.promptTokens)}</span>} {...failed}>
-          {i18n.t({ id: 'usage.cachedCount', message: '{tokens} from the cache', values: { tokens: count(totals?.tokens?.cachedTokens) } })}
+        <Tile label={i18n.t({ id: 'usage.tokensIn', message: 'Input tokens' })} figure={<span title={count(totals?.tokens?.promptTokens)}>{shortCount(totals?.tokens?.promptTokens)}</span>} {...failed}>
+          {i18n.t({ id: 'usage.cachedCount', message: '{tokens} cached', values: { tokens: count(totals?.tokens?.cachedTokens) } })}
         </Tile>
-        <Tile label={i18n.t({ id: 'usage.tokensOut', message: 'Tokens out' })} figure={<span title={count(totals?.tokens?.completionTokens)}>{shortCount(totals?.tokens?.completionTokens)}</span>} {...failed}>
-          {i18n.t({ id: 'usage.reasoningCount', message: '{tokens} of them reasoning', values: { tokens: count(totals?.tokens?.reasoningTokens) } })}
+        <Tile label={i18n.t({ id: 'usage.tokensOut', message: 'Output tokens' })} figure={<span title={count(totals?.tokens?.completionTokens)}>{shortCount(totals?.tokens?.completionTokens)}</span>} {...failed}>
+          {i18n.t({ id: 'usage.reasoningCount', message: '{tokens} reasoning', values: { tokens: count(totals?.tokens?.reasoningTokens) } })}
         </Tile>
       </Tiles>
       <UsageChart
         workspace={workspace}
-        title={state.by === 'model' ? i18n.t({ id: 'usage.chartModel', message: 'Cost by model' }) : i18n.t({ id: 'usage.chartKey', message: 'Cost by key' })}
+        title={state.by === 'model' ? i18n.t({ id: 'usage.chartModel', message: 'Cost by model' }) : i18n.t({ id: 'usage.chartKey', message: 'Cost by API key' })}
         period={label}
         asked={{ ...asked, interval: INTERVALS[bars], top: 5 }}
         keyName={nameOf}
@@ -137,13 +137,13 @@ function Usage() {
             title={i18n.t({ id: 'usage.noneBetween', message: 'No requests between {from} and {to}', values: { from: absolute(start, zone, 'minute', now), to: absolute(end, zone, 'minute', now) } })}
             action={
               filtered ? (
-                <Button onClick={() => set({ key: undefined, model: undefined })}>{i18n.t({ id: 'usage.clearFilters', message: 'Clear all' })}</Button>
+                <Button onClick={() => set({ key: undefined, model: undefined })}>{i18n.t({ id: 'usage.clearFilters', message: 'Clear filters' })}</Button>
               ) : (
                 state.range !== '30d' && <Button onClick={() => set({ range: '30d', from: undefined, to: undefined })}>{i18n.t({ id: 'usage.show30', message: 'Show the last 30 days' })}</Button>
               )
             }
           >
-            {filtered ? i18n.t({ id: 'usage.noneFiltered', message: 'At least not with these filters.' }) : i18n.t({ id: 'usage.noneText', message: 'Requests appear here when they have ended.' })}
+            {filtered ? i18n.t({ id: 'usage.noneFiltered', message: 'No requests match these filters.' }) : i18n.t({ id: 'usage.noneText', message: 'Requests appear here after they end.' })}
           </EmptyState>
         }
       />
@@ -159,13 +159,13 @@ function Usage() {
         />
       )}
       <p className={css.fresh}>
-        {i18n.t({ id: 'usage.until.note', message: 'From {from} to {to}. Running requests are not in it yet.', values: { from: absolute(start, zone, 'minute', now), to: absolute(end > now ? now : end, zone, 'minute', now) } })}
+        {i18n.t({ id: 'usage.until.note', message: 'From {from} to {to}. Running requests are not included.', values: { from: absolute(start, zone, 'minute', now), to: absolute(end > now ? now : end, zone, 'minute', now) } })}
       </p>
     </Page>
   );
 }
 
-// The whole range, asked for again in one call: one snapshot, with all groups that the API names.
+// Queries the whole range in one call: one snapshot, with all groups that the API returns.
 function Export({ workspace, asked, interval }: { workspace: string; asked: UsageAsked; interval: Interval }) {
   const zone = useZone();
   const [busy, setBusy] = useState(false);

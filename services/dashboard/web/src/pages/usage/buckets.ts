@@ -1,4 +1,4 @@
-// Rows of usage:query as bars: every bucket of the period, also those without rows, with zero.
+// Rows of usage:query as bars, with a bar for every bucket of the period; buckets without rows are zero.
 import { absolute, clock, startOfDay } from '@/format/time';
 import { nanos } from '@/format/money';
 import type { BarSeries, Bucket } from '@/ui';
@@ -45,13 +45,13 @@ export function bars(
       id: String(at),
       axis: step && (interval !== 'USAGE_INTERVAL_HOUR' || end.getTime() - start.getTime() <= 90_000_000) ? clock(date, zone).slice(0, 5) : day,
       name: running ? `${label}, ${until(clock(now, zone).slice(0, 5))}` : label,
-      // Of a bucket that the period cuts, the row begins with the period.
+      // In a bucket that the period cuts, the row starts with the period.
       values: sums.get(at) ?? (at < start.getTime() ? sums.get(start.getTime()) : undefined) ?? {},
       running,
     });
     at = next;
   }
-  // The largest at the bottom, what is left on top.
+  // The largest series is at the bottom, the rest on top.
   const total = (id: string) => buckets.reduce((sum, bucket) => sum + (bucket.values[id] ?? 0n), 0n);
   const ordered = [...series.values()].sort((a, b) => (a.other ? 1 : b.other ? -1 : total(b.id) > total(a.id) ? 1 : -1));
   return { series: ordered, buckets };

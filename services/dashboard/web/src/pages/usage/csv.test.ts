@@ -5,7 +5,7 @@ import type { UsageRow } from './queries';
 const row = (fields: Partial<UsageRow>) =>
   ({ startTime: null, model: '', key: '', other: false, requests: '0', freeRequests: '0', tokens: null, costUsd: '0.00', ...fields }) as unknown as UsageRow;
 
-it('text that a table program would run is quoted as text', () => {
+it('text that a spreadsheet would run is quoted as text', () => {
   expect(csvField('=cmd()|calc')).toBe('"\'=cmd()|calc"');
   expect(csvField('+1')).toBe('"\'+1"');
   expect(csvField('@SUM(A1)')).toBe('"\'@SUM(A1)"');
@@ -30,6 +30,6 @@ it('has every row, exact amounts and the total of the server', () => {
   expect(lines[3]).toBe('TOTAL,,,,5,0,0,0,0,0,0,12.500000001');
 });
 
-it('the name of the file says workspace, period and zone', () => {
+it('the file name has workspace, period and zone', () => {
   expect(csvName('acme', '2026-09-01', '2026-09-30', 'Europe/Berlin')).toBe('tollgate-usage-acme-2026-09-01-2026-09-30-Europe-Berlin.csv');
 });

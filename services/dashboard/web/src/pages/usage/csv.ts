@@ -1,7 +1,8 @@
-// Usage as CSV: amounts with all their digits, times in UTC, a last line with the ledger's total.
+// Usage as CSV: exact amounts, times in UTC, and a last line with the ledger's total.
 import type { UsageRow } from './queries';
 
-// A program for tables runs what begins with these; the apostrophe makes text of it. Our numbers never begin so.
+// Spreadsheets run cells that begin with these characters as formulas; an apostrophe makes them text. Our numbers never
+// begin with them.
 export function csvField(text: string): string {
   const safe = /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
   return /[",\r\n;\t]|^\s|\s$/.test(safe) || safe !== text ? `"${safe.replaceAll('"', '""')}"` : safe;

@@ -8,8 +8,8 @@ export type Interval = 'USAGE_INTERVAL_UNSPECIFIED' | 'USAGE_INTERVAL_QUARTER_HO
 export type Group = 'USAGE_GROUP_MODEL' | 'USAGE_GROUP_KEY';
 
 export interface UsageAsked {
-  period: () => Period; // at the time of the call: a period that ends now goes on
-  id: string; // what the period is called, for the cache
+  period: () => Period; // evaluated at each call, because an open period moves on
+  id: string; // the cache key of the period
   zone: string;
   interval?: Interval;
   groupBy?: Group[];
@@ -17,7 +17,7 @@ export interface UsageAsked {
   filter?: string;
 }
 
-// The ledger keeps sums by quarter of an hour: between others it would read request by request. Nothing is later than now.
+// The ledger keeps sums per quarter of an hour. For other bounds it would read single requests. No usage is later than now.
 const quarterAfter = (at: Date) => new Date(Math.ceil(at.getTime() / 900_000) * 900_000).toISOString();
 
 export function usageQuery(workspace: string, asked: UsageAsked) {

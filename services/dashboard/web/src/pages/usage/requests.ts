@@ -15,7 +15,7 @@ export interface RequestFilter {
   clientRequestId?: string;
 }
 
-// A text in a filter of the API.
+// Quotes a text for a filter of the API.
 export function quoted(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`;
 }
@@ -32,8 +32,8 @@ export function filterText({ key, model, outcome, start, end, clientRequestId }:
   return terms.filter(Boolean).join(' AND ');
 }
 
-// id names the filter for the cache; what: the filter at the time of the call. The cursor is of that filter: its text goes
-// on with the pages.
+// id: the cache key of the filter. what: returns the filter at the time of the call. A page token belongs to one filter
+// text, so further pages repeat that text.
 export function requestsQuery(workspace: string, id: unknown, what: () => RequestFilter, pageSize = 50) {
   return infiniteQueryOptions({
     queryKey: ['requests', workspace, 'list', id, pageSize],
@@ -48,7 +48,7 @@ export function requestsQuery(workspace: string, id: unknown, what: () => Reques
   });
 }
 
-// By the request's own id, an x-request-id or the id of an answer.
+// Finds a request by its own id, an x-request-id or the id of a response.
 export function requestQuery(workspace: string, request: string) {
   return queryOptions({
     queryKey: ['requests', workspace, 'one', request],

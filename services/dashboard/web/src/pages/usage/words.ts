@@ -1,4 +1,4 @@
-// Words for what the API says of a request.
+// Texts for the API's values of a request.
 import { i18n } from '@lingui/core';
 import type { Tone } from '@/ui';
 import type { Receipt } from './requests';
@@ -10,9 +10,9 @@ export function outcomeName(outcome: string): string {
     case 'failed_before_output':
       return i18n.t({ id: 'usage.outcome.failedBefore', message: 'Failed before output' });
     case 'failed_mid_stream':
-      return i18n.t({ id: 'usage.outcome.failedMid', message: 'Failed midway' });
+      return i18n.t({ id: 'usage.outcome.failedMid', message: 'Failed during output' });
     case 'client_gone':
-      return i18n.t({ id: 'usage.outcome.clientGone', message: 'Caller gone' });
+      return i18n.t({ id: 'usage.outcome.clientGone', message: 'Client disconnected' });
     case 'recovered':
       return i18n.t({ id: 'usage.outcome.recovered', message: 'Recovered' });
     default:
@@ -20,19 +20,19 @@ export function outcomeName(outcome: string): string {
   }
 }
 
-// What it means, for the receipt.
+// The explanation of an outcome, for the receipt.
 export function outcomeText(outcome: string): string {
   switch (outcome) {
     case 'completed':
-      return i18n.t({ id: 'usage.outcomeText.completed', message: 'The answer was sent to its end.' });
+      return i18n.t({ id: 'usage.outcomeText.completed', message: 'The full response was sent.' });
     case 'failed_before_output':
-      return i18n.t({ id: 'usage.outcomeText.failedBefore', message: 'The engine gave no output. The request is free.' });
+      return i18n.t({ id: 'usage.outcomeText.failedBefore', message: 'The engine returned no output. The request is free.' });
     case 'failed_mid_stream':
-      return i18n.t({ id: 'usage.outcomeText.failedMid', message: 'The engine stopped midway. What had been sent is charged.' });
+      return i18n.t({ id: 'usage.outcomeText.failedMid', message: 'The engine failed during the response. Output sent until then is charged.' });
     case 'client_gone':
-      return i18n.t({ id: 'usage.outcomeText.clientGone', message: 'The caller ended the connection. What had been generated until then is charged.' });
+      return i18n.t({ id: 'usage.outcomeText.clientGone', message: 'The client closed the connection. Output generated until then is charged.' });
     case 'recovered':
-      return i18n.t({ id: 'usage.outcomeText.recovered', message: 'A process stopped while the request ran. It was closed from what was recorded.' });
+      return i18n.t({ id: 'usage.outcomeText.recovered', message: 'A process stopped during the request. The request was settled from recorded data.' });
     default:
       return '';
   }
@@ -51,11 +51,11 @@ export function stateName(state: string): string {
     case 'settled':
       return i18n.t({ id: 'usage.state.settled', message: 'Settled' });
     case 'voided':
-      return i18n.t({ id: 'usage.state.voided', message: 'Voided, nothing charged' });
+      return i18n.t({ id: 'usage.state.voided', message: 'Voided, not charged' });
     case 'expired_charged':
       return i18n.t({ id: 'usage.state.expiredCharged', message: 'Expired, charged' });
     case 'expired_void':
-      return i18n.t({ id: 'usage.state.expiredVoid', message: 'Expired, nothing charged' });
+      return i18n.t({ id: 'usage.state.expiredVoid', message: 'Expired, not charged' });
     case 'corrected':
       return i18n.t({ id: 'usage.state.corrected', message: 'Corrected' });
     default:
@@ -75,7 +75,7 @@ export function entryName(kind: string): string {
     case 'hold':
       return i18n.t({ id: 'usage.entry.hold', message: 'Hold' });
     case 'settle':
-      return i18n.t({ id: 'usage.entry.settle', message: 'Hold ended' });
+      return i18n.t({ id: 'usage.entry.settle', message: 'Hold settled' });
     case 'charge':
       return i18n.t({ id: 'usage.entry.charge', message: 'Charge' });
     case 'void':
@@ -86,7 +86,7 @@ export function entryName(kind: string): string {
     case 'extend':
       return i18n.t({ id: 'usage.entry.extend', message: 'Hold extended' });
     case 'overrun':
-      return i18n.t({ id: 'usage.entry.overrun', message: 'Borne by the operator' });
+      return i18n.t({ id: 'usage.entry.overrun', message: 'Overrun, paid by the operator' });
     case 'late_correction':
       return i18n.t({ id: 'usage.entry.correction', message: 'Correction' });
     case 'refund':
@@ -96,7 +96,7 @@ export function entryName(kind: string): string {
   }
 }
 
-// The whole time of a request in microseconds; null while it runs.
+// The duration of a request in microseconds; null while it runs.
 export function wholeTime(receipt: Pick<Receipt, 'createTime' | 'closeTime'>): number | null {
   if (!receipt.createTime || !receipt.closeTime) return null;
   const ms = Date.parse(receipt.closeTime) - Date.parse(receipt.createTime);
