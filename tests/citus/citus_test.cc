@@ -1,11 +1,10 @@
 // A ledger on Citus, under load: it is distributed while it serves, workers and the coordinator are
-// killed or stand still and come back, pieces move between servers and new ones join. Only
+// killed or stopped and come back, pieces move between servers and new ones join. Only
 // workspaces of a lost worker are refused, until a second after it is back; nothing is lost or
 // booked twice. See docs/operations/citus.md.
 //
-// TOLLGATE_CITUS_FAULTS sets how many rounds of faults there are. When it is not set, there is a
-// part of one.
-#include <gtest/gtest.h>
+// TOLLGATE_CITUS_FAULTS sets how many rounds of faults there are. When it is not set, a part of one
+// round runs. nclude <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -34,14 +33,14 @@ constexpr int kHoldTtlSeconds = 6;
 // Longer than admissions wait for the ledger.
 constexpr int64_t kAwayMs = 5'000;
 constexpr int64_t kStillMs = 10'000;
-// Until a lost worker's workspaces are served again, once it is back.
+// Bound on the time until a lost worker's workspaces are served again, once it is back.
 constexpr int64_t kAfterwardsUs = 1'000'000;
 
 struct Fault {
   std::string name;
   int64_t from_us = 0;  // monotonic
   int64_t to_us = 0;    // the servers are back
-  // Whose calls may be refused meanwhile.
+  // Workspaces whose calls may be refused meanwhile.
   std::set<std::string> workspaces;
 };
 
@@ -94,7 +93,7 @@ class CitusTest : public ::testing::Test {
     }
     return found;
   }
-  // Runs a fault and then waits until calls are answered again.
+  // Runs a fault and waits until calls are answered again.
   void During(Load& load, Fault fault, const std::function<void()>& change) {
     fault.from_us = MonotonicUs();
     change();
@@ -109,7 +108,7 @@ class CitusTest : public ::testing::Test {
     EXPECT_TRUE(server.Run());
   }
 
-  // Connections to it stay open or are made, and nothing is answered.
+  // Connections to it stay open or are accepted, and nothing is answered.
   void StandStill(TestPostgres& server) {
     server.FreezeAll();
     SleepMs(kStillMs);
@@ -174,7 +173,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     });
     EXPECT_EQ(NodeOf(hot), to);
     if (asked_ == 0 || round > 0) continue;
-    // It is locked while it is copied, on a busy machine for longer than admissions wait.
+    // The piece is locked while it is copied, on a busy machine for longer than admissions wait.
     std::set<std::string> beside;
     for (const std::string& one : all) {
       if (PieceOf(one) == PieceOf(hot)) beside.insert(one);

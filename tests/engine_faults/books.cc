@@ -12,7 +12,7 @@
 namespace tollgate::test {
 namespace {
 
-constexpr int kMostTries = 4;  // two engines, each perhaps twice over a connection that was lost
+constexpr int kMostTries = 4;  // two engines, each perhaps twice after a lost connection
 constexpr int64_t kMostPromptTokens = 1'000;  // more than any estimate of these prompts
 
 const char* NameOf(Verdict::End end) {
@@ -55,7 +55,7 @@ std::string Describe(const FaultCall& call, const std::vector<ReceiptView>& rece
   return text + (call.bytes.empty() ? "" : "\n" + call.bytes);
 }
 
-// The most that an engine may have produced of it.
+// The most tokens that an engine may have produced for it.
 int64_t MostTokens(const std::string& tag, const Journals& journals) {
   int64_t most = 0;
   const auto [begin, end] = journals.by_tag.equal_range(tag);
@@ -88,7 +88,7 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
     figures.longest_wait_us = std::max(figures.longest_wait_us, call.longest_wait_us);
   }
   figures.slowest_us = std::max(figures.slowest_us, call.took_us);
-  // Whose text it is.
+  // The attempt that produced the text.
   const auto own = journals.by_mark.find(verdict.mark);
   if (!verdict.mark.empty()) {
     ASSERT_NE(own, journals.by_mark.end()) << "no engine made it";
@@ -139,7 +139,7 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
 
 using Receipts = std::map<std::string, std::vector<ReceiptView>>;  // by tag
 
-// False: the ledger cannot be read.
+// Returns false when the ledger cannot be read.
 bool Read(Cluster& cluster, const Callers& callers, Receipts& receipts,
           std::map<std::string, int64_t>& charged) {
   receipts.clear();

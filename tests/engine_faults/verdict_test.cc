@@ -1,4 +1,4 @@
-// The judge of engine_faults finds what no caller may get.
+// The checks of engine_faults find what no caller may receive.
 #include "tests/engine_faults/verdict.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ Answer Refusal(int status, const std::string& code, const std::string& message) 
                         R"(","type":"server_error","param":null,"code":")" + code + "\"}}");
 }
 
-// Whether one of the findings has these words.
+// Returns whether one of the findings contains this text.
 bool Finds(const Verdict& verdict, const std::string& words) {
   return std::any_of(verdict.wrong.begin(), verdict.wrong.end(), [&](const std::string& wrong) {
     return wrong.find(words) != std::string::npos;

@@ -1,4 +1,4 @@
-// How people sign in at the dashboard, over HTTP, and what the admin services then know of them.
+// Sign-in of people at the dashboard, over HTTP, and the identity that admin services get from it.
 #include <algorithm>
 #include <fstream>
 
@@ -48,7 +48,7 @@ class PeopleSessionTest : public PeopleWorld {
       }
       return response;
     }
-    // Who is signed in; reads the CSRF token.
+    // Returns the signed-in person; reads the CSRF token.
     Json Show() {
       const Json json = Get("/session/v1/session").json();
       csrf = json["csrf_token"].str();
@@ -311,7 +311,7 @@ TEST_P(PeopleSessionTest, SessionsAndTokensAreOnesOwn) {
       << "a token makes no tokens";
 }
 
-// A new workspace gets its first owner from an operator of the platform.
+// An operator of the platform invites the first owner of a new workspace.
 TEST_P(PeopleSessionTest, AnOperatorInvitesTheFirstOwner) {
   pb::CreateInvitationRequest invite;
   invite.set_parent("workspaces/acme");
@@ -417,7 +417,7 @@ TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
   EXPECT_EQ(renamed.status, 200) << renamed.body;
   EXPECT_EQ(renamed.json()["displayName"].str(), "Anna");
 
-  // Nobody is who they say they are.
+  // The front ignores identities that a client claims.
   EXPECT_EQ(admin("GET", "users",
                   {{"cookie", anna.cookie},
                    {"Grpc-Metadata-Tollgate-Identity-Bin", "AAAA"},
@@ -445,7 +445,7 @@ TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
       << "a wrong token is not made good by the cookie";
 }
 
-// Without a mail server a forgotten password is a matter for an operator, whoever asks.
+// Without a mail server, only an operator can reset a forgotten password.
 TEST_P(PeopleSessionTest, WithoutMailAForgottenPasswordIsRefusedClearly) {
   Browser browser = NewBrowser();
   for (const char* email : {"anna@example.com", "nobody@example.com"}) {
@@ -477,8 +477,8 @@ TEST_P(PeopleSessionTest, AnOperatorResetsASecondStepAndNobodyElse) {
   EXPECT_EQ(As(herself, *users_, &pb::UserService::Stub::ResetTotp, reset, user), "SAME_PERSON");
 }
 
-// An operator of the platform looks at a workspace as its owner, changes nothing, and its people
-// see each look and may end it.
+// An operator of the platform reads a workspace as its owner and cannot change it; its members see
+// each session and may end it.
 TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
   const auto support = pb::SupportSessionService::NewStub(channel_);
   pb::CreateSupportSessionRequest create;
@@ -566,7 +566,7 @@ TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
   EXPECT_EQ(call("GET", "workspaces/acme").status, 401) << "ended at once";
 }
 
-// The key that seals second steps comes from the pepper unless it has a file of its own.
+// The key that seals second factors is derived from the pepper unless it has its own file.
 TEST(PeopleStartTest, APepperIsNotRotatedWithoutASealKey) {
   ClusterOptions options;
   options.catalog = DefaultCatalog({"http://127.0.0.1:1"});  // no engine is asked
@@ -582,7 +582,7 @@ TEST(PeopleStartTest, APepperIsNotRotatedWithoutASealKey) {
   EXPECT_EQ(cluster.StopOrderly(), "");
 }
 
-// Nothing that was typed or given out as a secret is in a log.
+// Secrets that were typed or issued are not in any log.
 TEST_P(PeopleSessionTest, SecretsAreInNoLog) {
   Browser anna = SignedIn("anna@example.com");
   anna.Post("signIn", SignInBody("anna@example.com", "canary-wrong-password"));

@@ -1,5 +1,5 @@
-// A small balance stays usable without `max_tokens`, and is never overspent, whatever races for its
-// last cent (decisions 1 to 4).
+// A small balance is usable without `max_tokens`, and is never overspent, whatever requests compete
+// for its last cent (decisions 1 to 4).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -61,7 +61,8 @@ TEST_P(SmallBalanceTest, ServesAtLeast95PercentOfWhatItIsWorthAndNotANanoMore) {
   std::vector<std::thread> callers;
   for (int i = 0; i < kConcurrency; ++i) {
     callers.emplace_back([&, streamed = i % 2 == 0] {
-      // Until the ledger says that there is no credit; a held one passes.
+      // Runs until the ledger reports that the credit is used up; credit that is only held is a
+      // temporary refusal.
       while (served < 2 * kRequests) {
         const std::string more = streamed ? R"(,"stream":true})" : "}";
         const SseStream answer = HttpStream(cluster_->port(), "/v1/chat/completions", key.headers(),

@@ -1,5 +1,5 @@
-// What the engine gets of unusual requests: strings that no engine can take, late system messages.
-// See decisions 38 and 39.
+// What the engine receives of unusual requests: strings that no engine accepts, late system
+// messages. See decisions 38 and 39.
 #include "tests/integration/translation_fixture.h"
 
 namespace tollgate::test {
@@ -120,7 +120,7 @@ TEST_P(TranslationTest, ALateSystemMessageIsFoldedUnlessTheModelTakesIt) {  // d
   }
 }
 
-// The charge is for the prompt that the engine has got.
+// The charge is for the prompt that the engine received.
 TEST_P(TranslationTest, AFoldedMessageIsBilledAsTheEngineGotIt) {
   const HttpResponse answer = Post(kChat, kLate);
   ASSERT_EQ(answer.status, 200) << answer.body;
