@@ -169,7 +169,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
   void ExpectNoWork() {
     EXPECT_EQ(WaitWithoutWork(*cluster_, kIdleMs), "");
     EXPECT_TRUE(WaitUntil([&] { return Running() == 0; }, kIdleMs, 20))
-        << "an engine works for nobody";
+        << "an engine generates for a caller that left";
     for (const ApiKey& key : customers_) {
       EXPECT_TRUE(cluster_->WaitIdle(key.workspace_id, kIdleMs));
       const auto balance = cluster_->Balance(key.workspace_id);
@@ -213,11 +213,11 @@ TEST_P(AbortsTest, EveryCounterReturnsToZero) {
     aborted += engine->totals().aborted;
   }
   for (const std::atomic<int64_t>& stage : left_) EXPECT_GT(stage, 0);
-  EXPECT_GT(aborted, aborts_ / 5) << "nothing was shown";
-  EXPECT_LT(refused_, aborts_ / 20) << "nothing was shown";
-  EXPECT_EQ(asked - aborted, kCustomers) << "requests that were not left";
+  EXPECT_GT(aborted, aborts_ / 5) << "the run did not contain the case";
+  EXPECT_LT(refused_, aborts_ / 20) << "the run did not contain the case";
+  EXPECT_EQ(asked - aborted, kCustomers) << "requests whose client stayed";
   const double queued = SumOfMetric(*cluster_, "tollgate_router_queued_requests_total").value_or(0);
-  EXPECT_GT(queued, 0) << "nothing was shown";
+  EXPECT_GT(queued, 0) << "the run did not contain the case";
   int64_t spent = 0;
   for (const ApiKey& key : customers_) {
     const auto balance = cluster_->Balance(key.workspace_id);

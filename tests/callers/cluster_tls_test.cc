@@ -94,7 +94,7 @@ TEST_F(ClusterTlsTest, ACertificateThatCannotBeUsedIsMadeAnew) {
   WriteFile(certificates() + "/billing/private_key.pem",
             Read(certificates() + "/auth/private_key.pem"));
   MakeCertificates("");
-  EXPECT_EQ(text("auth"), auth) << "what is good stays";
+  EXPECT_EQ(text("auth"), auth) << "a valid certificate is kept";
   EXPECT_NE(text("billing"), billing);
   // The names belong to another trust domain.
   const Outcome moved = TryToMakeCertificates("", "TOLLGATE_TRUST_DOMAIN=example.org ");

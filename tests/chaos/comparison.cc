@@ -98,7 +98,7 @@ void CompareCall(const Call& call, std::vector<ReceiptView> receipts, const Prod
   // While dependencies are unreachable, callers get retryable errors, never a 4xx.
   const std::set<int> kExpected = {0, 200, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(call.status)) << "status " << call.status;
-  EXPECT_LE(receipts.size(), 1u) << "one id through every try";
+  EXPECT_LE(receipts.size(), 1u) << "one id for all attempts";
   EXPECT_LE(produced.tries, 4) << "two engines on each of two routers at most";
   if (!receipts.empty() && receipts.front().state.starts_with("expired")) {
     ++figures.expired;
@@ -109,7 +109,7 @@ void CompareCall(const Call& call, std::vector<ReceiptView> receipts, const Prod
   EXPECT_LE(charged, produced.most) << "charged more than an engine produced";
   if (call.complete) {
     ++figures.complete;
-    EXPECT_TRUE(produced.as_told) << "told what no engine produced";
+    EXPECT_TRUE(produced.as_told) << "the caller received text that no engine produced";
     EXPECT_EQ(charged, Load::Cost(call.prompt_tokens, call.completion_tokens))
         << "lost or charged twice";
     if (receipts.empty()) return;

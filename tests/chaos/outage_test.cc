@@ -284,7 +284,7 @@ TEST_F(OutageTest, KeysWorkForLongerThan30SecondsWithoutAuthsDatabase) {
   }
   for (const auto& [status, calls] : known) EXPECT_EQ(status, 200) << calls << " calls";
   for (const auto& [status, calls] : unknown) {
-    EXPECT_EQ(status, 503) << calls << " calls: not 401, the key may be good";
+    EXPECT_EQ(status, 503) << calls << " calls: not 401, the key may be valid";
   }
   ASSERT_TRUE(standby_->Promote());
   ASSERT_EQ(cluster_->WaitReady(20'000), "");

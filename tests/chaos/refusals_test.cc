@@ -97,7 +97,7 @@ TEST_F(RefusalsTest, CallersAreToldWhatTheLedgerSays) {
   load_->Stop();
   const Figures figures = CompareWithLedger(*cluster_, engine_, *load_, kHoldTtlSeconds);
   EXPECT_GT(figures.complete, 40);
-  EXPECT_GT(figures.refused, 0) << "nothing was shown";
+  EXPECT_GT(figures.refused, 0) << "the run did not contain the case";
   EXPECT_EQ(figures.no_answer, 0) << "the gateway always answers";
   const std::string metrics = Http(cluster_->admin_port("gateway"), "GET", "/metrics", {}, "").body;
   EXPECT_NE(metrics.find("tollgate_gateway_moves_total{result=\"moved\"}"), std::string::npos);

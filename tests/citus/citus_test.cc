@@ -210,7 +210,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     const auto fault = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& one) {
       return call.ended_us >= one.from_us && call.begun_us <= one.to_us + kAfterwardsUs;
     });
-    ASSERT_NE(fault, faults_.end()) << call.tag << " failed beside all faults: " << call.error;
+    ASSERT_NE(fault, faults_.end()) << call.tag << " failed outside of every fault: " << call.error;
     EXPECT_TRUE(fault->workspaces.contains(call.workspace))
         << fault->name << ": " << call.tag << " of " << call.workspace << " was refused with "
         << call.status << " " << call.error << ", begun " << (call.begun_us - fault->from_us) / 1000

@@ -125,7 +125,7 @@ TEST_F(TopTest, TheNumbersAreThoseOfTheMetrics) {
     down = down || (engine["id"].str() == "down" && engine["up"].integer() == 0);
   }
   EXPECT_TRUE(up);
-  EXPECT_TRUE(down) << "the engine of the default catalog that is not there";
+  EXPECT_TRUE(down) << "the missing engine of the default catalog";
   EXPECT_EQ(Metric("tollgate_router_engine_output_tokens_total{engine=\"sim-1\"}"), tokens);
 }
 
@@ -206,7 +206,7 @@ TEST_F(TopTest, TheScreenIsLiveAndObeysItsKeysAndSize) {
   caller.join();
   world_->engine.SetListening(true);
   ASSERT_TRUE(world_->cluster->WaitIdle(world_->key.workspace_id));
-  EXPECT_NE(screen.Text().find("running 1 "), std::string::npos) << "what was, while paused";
+  EXPECT_NE(screen.Text().find("running 1 "), std::string::npos) << "a paused screen keeps its content";
   screen.Tmux("send-keys p");
   EXPECT_TRUE(screen.Shows("running 0 ")) << screen.Text();
 

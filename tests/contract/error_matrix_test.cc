@@ -237,7 +237,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
   static std::set<std::string> Names(const Json& object) {
     std::set<std::string> names;
     for (const Json::Member& member : object.members()) names.insert(member.first);
-    EXPECT_EQ(names.size(), object.size()) << "a member twice: " << object.Dump();
+    EXPECT_EQ(names.size(), object.size()) << "duplicate member: " << object.Dump();
     return names;
   }
 

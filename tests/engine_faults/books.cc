@@ -73,7 +73,7 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
   const Verdict& verdict = call.verdict;
   SCOPED_TRACE(Describe(call, receipts, journals));
   EXPECT_TRUE(verdict.wrong.empty());
-  EXPECT_LE(receipts.size(), 1u) << "one id through every try";
+  EXPECT_LE(receipts.size(), 1u) << "one id for all attempts";
   const auto tries = static_cast<int64_t>(journals.by_tag.count(call.tag));
   EXPECT_LE(tries, kMostTries);
   figures.retried += tries > 1 ? 1 : 0;
@@ -91,7 +91,7 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
   // The attempt that produced the text.
   const auto own = journals.by_mark.find(verdict.mark);
   if (!verdict.mark.empty()) {
-    ASSERT_NE(own, journals.by_mark.end()) << "no engine made it";
+    ASSERT_NE(own, journals.by_mark.end()) << "no engine generated it";
     EXPECT_EQ(own->second.tag, call.tag);
   }
   switch (verdict.end) {
@@ -110,7 +110,7 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
       ++figures.refused;
       EXPECT_EQ(receipt.charged, 0) << "charged for an error";
       if (verdict.status == 400) {
-        EXPECT_TRUE(WasRefused(call.tag, journals)) << "a failure of an engine is not its caller's";
+        EXPECT_TRUE(WasRefused(call.tag, journals)) << "an engine's failure was blamed on the caller";
       }
       return;
     case Verdict::End::kFailedInStream:
@@ -180,7 +180,7 @@ FaultFigures CompareBooks(Cluster& cluster, const Callers& callers, const Journa
     tags.insert(call.tag);
     CompareCall(call, receipts[call.tag], journals, figures);
   }
-  for (const auto& [tag, all] : receipts) EXPECT_TRUE(tags.contains(tag)) << "nobody made " << tag;
+  for (const auto& [tag, all] : receipts) EXPECT_TRUE(tags.contains(tag)) << "no caller made " << tag;
   for (const ApiKey& customer : callers.customers()) {
     const auto balance = cluster.Balance(customer.workspace_id);
     EXPECT_TRUE(balance && balance->open_holds == 0 && balance->held == 0);

@@ -124,7 +124,7 @@ void EngineFaultsTest::ExpectIdle() {
   EXPECT_EQ(WaitWithoutWork(*cluster_, kIdleMs), "");
   for (const auto& engine : engines_) {
     EXPECT_TRUE(WaitUntil([&] { return engine->Running() == 0; }, kIdleMs, 20))
-        << engine->name() << " works for nobody";
+        << engine->name() << " generates for a caller that left";
   }
 }
 
@@ -158,9 +158,9 @@ TEST_P(EngineFaultsTest, EveryCallerGetsAnAnswerAnErrorOrAFailureInTheStream) {
   EXPECT_LE(figures.slowest_us, kSlowestUs);
   EXPECT_GT(figures.whole, 0);
   if (seconds_ >= 30) {  // a run of a few seconds need not see each fault
-    EXPECT_GT(figures.refused, 0) << "nothing was shown";
-    EXPECT_GT(figures.failed, 0) << "nothing was shown";
-    EXPECT_GT(figures.retried, 0) << "nothing was shown";
+    EXPECT_GT(figures.refused, 0) << "the run did not contain the case";
+    EXPECT_GT(figures.failed, 0) << "the run did not contain the case";
+    EXPECT_GT(figures.retried, 0) << "the run did not contain the case";
     if (Hedges()) {
       EXPECT_GT(Sum("tollgate_router_hedges_total"), 0);
     }

@@ -104,7 +104,7 @@ class FailoverTest : public ::testing::Test {
         return call.ended_us >= one.from_us && call.begun_us <= one.to_us;
       });
       if (change == changes.end()) {
-        ADD_FAILURE() << call.tag << " failed beside all changes: " << call.error;
+        ADD_FAILURE() << call.tag << " failed outside of every change: " << call.error;
         continue;
       }
       Refusals& of = refusals[static_cast<size_t>(change - changes.begin())];
@@ -188,7 +188,7 @@ TEST_F(FailoverTest, WorkspacesWithALeaseDoNotNoticeALostPrimary) {
                  static_cast<double>(load.customers().size()) * options_.threads;
         },
         60'000, 100))
-        << "there is not a lease of each workspace";
+        << "a workspace has no lease";
     // A lease is sized by recent spending, so it does not cover the first second.
     const int64_t whole = load.complete();
     ASSERT_TRUE(WaitUntil([&] { return load.complete() >= whole + 100; }, 60'000, 20));

@@ -39,7 +39,7 @@ TEST_P(AdminResourcesTest, KeysCarryWhatTheySpentAsTheUsageReportHasIt) {
     EXPECT_EQ(key["monthSpentUsd"].str(), spent(Last(key["name"].str())));
   }
   const Json top = Get("workspaces/team/keys?view=KEY_VIEW_TOP_SPENT")["keys"];
-  ASSERT_EQ(top.size(), 2U) << "those that have spent anything";
+  ASSERT_EQ(top.size(), 2U) << "only keys that have spent anything";
   EXPECT_EQ(Last(top[0]["name"].str()), most);
   EXPECT_EQ(Last(top[1]["name"].str()), some);
   EXPECT_EQ(top[0]["monthSpentUsd"].str(), SpentByReport(most));

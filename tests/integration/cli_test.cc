@@ -88,7 +88,7 @@ TEST_F(CliTest, ATopUpWhoseAnswerWasLostGoesOnWithItsId) {
   const Outcome again = Cli("credit add 5 -w acme --reason 'invoice 7'");
   EXPECT_EQ(again.code, 0) << again.error;
   EXPECT_EQ(PrintedId(again), id);
-  EXPECT_EQ(again.json()["available_usd"].str(), "5") << "once, whatever became of the first try";
+  EXPECT_EQ(again.json()["available_usd"].str(), "5") << "once, even if the first attempt succeeded";
   EXPECT_EQ(Kept(), 0U);
   const Outcome status = Cli("credit status -w acme " + id);
   EXPECT_EQ(status.json()["state"].str(), "executed") << status.out << status.error;
@@ -132,7 +132,7 @@ TEST_F(CliTest, AReceiptByTheHeaderAndWhatTcpMayNotDo) {
   EXPECT_EQ(month["added_usd"].str(), "6");
   EXPECT_EQ(month["removed_usd"].str(), "0");
   EXPECT_EQ(month["used_usd"].str(), receipt.json()["charged_usd"].str());
-  EXPECT_EQ(Cli("statement -w acme").code, 2) << "of which month?";
+  EXPECT_EQ(Cli("statement -w acme").code, 2) << "the month is missing";
   EXPECT_EQ(Cli("statement -w acme " + month["month"].str()).code, 0);
   const Outcome reconciled = Cli("reconcile");
   EXPECT_EQ(reconciled.code, 0) << reconciled.error;

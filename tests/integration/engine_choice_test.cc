@@ -90,7 +90,7 @@ TEST_P(EngineChoiceTest, TheOperatorsKeyIsToldWhichEngineAnsweredAndNoOther) {
 
 TEST_P(EngineChoiceTest, AnEngineThatComesBackStartsSlowly) {
   ASSERT_TRUE(WaitUntil([&] { return Weight("sim-1") == 1 && Weight("sim-2") == 1; }, 10'000))
-      << "at the start of a router all are alike";
+      << "all engines weigh the same when a router starts";
   second_.SetListening(false);
   const std::string available = "\ntollgate_router_engine_available{engine=\"sim-2\"} 0";
   const auto page = [&] {

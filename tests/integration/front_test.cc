@@ -187,7 +187,7 @@ TEST_F(FrontTest, AStreamOfThePlaygroundIsThatOfTheGateway) {
   EXPECT_FALSE(stream.Text().empty());
   const HttpResponse refused = Http(cluster_->dashboard_port(), "POST",
                                     "/playground/v1/chat/completions", key.headers(), body);
-  EXPECT_EQ(refused.status, 403) << "no page of the dashboard: " << refused.body;
+  EXPECT_EQ(refused.status, 403) << "not a page of the dashboard: " << refused.body;
   ApiKey wrong = key;
   wrong.secret.back() = wrong.secret.back() == 'a' ? 'b' : 'a';
   EXPECT_EQ(

@@ -128,7 +128,7 @@ TEST_F(KeysTest, AKeyWithAllowedAddressesIsRefusedElsewhere) {
   EXPECT_EQ(Chat(key, "2001:db8:1::7"), "200");
   EXPECT_EQ(Chat(key, "198.51.101.7"), "403 virtual_key_blocked");
   EXPECT_EQ(Chat(key, "198.51.100.7, 203.0.113.9"), "403 virtual_key_blocked")
-      << "the last address that is no proxy counts, what the client wrote before it does not";
+      << "the last address that is not a proxy counts, not what the client sent before it";
 }
 
 TEST_F(KeysTest, ANamespaceOfAllowedModelsHasItsModelsOnly) {

@@ -97,7 +97,7 @@ TEST_P(LargeBodyTest, AboveTheRoutersLimitItFailsAlone) {
   EXPECT_EQ(Spent(other), 0);
   reader.join();
   EXPECT_EQ(stream.head.status, 200);
-  EXPECT_TRUE(stream.complete) << "the stream on the same link lives on";
+  EXPECT_TRUE(stream.complete) << "the stream on the same link continues";
 }
 
 // Peak of the resident memory of a process since its start, in bytes.

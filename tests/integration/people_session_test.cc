@@ -210,7 +210,7 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
   EXPECT_EQ(As(Person(Role::ROLE_ADMIN), *invitations_,
                &pb::InvitationService::Stub::CreateInvitation, owner, none),
             "PERMISSION_DENIED")
-      << "an admin makes no owners";
+      << "an admin cannot create owners";
   Identity by_token = Person(Role::ROLE_OWNER);
   by_token.set_by_token(true);
   by_token.add_scopes("admin");
@@ -218,7 +218,7 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
   EXPECT_EQ(
       As(by_token, *invitations_, &pb::InvitationService::Stub::CreateInvitation, owner, none),
       "PERMISSION_DENIED")
-      << "nor does a token with that scope, whoever has it";
+      << "nor can a token with that scope";
 
   const std::string path = invited.accept_path();
   const std::string token = path.substr(path.rfind('=') + 1);
@@ -245,7 +245,7 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
                member),
             "");
   EXPECT_EQ(member.role(), "owner");
-  EXPECT_EQ(bert.Show()["state"].str(), "SIGNED_OUT") << "a new role wants a new session";
+  EXPECT_EQ(bert.Show()["state"].str(), "SIGNED_OUT") << "a new role requires a new session";
   EXPECT_EQ(bert.Post("signIn", SignInBody("bert@example.com", kPassword)).status, 200);
 
   pb::DeleteMemberRequest leave;
@@ -301,14 +301,14 @@ TEST_P(PeopleSessionTest, SessionsAndTokensAreOnesOwn) {
   create.mutable_token()->mutable_expire_time()->set_seconds(NowUs() / 1'000'000 + 3600);
   create.mutable_token()->set_scopes(0, "operator");
   EXPECT_EQ(As(me, *users_, &pb::UserService::Stub::CreateToken, create, again), "INVALID_FIELD")
-      << "a right that the person has not";
+      << "a right that the person does not have";
   Identity by_token = me;
   by_token.set_by_token(true);
   by_token.add_scopes("owner");
   create.mutable_token()->set_scopes(0, "viewer");
   EXPECT_EQ(As(by_token, *users_, &pb::UserService::Stub::CreateToken, create, again),
             "PERMISSION_DENIED")
-      << "a token makes no tokens";
+      << "a token cannot create tokens";
 }
 
 // An operator of the platform invites the first owner of a new workspace.
@@ -442,7 +442,7 @@ TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
       admin("GET", "users/me", {{"authorization", "Bearer tgp_wrong"}, {"cookie", anna.cookie}})
           .status,
       401)
-      << "a wrong token is not made good by the cookie";
+      << "a valid cookie does not replace a wrong token";
 }
 
 // Without a mail server, only an operator can reset a forgotten password.
@@ -533,7 +533,7 @@ TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
     EXPECT_EQ(refused.status, 403) << method << " " << path << " " << refused.body;
   }
   EXPECT_EQ(call("GET", "users").status, 403) << "not an operator's rights";
-  EXPECT_EQ(call("GET", "users/me").status, 404) << "nobody's account";
+  EXPECT_EQ(call("GET", "users/me").status, 404) << "a support session has no account";
   EXPECT_EQ(call("GET", "workspaces/other/keys").status, 403) << "no other workspace";
 
   const HttpResponse log = call("GET", "workspaces/acme/auditEntries?pageSize=200");

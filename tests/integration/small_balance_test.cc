@@ -98,7 +98,7 @@ TEST_P(SmallBalanceTest, ServesAtLeast95PercentOfWhatItIsWorthAndNotANanoMore) {
   const auto balance = cluster_->Balance(key.workspace_id);
   ASSERT_TRUE(balance);
   EXPECT_GE(balance->available, 0);
-  EXPECT_LT(balance->available, price) << "what is left pays no further answer";
+  EXPECT_LT(balance->available, price) << "the remaining credit does not cover another answer";
   EXPECT_EQ(balance->held, 0);
   EXPECT_EQ(BillingMetric("tollgate_billing_overrun_nano_usd_total"), 0);
   const LedgerCheck check = cluster_->VerifyLedger();

@@ -55,7 +55,7 @@ TEST_P(TranslationTest, ALoneSurrogateIsReplaced) {
     EXPECT_EQ(sent.find("ud83d"), std::string::npos) << sent;
   }
   EXPECT_EQ(Post(kChat, "\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]").status, 400)
-      << "bytes that are no UTF-8 are not JSON";
+      << "bytes that are not UTF-8 are not JSON";
 }
 
 TEST_P(TranslationTest, AModelWithANulInItsNameIsUnknown) {

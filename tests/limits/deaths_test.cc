@@ -77,7 +77,7 @@ class DeathsTest : public ::testing::Test {
     // the limiter is down. A second burst would be 60.
     EXPECT_LE(static_cast<double>(granted),
               static_cast<double>(burst) + kPerMinute * 1.2 * seconds / 60 + kPerMinute / 2);
-    EXPECT_TRUE(WaitUntil([&] { return ChatAt(1, key) == 200; }, 5'000, 100)) << "not closed";
+    EXPECT_TRUE(WaitUntil([&] { return ChatAt(1, key) == 200; }, 5'000, 100)) << "failed closed";
   }
 
   EngineSim engine_;

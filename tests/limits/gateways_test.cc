@@ -161,10 +161,10 @@ class GatewaysTest : public ::testing::Test {
     SleepMs(Seconds() * 500);
     const Gateways::Count count = gateways_->StopLoad();
     EXPECT_EQ(count.failed, 0) << count.failure;
-    EXPECT_GE(during, 0.3 * PerSecond() * fault_s - 1) << "all closed";
+    EXPECT_GE(during, 0.3 * PerSecond() * fault_s - 1) << "failed closed";
     // A local share may start with a small burst of its own; failing open would be ten times the
     // rate.
-    EXPECT_LE(during, 3 * PerSecond() * fault_s + 8 * PerSecond()) << "open";
+    EXPECT_LE(during, 3 * PerSecond() * fault_s + 8 * PerSecond()) << "failed open";
     EXPECT_LE(static_cast<double>(count.granted),
               1.2 * Admitted(count.seconds) + 0.4 * PerSecond() * mended_s)
         << "a second burst";

@@ -136,8 +136,8 @@ void FaultUnderLoad(const char* name, Limiters& limiters, const Break& break_red
   const double seconds = static_cast<double>(MonotonicUs() - from_us) / 1e6;
   const double rate = static_cast<double>(kPerMinute) / 60;
   EXPECT_LE((InFull() ? 100 : 5) * count.failed, count.granted + count.refused) << name;
-  EXPECT_GE(static_cast<double>(during), 0.3 * rate * fault_s) << name << ": all closed";
-  EXPECT_LE(static_cast<double>(during), 1.5 * rate * fault_s + rate) << name << ": open";
+  EXPECT_GE(static_cast<double>(during), 0.3 * rate * fault_s) << name << ": failed closed";
+  EXPECT_LE(static_cast<double>(during), 1.5 * rate * fault_s + rate) << name << ": failed open";
   EXPECT_LE(static_cast<double>(count.granted), 1.05 * Admitted(seconds) + 0.2 * rate * fault_s)
       << name << ": a second burst";
   Report(name, seconds, kPerMinute, count, Deviation(count, seconds));

@@ -162,7 +162,7 @@ TEST_F(OidcTest, TheAnswerBelongsToTheBrowserThatBegan) {
   Jar browser, victim;
   const std::string callback = AtTheProvider(browser);
   EXPECT_EQ(Finish(victim, callback).header("location"), "/#/sign-in/SIGN_IN_FAILED")
-      << "a browser that has begun nothing: sign-in as the attacker";
+      << "a browser that did not begin the sign-in";
   Jar other;
   const std::string others = AtTheProvider(other);
   EXPECT_EQ(Finish(other, callback).header("location"), "/#/sign-in/SIGN_IN_FAILED")
@@ -190,7 +190,7 @@ TEST_F(OidcTest, AStepUpIsAFreshSignInAtTheProvider) {
   Jar browser;
   ASSERT_EQ(Finish(browser, AtTheProvider(browser)).header("location"), "/");
   EXPECT_EQ(Show(browser)["signed_in_us"].integer(-1), 0)
-      << "the provider does not say when it asked";
+      << "the provider does not say when it authenticated";
   const std::string old = browser.cookies["tollgate"];
   const int64_t before_us = std::time(nullptr) * int64_t{1'000'000};
   ASSERT_EQ(Finish(browser, AtTheProvider(browser, "%2Fkeys", true)).header("location"), "/keys");

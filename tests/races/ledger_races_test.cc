@@ -193,7 +193,7 @@ class LedgerRacesTest : public ::testing::Test {
     EXPECT_EQ(balance->open_holds, 0) << race.workspace;
     EXPECT_EQ(balance->month_spent_nano_usd, charged) << race.workspace;
     EXPECT_GT(race.settled, 0) << race.workspace;
-    EXPECT_GT(race.refused, 0) << race.workspace << ": nobody met the limit";
+    EXPECT_GT(race.refused, 0) << race.workspace << ": no client met the limit";
   }
 
   test::TempDir folder_;
