@@ -249,7 +249,7 @@ endfunction()
 
 # tollgate_script(NAME helm_tests COMMAND … LABEL … TIER … [NEEDS programs helm …] [READS deploy/helm …] [SECONDS s] [TIMEOUT s]
 #                 [PROCESSORS n] [ENVIRONMENT …])
-# A suite that is a script. 77 as its exit code: something that it needs is not there, and it was skipped.
+# A suite that is a script. Exit code 77: a requirement is missing, and the suite is skipped.
 #   NEEDS: built by ./dev before: programs (of the product), targets of CMake, pages (of the dashboard), or parts (tests/parts).
 #   READS: other tested files besides programs and its own folder.
 function(tollgate_script)

@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
   app.add_option("--requests", options.requests, "Closed requests of the last 30 days")
       ->check(CLI::PositiveNumber);
   app.add_option("--keys", options.keys, "Virtual keys")->check(CLI::PositiveNumber);
-  app.add_option("--members", options.members, "Members, beside the owner")
+  app.add_option("--members", options.members, "Members, in addition to the owner")
       ->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);

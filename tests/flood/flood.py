@@ -435,7 +435,7 @@ def record(page, size_name, size, rows):
     with open(page, "a", encoding="utf-8") as file:
         file.write(f"\n### flood, {size_name}, {datetime.date.today()}, commit {commit or 'unknown'}\n\n"
                    f"Memory budget {size['budget'] // MIB} MiB, {size['seconds']} s for each flood, {os.cpu_count()} processors.\n\n"
-                   "| flood | what | answers to the client beside it, all correct | median / slowest | growth of the process |\n"
+                   "| flood | what | answers to the client during it, all correct | median / slowest | growth of the process |\n"
                    "|---|---|---|---|---|\n")
         file.writelines("| " + " | ".join(row) + " |\n" for row in rows)
 

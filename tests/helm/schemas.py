@@ -67,7 +67,7 @@ class Schemas:
         """The errors of an object; empty: it is valid."""
         key = one.get("apiVersion"), one.get("kind")
         if key not in self.validators:
-            return [f"{key} is no kind of the API"]
+            return [f"{key} is not a kind of the API"]
         errors = list(self.validators[key].iter_errors(one))
         if not list(jsonschema.Draft4Validator(METADATA).iter_errors(one["metadata"])) and not errors:
             return []

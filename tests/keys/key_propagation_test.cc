@@ -1,5 +1,5 @@
 // Changes of keys take effect on three gateways within a second (p99), under load, with two
-// replicas of auth on one PostgreSQL, one of which is killed at random. Of the gateways only the
+// replicas of auth on one PostgreSQL, one of which is killed at random. Only the gateways'
 // key cache, its stream and client run here, over gRPC on TCP; the replicas are processes. See
 // docs/design/keys.md 4. TOLLGATE_KEY_TRIES sets the number of changes, TOLLGATE_KEY_SEED the
 // random order.

@@ -91,7 +91,7 @@ class Rules(unittest.TestCase):
             self.assertEqual(page, f"docs/runbooks/{name}.md")
             self.assertIn(f"[{name}]({name}.md)", listed)
             text = (ROOT / page).read_text()
-            for heading in ("What it means", "Who is hurt", "Look at", "Do"):
+            for heading in ("What it means", "Impact", "Check", "Action"):
                 self.assertRegex(text, rf"(?m)^## {heading}\n\n\S", f"{page}: {heading}")
 
 

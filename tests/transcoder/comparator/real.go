@@ -264,7 +264,7 @@ func (c *realComparison) report(reads int) error {
 		moving = append(moving, route)
 	}
 	sort.Strings(moving)
-	fmt.Printf("real services: %d requests to %d routes compared, %d differ; %d of %d read routes answered with data; numbers that never stand still: %q\n",
+	fmt.Printf("real services: %d requests to %d routes compared, %d differ; %d of %d read routes answered with data; numbers that always change: %q\n",
 		c.compared, len(c.read)+len(c.refused), c.different, readRoutes(c.read), reads, moving)
 	if os.Getenv("TOLLGATE_COMPARE_SHOW") != "" {
 		for _, method := range methods() {
