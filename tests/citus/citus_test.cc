@@ -154,8 +154,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     for (int i = 0; i < (asked_ > 0 ? 2 : 1); ++i) {
       TestPostgres& worker = coordinator_->worker(i);
       During(load,
-             {.name = HasAuditLog(worker) ? "worker with the audit log hangs"
-                                          : "worker hangs",
+             {.name = HasAuditLog(worker) ? "worker with the audit log hangs" : "worker hangs",
               .workspaces = WorkspacesOn(load, worker.folder())},
              [&] { StandStill(worker); });
     }

@@ -206,7 +206,8 @@ TEST_F(TopTest, TheScreenIsLiveAndObeysItsKeysAndSize) {
   caller.join();
   world_->engine.SetListening(true);
   ASSERT_TRUE(world_->cluster->WaitIdle(world_->key.workspace_id));
-  EXPECT_NE(screen.Text().find("running 1 "), std::string::npos) << "a paused screen keeps its content";
+  EXPECT_NE(screen.Text().find("running 1 "), std::string::npos)
+      << "a paused screen keeps its content";
   screen.Tmux("send-keys p");
   EXPECT_TRUE(screen.Shows("running 0 ")) << screen.Text();
 

@@ -110,7 +110,8 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
       ++figures.refused;
       EXPECT_EQ(receipt.charged, 0) << "charged for an error";
       if (verdict.status == 400) {
-        EXPECT_TRUE(WasRefused(call.tag, journals)) << "an engine's failure was blamed on the caller";
+        EXPECT_TRUE(WasRefused(call.tag, journals))
+            << "an engine's failure was blamed on the caller";
       }
       return;
     case Verdict::End::kFailedInStream:
@@ -180,7 +181,8 @@ FaultFigures CompareBooks(Cluster& cluster, const Callers& callers, const Journa
     tags.insert(call.tag);
     CompareCall(call, receipts[call.tag], journals, figures);
   }
-  for (const auto& [tag, all] : receipts) EXPECT_TRUE(tags.contains(tag)) << "no caller made " << tag;
+  for (const auto& [tag, all] : receipts)
+    EXPECT_TRUE(tags.contains(tag)) << "no caller made " << tag;
   for (const ApiKey& customer : callers.customers()) {
     const auto balance = cluster.Balance(customer.workspace_id);
     EXPECT_TRUE(balance && balance->open_holds == 0 && balance->held == 0);

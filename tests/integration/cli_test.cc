@@ -88,7 +88,8 @@ TEST_F(CliTest, ATopUpWhoseAnswerWasLostGoesOnWithItsId) {
   const Outcome again = Cli("credit add 5 -w acme --reason 'invoice 7'");
   EXPECT_EQ(again.code, 0) << again.error;
   EXPECT_EQ(PrintedId(again), id);
-  EXPECT_EQ(again.json()["available_usd"].str(), "5") << "once, even if the first attempt succeeded";
+  EXPECT_EQ(again.json()["available_usd"].str(), "5")
+      << "once, even if the first attempt succeeded";
   EXPECT_EQ(Kept(), 0U);
   const Outcome status = Cli("credit status -w acme " + id);
   EXPECT_EQ(status.json()["state"].str(), "executed") << status.out << status.error;

@@ -195,7 +195,8 @@ TEST_P(FallbackSystemTest, TheHoldCoversTheDearestWhileACheaperOneAnswers) {
   ASSERT_TRUE(small_.WaitFor([](const EngineSim& sim) { return sim.running() == 1; }));
   const auto balance = cluster_->Balance(key.workspace_id);
   ASSERT_TRUE(balance);
-  EXPECT_GT(balance->held, 1'000'000 * 9) << "1,000 tokens of the most expensive model, and the prompt";
+  EXPECT_GT(balance->held, 1'000'000 * 9)
+      << "1,000 tokens of the most expensive model, and the prompt";
   EXPECT_LT(balance->held, 1'000'000 * 9 + 200'000 * 5);
   small_.SetListening(false);  // breaks the connection: the other model answers
   EXPECT_TRUE(waiting.get().done());

@@ -101,7 +101,7 @@ class GatewaysTest : public ::testing::Test {
       if (count.local == 0 && count.failed == 0) break;
     }
     const double admitted = Admitted(count.seconds);
-    // A local share decides when a decision takes longer than a gateway waits: at most 1.2 times
+    // The local share is used when a decision takes longer than a gateway waits: at most 1.2 times
     // the rate. A machine this slow gives no exact numbers.
     const bool in_full = std::getenv("TOLLGATE_LIMITS_SECONDS") != nullptr;
     if (in_full || (count.local == 0 && count.failed == 0)) {
