@@ -4,7 +4,7 @@
 //
 // TOLLGATE_CHAOS_KILLS sets the number of faults of all parts together (a few of each when not
 // set), TOLLGATE_CHAOS_SEED the seed.
-// nclude <gtest/gtest.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>

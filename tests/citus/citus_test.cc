@@ -4,7 +4,8 @@
 // booked twice. See docs/operations/citus.md.
 //
 // TOLLGATE_CITUS_FAULTS sets how many rounds of faults there are. When it is not set, a part of one
-// round runs. nclude <gtest/gtest.h>
+// round runs.
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
