@@ -80,7 +80,7 @@ endfunction()
 # (docs/design/toolchain.md section 6 has what that saves). Two sources of one library therefore cannot have the same
 # name in their anonymous namespaces. OFF: each source by itself.
 option(TOLLGATE_UNITY "Compile sources of one library in batches" ON)
-# Batches are smaller where a source takes long, so that a change of one takes seconds.
+# Batches are smaller where a source compiles slowly, so that a change of one file takes seconds.
 function(_tollgate_unity target pch)
   set(batch 8)
   if(pch STREQUAL "GRPC")
@@ -140,7 +140,7 @@ function(tollgate_folders sources_var tests_var)
   set(${tests_var} ${tests} PARENT_SCOPE)
 endfunction()
 
-# What `time` measures of a suite, for tests/tiers/slowest: seconds, and seconds of processor time. Where Debian's package
+# `time` measures each suite, for tests/tiers/record.py: seconds, and seconds of processor time. Where Debian's package
 # is missing, suites run without it.
 find_program(TOLLGATE_TIME time)
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/test-times")
@@ -148,9 +148,9 @@ file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/test-times")
 # _tollgate_suite(NAME LABEL TIER SECONDS TIMEOUT ENVIRONMENT COMMAND…): an entry of ctest.
 #   TIER: which command runs it (docs/design/testing.md section 1): fast (`./dev check` and `./dev test`), test
 #     (`./dev test`) or all (`./dev test all`).
-#   SECONDS: what it takes on 2 processors beside other suites; ctest starts the longest first, and CI's slice
+#   SECONDS: duration on 2 processors in parallel with other suites; ctest starts the longest first, and CI's slice
 #     (tests/tiers/slice.py) adds them up.
-#   PROCESSORS: of how many small suites it takes the place.
+#   PROCESSORS: the number of small suites that it counts as.
 function(_tollgate_suite)
   cmake_parse_arguments(A "" "NAME;LABEL;TIER;SECONDS;TIMEOUT;PROCESSORS" "ENVIRONMENT;COMMAND;LABELS" ${ARGN})
   foreach(argument LABEL TIER)
@@ -197,7 +197,7 @@ function(tollgate_test)
   if(NOT A_EACH_SOURCE)
     _tollgate_unity(${A_NAME} "${A_PCH}")
   endif()
-  # With GoogleTest, which takes half of the time of a small test otherwise.
+  # Includes GoogleTest, which otherwise takes half of the compile time of a small test.
   if(A_PCH)
     _tollgate_pch(${A_NAME} "${A_PCH}_TEST")
   else()
@@ -249,9 +249,9 @@ endfunction()
 
 # tollgate_script(NAME helm_tests COMMAND … LABEL … TIER … [NEEDS programs helm …] [READS deploy/helm …] [SECONDS s] [TIMEOUT s]
 #                 [PROCESSORS n] [ENVIRONMENT …])
-# A suite that is a script. 77 as its exit code: something that it needs is not there, and it was skipped.
-#   NEEDS: what ./dev makes before: programs (of the product), targets of CMake, pages (of the dashboard), or parts (tests/parts).
-#   READS: what it tests besides programs and its own folder.
+# A suite that is a script. Exit code 77: a requirement is missing, and the suite is skipped.
+#   NEEDS: built by ./dev before: programs (of the product), targets of CMake, pages (of the dashboard), or parts (tests/parts).
+#   READS: other tested files besides programs and its own folder.
 function(tollgate_script)
   cmake_parse_arguments(A "" "NAME;LABEL;TIER;SECONDS;TIMEOUT;PROCESSORS" "COMMAND;NEEDS;READS;ENVIRONMENT" ${ARGN})
   set(labels)
@@ -301,7 +301,7 @@ function(tollgate_protos_in files_var folder)
   set(${files_var} ${files} PARENT_SCOPE)
 endfunction()
 
-# Generated code: all files of an area at once, hardly optimized, without warnings. protoc gives variables of each file the
+# Generated code: all files of an area at once, with little optimization, without warnings. protoc gives variables of each file the
 # same names.
 function(_tollgate_generated target)
   target_compile_options(${target} PRIVATE -w $<$<CONFIG:Release>:-O1>)

@@ -210,7 +210,7 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
 
 void NoteRefusal(const Caller& caller, const Failure& failure) {
   if (failure.code != grpc::StatusCode::PERMISSION_DENIED) return;
-  // Only members read of it: who is none must not be able to write into a workspace's log.
+  // Members read this log: callers who are not members must not be able to write into it.
   const bool member = caller.roles.contains(caller.workspace);
   audit::RefusedCalls::OfProcess().Note({.actor = caller.actor,
                                          .address = caller.address,

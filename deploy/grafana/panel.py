@@ -1,4 +1,4 @@
-"""The words of the description of dashboards."""
+"""Building blocks of the description of dashboards."""
 import dataclasses
 from typing import Optional
 

@@ -21,7 +21,7 @@ EDGE = (
         graph("Unmatched", "reqps", "Requests for no endpoint.", (rate("tollgate_http_requests_total", "status", 'endpoint="unmatched"'), "{{status}}")),
     )),
     ("Bodies", (
-        graph("Large bodies", "ops", "Decoded beside the event loops, or refused.", (rate("tollgate_gateway_large_bodies_total", "result"), "{{result}}")),
+        graph("Large bodies", "ops", "Decoded outside of the event loops, or refused.", (rate("tollgate_gateway_large_bodies_total", "result"), "{{result}}")),
         graph("Coded bodies", "ops", "With a Content-Encoding.", (rate("tollgate_gateway_coded_bodies_total", "coding, result"), "{{coding}} {{result}}")),
         graph("In flight", "short", "Requests.", ("sum by (instance) (tollgate_http_requests_in_flight)", "{{instance}}")),
     )),

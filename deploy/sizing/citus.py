@@ -1,4 +1,4 @@
-"""What a ledger on Citus takes, from what ./dev bench citus measured (citus.json): CPU time of each part per batch and per
+"""Cost of a ledger on Citus, from the measurements of ./dev bench citus (citus.json): CPU time of each part per batch and per
 operation, as straight lines through two measured loads, and what follows for other loads and other numbers of workers."""
 import json
 import math
@@ -7,7 +7,7 @@ import statistics
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEDGER_SHARDS = 1024
-# Of the measured row: what one batch of one operation costs, and what one of many costs.
+# Costs in the measured row: of a batch of one operation, and of a batch of many.
 SINGLE, LARGE = "spread", "hot full"
 PARTS = ("billing", "coordinator", "workers")
 # Workers of the rows that the lines go through; the others check them. One workspace is on one worker, whatever their number, so
@@ -23,7 +23,7 @@ class Rows:
         self.run, self.rows = found["run"], found["medians"]
 
     def part(self, workers, load, part):
-        """CPU µs per pair; of workers: all together."""
+        """CPU µs per pair; workers: all together."""
         billing, first, *others = self.rows[workers][load]["cpu_us"]
         return {"billing": billing, "coordinator": first, "workers": sum(others)}[part]
 
@@ -36,7 +36,7 @@ class Rows:
         return sum({"billing": rest[0], "coordinator": rest[1], "workers": sum(rest[2:])}[part] for rest in rests) / len(rests) / 1000
 
     def bytes_of_pair(self):
-        """Of the database, without its log."""
+        """Growth of the database, without its log."""
         return self.rows["0"]["full"]["bytes"]
 
 
@@ -50,12 +50,12 @@ def costs(rows, part, points=None):
 
 
 def postgres_costs(rows):
-    """Of one server: its batches take many workspaces."""
+    """Cost on one server: its batches take many workspaces."""
     return costs(rows, "coordinator", {"spread": ("0",), "full": ("0",)})
 
 
 def pair_us(cost, operations):
-    """A pair is two operations, in batches of so many."""
+    """CPU of a pair, which is two operations, in batches of this size."""
     return 2 * cost[1] + 2 * cost[0] / operations
 
 
@@ -94,7 +94,7 @@ def apart(measured, modelled):
 
 
 def check_rows(rows):
-    """Measured beside calculated, of the rows that the lines do not go through and those that they do."""
+    """Measured and calculated values, of the rows that define the lines and of the others."""
     names = {"spread": "1,000 workspaces, steady", "full": "1,000 workspaces, full", "hot": "one workspace, steady",
              "hot full": "one workspace, full"}
     found = []

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How many processors, how much memory and how many database writes a load takes.
+"""Calculates the processors, memory and database writes of a load.
 
   deploy/sizing/sizing.py --streams 1000 --tokens-per-second 50 --tokens-per-answer 300
   deploy/sizing/sizing.py --requests-per-second 500 --prompt-bytes 8000 --shape all-in-one --json
-  deploy/sizing/sizing.py --figures            # what it calculates with, and where each figure is from
+  deploy/sizing/sizing.py --figures            # its input figures, and the source of each
   deploy/sizing/sizing.py --write | --check    # the tables of docs/sizing.md
 
 Arithmetic with the figures of figures.json: measured ones, each quoted from docs/performance.md, and assumed ones; and with citus.json,
@@ -40,7 +40,7 @@ class Figures:
 
 @dataclasses.dataclass
 class Load:
-    """What callers do. Rates are per second."""
+    """The load by callers. Rates are per second."""
     requests: float = 0        # not streamed
     streams: int = 0           # that run at a time
     stream_tokens: float = 50  # of one stream
@@ -59,7 +59,7 @@ class Load:
 
     @property
     def tokens(self):
-        """Of streams, per second."""
+        """Tokens of streams, per second."""
         return self.streams * self.stream_tokens
 
     @property
@@ -171,7 +171,7 @@ def database(figures, load, kind):
 
 
 def postgres_cores(figures, writes):
-    """Of one server, whose batches take operations of any workspaces."""
+    """Load of one server; its batches take operations of any workspaces."""
     f = figures
     operations = min(f.batch_limit, max(1.0, writes * f.batch_wait_ms / 1000 / f.connections))
     cost = citus.postgres_costs(f.citus)
@@ -276,7 +276,7 @@ def services_of_100k(figures):
 
 
 def usd_per_million(figures, cores, rate):
-    """Of processors that are planned and kept, at this rate all the time."""
+    """Price of the planned processors at this constant rate."""
     return cores * figures.processor_hour_usd / 3600 / rate * 1e6
 
 

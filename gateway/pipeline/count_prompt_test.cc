@@ -48,7 +48,7 @@ TEST_F(MaxTokensAboveTheCap, IsLoweredToTheCapWhenNoEngineCanCount) {
 }
 
 TEST_F(MaxTokensAboveTheCap, ThePromptIsCountedOnlyWhenTheResultMatters) {
-  EXPECT_EQ(SendToEngine(R"("max_tokens":900)")->status, 200) << "fits beside any prompt";
+  EXPECT_EQ(SendToEngine(R"("max_tokens":900)")->status, 200) << "fits with any prompt";
   EXPECT_EQ(SendToEngine(R"("max_tokens":400)")->status, 200)
       << "the engine gets max_tokens unchanged";
   EXPECT_TRUE(rig.inference->counted.empty());

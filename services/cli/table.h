@@ -26,7 +26,7 @@ Cell None(const std::string& shown);
 Cell Time(int64_t unix_us, const std::string& zero);
 // JSON: an array of strings; text: empty_shown for an empty list.
 Cell List(const std::vector<std::string>& texts, const std::string& empty_shown);
-// JSON: the number; text: the number. 0 is no limit: null and "-".
+// JSON: the number; text: the number. 0 means no limit: null and "-".
 Cell Limit(int64_t number);
 
 struct Column {

@@ -1,6 +1,6 @@
 // Callers leave, in every stage of a request, by FIN and by RST. Every counter of work returns to
-// zero, no engine works for nobody, no hold stays open, and the next caller is answered. See
-// docs/design/failures.md and decisions 22 and 25.
+// zero, no engine generates for a caller that left, no hold stays open, and the next caller is
+// answered. See docs/design/failures.md and decisions 22 and 25.
 //
 // TOLLGATE_ABORTS sets how many leave (600 when not set).
 #include <gtest/gtest.h>
@@ -24,14 +24,14 @@ namespace tollgate::test {
 namespace {
 
 constexpr int kEngines = 2;
-constexpr int kPlaces = 10;  // of each engine; fewer than callers have requests open
+constexpr int kPlaces = 10;  // of each engine: fewer than the open requests of all callers
 constexpr int kCallers = 12;
-constexpr size_t kOpen = 3;  // requests of one caller, beside the one that it reads
+constexpr size_t kOpen = 3;  // requests of one caller, besides the one that it reads
 constexpr int kCustomers = 4;
 constexpr int64_t kCredit = 1'000'000'000'000'000;
 constexpr int64_t kIdleMs = 30'000;
 constexpr double kMoreFiles = 100;  // connections that are kept
-// What the caches may grow by; a request that was never let go of takes more than a KiB.
+// Upper bound of the growth of caches: a leaked request keeps more than a KiB.
 constexpr double kMoreMiB = 256;
 
 struct Form {
@@ -73,8 +73,8 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
     options.catalog = DefaultCatalog(urls, "1", "3", kPlaces);
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
-    // With limits, so that every request has a lease, far above what runs. A key without one on
-    // requests would be refused after so many that were given up.
+    // With limits, far above what runs, so that every request has a slot. Without a limit on
+    // requests, a key would be refused after a number of abandoned ones.
     KeyOptions key;
     key.limits = {.requests_per_minute = 100'000'000, .concurrent_requests = 1'000};
     for (int i = 0; i < kCustomers; ++i) customers_.push_back(cluster_->NewCustomer(kCredit, key));
@@ -85,7 +85,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
     if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
   }
 
-  // Sends a request. Within its body: only half of it.
+  // Sends a request; in Stage kBody only half of its body.
   std::unique_ptr<HttpConnection> Ask(std::mt19937& random, Stage stage) {
     const Form& form = kForms[random() % std::size(kForms)];
     const ApiKey& key = customers_[random() % customers_.size()];
@@ -121,7 +121,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
       }
     }
   }
-  // Requests whose answer is not read are left when some more have been sent, wherever they are.
+  // When some more requests have been sent, unread ones are left, whatever their stage.
   void Work(int seed) {
     std::mt19937 random(static_cast<uint32_t>(seed));
     std::deque<std::pair<Stage, std::unique_ptr<HttpConnection>>> open;
@@ -150,7 +150,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
     for (const auto& engine : engines_) running += engine->running();
     return running;
   }
-  // Whether each of the customers gets a whole answer.
+  // Returns true when each customer gets a whole answer.
   bool AnswersEveryone() {
     const std::string body =
         R"({"model":"sim/model","messages":[{"role":"user","content":"hello"}],"x_sim":{"tokens":3}})";
@@ -169,7 +169,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
   void ExpectNoWork() {
     EXPECT_EQ(WaitWithoutWork(*cluster_, kIdleMs), "");
     EXPECT_TRUE(WaitUntil([&] { return Running() == 0; }, kIdleMs, 20))
-        << "an engine works for nobody";
+        << "an engine generates for a caller that left";
     for (const ApiKey& key : customers_) {
       EXPECT_TRUE(cluster_->WaitIdle(key.workspace_id, kIdleMs));
       const auto balance = cluster_->Balance(key.workspace_id);
@@ -183,7 +183,7 @@ class AbortsTest : public ::testing::TestWithParam<const char*> {
   std::vector<ApiKey> customers_;
   std::atomic<int64_t> rest_{0};
   std::array<std::atomic<int64_t>, kStages> left_{};
-  std::atomic<int64_t> refused_{0};  // readers that were not answered, as all places were taken
+  std::atomic<int64_t> refused_{0};  // readers that were refused because all slots were taken
   std::atomic<int64_t> unsent_{0};
 };
 
@@ -213,11 +213,11 @@ TEST_P(AbortsTest, EveryCounterReturnsToZero) {
     aborted += engine->totals().aborted;
   }
   for (const std::atomic<int64_t>& stage : left_) EXPECT_GT(stage, 0);
-  EXPECT_GT(aborted, aborts_ / 5) << "nothing was shown";
-  EXPECT_LT(refused_, aborts_ / 20) << "nothing was shown";
-  EXPECT_EQ(asked - aborted, kCustomers) << "requests that were not left";
+  EXPECT_GT(aborted, aborts_ / 5) << "the run did not contain the case";
+  EXPECT_LT(refused_, aborts_ / 20) << "the run did not contain the case";
+  EXPECT_EQ(asked - aborted, kCustomers) << "requests whose client stayed";
   const double queued = SumOfMetric(*cluster_, "tollgate_router_queued_requests_total").value_or(0);
-  EXPECT_GT(queued, 0) << "nothing was shown";
+  EXPECT_GT(queued, 0) << "the run did not contain the case";
   int64_t spent = 0;
   for (const ApiKey& key : customers_) {
     const auto balance = cluster_->Balance(key.workspace_id);

@@ -26,9 +26,9 @@ import faults  # noqa: E402
 
 ROOT = cluster.ROOT
 FOLDER = ROOT / "deploy/prometheus"
-# Seconds instead of the ranges of the rules.
+# Seconds that replace the ranges of the rules.
 WINDOWS = {"5m": 10, "10m": 15, "15m": 15, "30m": 12, "1h": 15, "2h": 15, "6h": 18, "26h": 15, "3d": 20, "1d": 15}
-# What would last too long: (alert, from, to).
+# Shortened durations: (alert, from, to).
 SHORTER = (("MailsWait", "> 600", "> 5"), ("KeyDatabaseUnreachable", "> 30", "> 3"), ("SettlementsWait", "> 60", "> 3"), ("AuditCopyLags", "> 60", "> 3"), ("AuditOutboxFails", "> 10", "> 0"),
            ("GatewayEvictsConnections", "> 100", "> 5"), ("GatewaySlowClients", "> 1000", "> 5"),
            ("GatewayLinkQueues", "> 64e6", "> 2e6"), ("PaymentUnknown", "> 600", "> 3"), ("NoticesWait", "> 3600", "> 5"))
@@ -65,7 +65,7 @@ class Proof:
         return bool(self.observed.query(f'ALERTS{{alertname="{name}",alertstate="firing"}}'))
 
     def wait(self, name, wanted, patience):
-        """Seconds until the alert does (not) fire; None: not in time. A busy machine has three minutes."""
+        """Seconds until the alert fires (or stops firing); None: not in time. A busy machine gets three minutes."""
         begin, patience = time.monotonic(), max(patience, 180)
         while time.monotonic() - begin < patience:
             with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ class Proof:
     def prove(self, fault):
         try:
             self.run(fault)
-        except (Exception, SystemExit) as failure:  # the others are tried
+        except (Exception, SystemExit) as failure:  # continue with the other alerts
             traceback.print_exc()
             self.failed.append(f"{type(fault).__name__}: {failure}")
             for undo in (fault.end, fault.put_back):
@@ -135,7 +135,7 @@ def main():
     observed = cluster.Observed(options.bin, flags=faults.FLAGS, rules=[rules])
     proof = Proof(observed)
     try:
-        # Rules of a rise compare with what was scraped before it.
+        # Rules about an increase compare with earlier scrapes.
         cluster.wait_for("two scrapes of each process", 30, lambda: len(observed.query(
             "count_over_time(up[1m]) >= 2")) >= len(observed.processes()))
         for fault in chosen:

@@ -45,7 +45,7 @@ class AuditReplicasTest : public ::testing::Test {
     return pb::AuditService::NewStub(grpc::CreateChannel(cluster_->admin_grpc_address("auth"),
                                                          grpc::InsecureChannelCredentials()));
   }
-  // How often each request id is in the log, of entries of billing.
+  // Number of log entries from billing, by request id.
   std::map<std::string, int> Copied() {
     std::map<std::string, int> counts;
     pb::ListAuditEntriesRequest request;
@@ -93,7 +93,7 @@ TEST_F(AuditReplicasTest, EachChangeIsCopiedOnceWhoeverIsKilled) {
       ++kills;
     }
     const std::string id = "credit-" + std::to_string(i);
-    // With its id a change is made once, however often it is asked for.
+    // A change is made once per id, however often it is requested.
     ASSERT_TRUE(
         WaitUntil([&] { return cluster_->TryAddCredit(workspace, 1'000'000'000, id); }, 20'000, 50))
         << id;
@@ -117,7 +117,7 @@ TEST_F(AuditReplicasTest, EachChangeIsCopiedOnceWhoeverIsKilled) {
   EXPECT_GE(found.sources(0).sequence(), kChanges);
   EXPECT_EQ(found.sources(0).waiting(), 0);
   EXPECT_GT(kills, 5);
-  // The command beside the servers finds the same.
+  // The command run next to the servers finds the same.
   const char* bin = std::getenv("TOLLGATE_BIN");
   const std::string command = std::string(bin ? bin : "build/dev/bin") +
                               "/tollgate-auth verify-audit --database '" + auth_url_ +

@@ -29,8 +29,8 @@ class AnswerReader {
   enum class Part { kHead, kSized, kSize, kData, kDataEnd, kTrailer };
   Part part_ = Part::kHead;
   std::string head_;
-  std::string line_;   // of a chunk size
-  std::string first_;  // body before the first token
+  std::string line_;   // current chunk size line
+  std::string first_;  // body bytes before the first token
   std::string tail_;   // last bytes of the body, to find [DONE]
   int64_t rest_ = 0;
   int64_t due_us_ = 0;

@@ -1,7 +1,7 @@
-// The cost of choosing an engine: hashing the beginnings of a prompt, and the choice itself, of a
-// request that names its session, in nanoseconds, by the size of the prompt and the number of
-// engines, half of which are in another zone. Prints one line each. All loops share the table, so
-// the last lines run on two threads.
+// Measures the cost of choosing an engine for a request with a session: hashing the beginnings of a
+// prompt, and the choice itself, in nanoseconds, by prompt size and number of engines, half of
+// which are in another zone. Prints one line each. All loops share the table, so the last lines run
+// on two threads.
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -27,7 +27,7 @@ std::string Text(uint64_t seed, size_t bytes) {
   return text;
 }
 
-// Mean of one choice, of hashing alone if there are no engines.
+// Mean time of one choice; without engines, of hashing alone.
 double Measure(const std::vector<EnginePointer>& engines, PrefixTable& table, size_t bytes,
                uint64_t seed) {
   std::vector<std::string> prompts;
@@ -36,7 +36,7 @@ double Measure(const std::vector<EnginePointer>& engines, PrefixTable& table, si
       static_cast<int>(std::max<size_t>(400'000'000 / (bytes + 4'000) / kPrompts, 10));
   uint64_t sum = 0;
   double best = 1e18;
-  for (int turn = 0; turn < 5; ++turn) {  // the best: others use this machine
+  for (int turn = 0; turn < 5; ++turn) {  // keep the best of five: other programs use this machine
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < rounds * kPrompts / 5; ++i) {
       const PrefixChain chain(seed, prompts[i % kPrompts]);
@@ -56,7 +56,7 @@ double Measure(const std::vector<EnginePointer>& engines, PrefixTable& table, si
     const Nanoseconds took = std::chrono::steady_clock::now() - begin;
     best = std::min(best, took.count() / (rounds * kPrompts / 5));
   }
-  if (sum == 1) std::puts("");  // it is used
+  if (sum == 1) std::puts("");  // keeps the result alive
   return best;
 }
 
@@ -64,7 +64,7 @@ int Main() {
   for (const int count : {0, 2, 8, 64}) {
     std::vector<EnginePointer> engines;
     for (int i = 0; i < count; ++i) {
-      // Every other one in another zone.
+      // Every other engine is in another zone.
       engines.push_back(std::make_shared<EngineState>(catalog::v1::Engine(), http::BaseUrl(),
                                                       /*slow_start_us=*/0, /*remote=*/i % 2 == 1));
     }

@@ -41,11 +41,11 @@ struct Flags {
   int callers = 500;   // of the loads at full speed
   double seconds = 8;  // of each load
   int shards = 32;
-  int warmup = 800;     // pairs
+  int warmup = 800;     // pairs before the measurement
   int connections = 0;  // 0: the product's default
 };
 
-// Of a server and its children, those that have ended included.
+// CPU time of a server and its children, including children that have exited.
 int64_t ServerCpuUs(const TestPostgres& server) {
   std::vector<int> pids;
   for (const pid_t pid : server.Pids(TestPostgres::Part::kAll)) pids.push_back(pid);
@@ -58,7 +58,7 @@ int64_t ServerCpuUs(const TestPostgres& server) {
     if (name_end == std::string::npos) continue;
     int64_t user = 0;
     int64_t system = 0;
-    // State, ten more, user and system time, then those of the children that were waited for.
+    // Fields: state, ten more, user and system time, then those of reaped children.
     if (std::sscanf(stat.c_str() + name_end + 1,
                     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %ld %ld", &user,
                     &system) == 2) {
@@ -68,7 +68,7 @@ int64_t ServerCpuUs(const TestPostgres& server) {
   return cpu_us;
 }
 
-// The coordinator, or the one server, comes first, then the workers.
+// The coordinator, or the only server, comes first, then the workers.
 class Servers {
  public:
   explicit Servers(TestPostgres& first) {
@@ -84,7 +84,7 @@ class Servers {
     return found;
   }
 
-  // One number of each server; -1 where it cannot be read.
+  // One number per server; -1 where it cannot be read.
   std::vector<int64_t> Read(const std::string& sql) const {
     std::vector<int64_t> found;
     for (const TestPostgres* node : nodes_) {
@@ -174,7 +174,7 @@ class Bench {
     LedgerService::Options options;
     options.sql.url = url_;
     if (flags_.connections > 0) options.sql.connections = flags_.connections;
-    options.group_commit.call_timeout_ms = 60'000;  // the credit is one call
+    options.group_commit.call_timeout_ms = 60'000;  // all credit is added in one call
     LedgerService ledger(options, SystemClock::Get());
     ledger.OnCommitted([this](std::span<const Operation> operations) {
       ++batches_;
@@ -189,7 +189,7 @@ class Bench {
     // Billing asks once a second whether the ledger is distributed.
     Sleep(2.5);
     if (!bench::AddCredit(ledger, flags_.workspaces)) return false;
-    // Until each session has met most pieces: the first time costs a worker many times as much.
+    // Until each session has used most shards: the first use costs a worker many times as much.
     const double seen = static_cast<double>(flags_.warmup) / static_cast<double>(Rate());
     LedgerLoad(ledger, flags_.workspaces).Paced(Rate(), seen);
     Measure("idle", [] { return LedgerMeasured(); }, flags_.seconds);
@@ -259,8 +259,8 @@ class Bench {
     std::fflush(stdout);
   }
 
-  // The servers log each statement meanwhile, so that times mean nothing. What they do without a
-  // load is subtracted.
+  // The servers log each statement meanwhile, so CPU times are meaningless. The statements of an
+  // idle period are subtracted.
   bool Count(LedgerService& ledger) {
     if (!servers_.Set("SET log_statement = 'all';SET log_lock_waits = on;"
                       "SET deadlock_timeout = '10ms'") ||

@@ -8,11 +8,11 @@ SAMPLES_PER_SECOND = 997
 
 
 class Recording:
-    """Samples the processes for some time that begins after `after_ms`."""
+    """Samples the processes for a while, starting after `after_ms`."""
 
     def __init__(self, pids, after_ms, window_ms, folder):
         self.data = os.path.join(folder, "perf.data")
-        # The sleep begins with the load's warm-up, so that only its window is sampled.
+        # The sleep covers the load's warm-up, so that only its window is sampled.
         self.perf = subprocess.Popen(
             ["sh", "-c", 'sleep "$1"; exec perf record -q -F "$2" --call-graph dwarf,8192 -p "$3" -o "$4" -- sleep "$5"',
              "sh", str(after_ms / 1e3), str(SAMPLES_PER_SECOND), ",".join(map(str, pids)), self.data, str(window_ms / 1e3)],
@@ -31,7 +31,7 @@ class Recording:
 
 
 def fold(script):
-    """Counts of equal stacks, "thread;outermost;…;innermost", of what perf script prints."""
+    """Counts of equal stacks, "thread;outermost;…;innermost", in the output of perf script."""
     counts = collections.Counter()
     for sample in script.split("\n\n"):
         lines = [line for line in sample.split("\n") if line.strip()]
@@ -53,5 +53,5 @@ def plain(symbol):
             depth -= 1
         elif depth == 0:
             out.append(char)
-    name = "".join(out).strip().split(" ")[-1]  # without the type that it returns
+    name = "".join(out).strip().split(" ")[-1]  # without the return type
     return name.replace(";", ":") or "?"

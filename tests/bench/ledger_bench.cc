@@ -1,5 +1,5 @@
 // Throughput of the ledger, without RPC: pairs of authorize and settle through group commit, on
-// SQLite and on a PostgreSQL server of its own, of many workspaces and of one. Behind
+// SQLite and on a PostgreSQL server of its own, with many workspaces and with one. Behind
 // `./dev bench ledger`.
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ struct Flags {
   int callers = 256;    // each authorizes and settles one request after the other
   int64_t rate = -1;    // pairs per second in the paced load; 0: none; -1: the store's goal
   int connections = 0;  // PostgreSQL; 0: the product's default
-  std::string url;      // a server that runs already, instead of one of its own
+  std::string url;      // a running server to use instead of starting one
 };
 
 struct Store {
@@ -48,9 +48,9 @@ struct Store {
   int64_t goal = 0;  // pairs per second
 };
 
-// This process and those that it has started, directly or not: the database server.
+// This process and its descendants: the database server is among them.
 std::vector<int> Processes() {
-  std::vector<std::pair<int, int>> parents;  // and children
+  std::vector<std::pair<int, int>> parents;  // pid and parent pid
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const int pid = std::atoi(entry.path().filename().c_str());

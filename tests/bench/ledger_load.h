@@ -21,16 +21,16 @@ struct LedgerMeasured {
   double pairs_per_second() const { return static_cast<double>(pairs) / seconds; }
 };
 
-// Calls that run at the same time; each is over when its settle has been answered. For one run.
+// One run of concurrent calls; each is over when its settle has been answered.
 class LedgerLoad {
  public:
-  // Of workspaces bench-0, bench-1, … in turn.
+  // Uses the workspaces bench-0, bench-1, … in turn.
   LedgerLoad(billing::LedgerService& ledger, int workspaces)
       : ledger_(ledger), workspaces_(static_cast<uint64_t>(workspaces)) {}
 
-  // At full speed: each caller begins anew when its request is settled.
+  // Closed loop: each caller starts its next pair when the last one is settled.
   LedgerMeasured Closed(int callers, double seconds);
-  // At a steady rate, whatever the answers take. Times count from when a request was due.
+  // Steady rate, independent of responses. Latency counts from when a request was due.
   LedgerMeasured Paced(int64_t rate, double seconds);
 
  private:
@@ -58,7 +58,8 @@ class LedgerLoad {
   Times authorize_, settle_;
 };
 
-// Credit for so many workspaces; false, with a message, when it is refused.
+// Gives each of the workspaces bench-0, bench-1, … credit; false, with a message, when it is
+// refused.
 bool AddCredit(billing::LedgerService& ledger, int workspaces);
 
 }  // namespace tollgate::bench

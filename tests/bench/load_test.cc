@@ -1,4 +1,4 @@
-// The three load shapes against the simulated engine.
+// Tests the three load shapes against the simulated engine.
 #include "tests/bench/load.h"
 
 #include <gtest/gtest.h>

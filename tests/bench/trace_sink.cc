@@ -1,5 +1,5 @@
-// tollgate-trace-sink: a collector of traces that throws away what it gets, for measuring what
-// tracing costs the processes that send. Prints its address, and ends when its standard input does.
+// tollgate-trace-sink: a collector that discards the traces it receives, to measure what tracing
+// costs the sending processes. Prints its address and exits when its standard input is closed.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// Every call is answered with an empty message, which is "all taken".
+// Every call is answered with an empty message, which means that all spans were accepted.
 class Sink : public grpc::CallbackGenericService {
   class Call : public grpc::ServerGenericBidiReactor {
    public:

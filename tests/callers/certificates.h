@@ -1,4 +1,4 @@
-// The certificates of the matrix, in a folder as ClusterOptions.certificates wants it.
+// The certificates of the matrix, in the folder layout that ClusterOptions.certificates requires.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ class Certificates {
   }
 
   const std::string& folder() const { return folder_; }
-  // Of a caller with that certificate, which trusts the authority of the cluster.
+  // TLS settings of a caller with that certificate; it trusts the cluster's authority.
   config::v1::TlsConfig Of(const std::string& place) const {
     config::v1::TlsConfig tls;
     tls.set_authority_file(folder_ + "/authority.pem");

@@ -25,7 +25,7 @@ struct Outcome {
   std::string output;
 };
 
-// A shell is what users have.
+// Uses a shell, as users do.
 Outcome Shell(const std::string& command, const std::string& log) {
   const int status = std::system((command + " >" + log + " 2>&1").c_str());  // NOLINT
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(log)};
@@ -63,7 +63,7 @@ class ClusterTlsTest : public ::testing::Test {
   }
   std::string certificates() const { return folder_.path() + "/tls"; }
 
-  // The command line with the certificate in a folder below certificates().
+  // Runs the command line with the certificate in a folder below certificates().
   Outcome Cli(const std::string& place, const std::string& arguments) {
     const std::string at = certificates() + "/" + place;
     const std::string environment =
@@ -90,18 +90,18 @@ TEST_F(ClusterTlsTest, ACertificateThatCannotBeUsedIsMadeAnew) {
   };
   const std::string auth = text("auth");
   const std::string billing = text("billing");
-  // The key of another certificate.
+  // The private key belongs to another certificate.
   WriteFile(certificates() + "/billing/private_key.pem",
             Read(certificates() + "/auth/private_key.pem"));
   MakeCertificates("");
-  EXPECT_EQ(text("auth"), auth) << "what is good stays";
+  EXPECT_EQ(text("auth"), auth) << "a valid certificate is kept";
   EXPECT_NE(text("billing"), billing);
-  // Names of another domain.
+  // The names belong to another trust domain.
   const Outcome moved = TryToMakeCertificates("", "TOLLGATE_TRUST_DOMAIN=example.org ");
   EXPECT_EQ(moved.code, 0);
   EXPECT_NE(moved.output.find("spiffe://example.org/svc/auth"), std::string::npos);
   EXPECT_NE(text("auth"), auth);
-  // The authority is not replaced without a word.
+  // The authority is not replaced silently.
   WriteFile(certificates() + "/authority.key", Read(certificates() + "/auth/private_key.pem"));
   const Outcome refused = TryToMakeCertificates("");
   EXPECT_EQ(refused.code, 1);
@@ -150,7 +150,7 @@ TEST_F(ClusterTlsTest, AnOperatorActsOverTcp) {
   StartCluster();
   const Outcome created = Cli("operators/admin", "workspace create Acme --id acme");
   EXPECT_EQ(created.code, 0) << created.output;
-  // This requires an identified operator.
+  // A method that requires a named operator.
   const Outcome frozen = Cli("operators/admin", "workspace freeze acme --reason 'stolen key'");
   EXPECT_EQ(frozen.code, 0) << frozen.output;
   for (const char* place : {"gateway", "inference-router", "billing"}) {

@@ -1,6 +1,6 @@
-// Every certificate × every method × every gRPC address of a running cluster: let in exactly where
-// the tables of callers say so. The tables cannot vouch for themselves: a second test has the most
-// important pairs written out.
+// Every certificate × every method × every gRPC address of a running cluster: a call is admitted
+// exactly where the tables of callers say so. A second test writes out the most important pairs,
+// since the tables cannot check themselves.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
@@ -32,7 +32,7 @@ namespace {
 
 constexpr char kEngineKey[] = "engine-secret-for-tests";
 
-// What became of a call.
+// The outcome of a call.
 enum class Fate { kNoConnection, kRefused, kLetIn };
 
 std::string Text(Fate fate) {
@@ -49,10 +49,10 @@ std::string Text(Fate fate) {
 
 struct CallerCase {
   std::string name;
-  // Below the folder of certificates; empty: see plain_text.
+  // Folder below the certificates; empty: see plain_text.
   std::string place;
   bool plain_text = false;  // else: TLS without a certificate
-  // Its bit in the tables; 0: refused everywhere.
+  // The caller's bit in the tables; 0: refused everywhere.
   rpc::CallerSet bit = 0;
   bool connects = true;
 };
@@ -160,7 +160,7 @@ bool IsProcessInfo(const std::string& method) {
   return method == "tollgate.common.v1.ProcessInfoService/GetProcessInfo";
 }
 
-// The callers of a method at an address, as the tables have it.
+// The callers that the tables allow for a method at an address.
 rpc::CallerSet AllowedBy(const std::string& process, bool is_admin, const std::string& method) {
   using Rows = std::span<const rpc::MethodCallers>;
   static const std::map<std::pair<std::string, bool>, Rows> tables = {
@@ -173,14 +173,14 @@ rpc::CallerSet AllowedBy(const std::string& process, bool is_admin, const std::s
       {{"inference-router", true}, inference_router::kAdminCallers},
       {{"ratelimit", false}, ratelimit::kCallers},
   };
-  // Every process says at each address what it is.
+  // Every process serves ProcessInfo at each of its addresses.
   if (IsProcessInfo(method)) return rpc::kDashboard | rpc::kOperator;
   const auto table = tables.find({process, is_admin});
   if (table != tables.end()) {
     for (const rpc::MethodCallers& row : table->second) {
       const std::string name(row.method);
       if (name == method) return row.callers;
-      // The tables have rows for whole services besides those for one method.
+      // The tables have rows for whole services as well as for single methods.
       if (name.ends_with("/*") && method.substr(0, method.find('/')) + "/*" == name)
         return row.callers;
     }
@@ -212,13 +212,13 @@ TEST_F(MatrixTest, EveryCertificateIsLetInExactlyWhereTheTablesSaySo) {
             << (to.is_admin ? " (admin)" : "") << ": " << status.error_code() << " "
             << status.error_message();
         if (fate != Fate::kLetIn) continue;
-        // What gateways and routers call is at one address, what operators call at the other.
+        // Methods for gateways and routers are at one address, methods for operators at the other.
         if (!IsProcessInfo(method.name)) {
           EXPECT_EQ(method.is_admin, to.is_admin) << method.name << " of " << to.process;
         }
         const bool served = status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
         if (served) served_somewhere.insert(method.name);
-        // The tables list no method that is not there; the public API is spread over processes.
+        // The tables list only existing methods; the public API is spread over processes.
         EXPECT_TRUE(served || method.name.starts_with("tollgate.admin.v1."))
             << to.process << " has a row for " << method.name;
       }
@@ -252,7 +252,7 @@ TEST_F(MatrixTest, ARefusedCallIsInTheAuditLog) {
   }
   const auto audit =
       admin::v1::AuditService::NewStub(Connect(caller("operator"), at("auth", true)));
-  // "actor subject source", each with the number of its entries.
+  // Number of entries by "actor subject source".
   std::map<std::string, int> entries;
   const bool found = WaitUntil(
       [&] {

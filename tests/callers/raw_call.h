@@ -9,8 +9,8 @@
 
 namespace tollgate::test {
 
-// Unary or streaming: the status, or OK as soon as the server has sent a message. A stream that is
-// let in but says nothing ends with DEADLINE_EXCEEDED.
+// Returns the status of a unary call. A stream returns OK as soon as the server has sent a message,
+// and DEADLINE_EXCEEDED when the server admits it but sends nothing.
 grpc::Status RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method);
 
 }  // namespace tollgate::test

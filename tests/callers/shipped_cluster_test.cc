@@ -1,6 +1,6 @@
 // The processes of docker-compose.yml start from deploy/config/cluster as it is shipped, with the
-// secrets and certificates of `./dev secrets`, and find each other. Only addresses and folders are
-// others than there.
+// secrets and certificates of `./dev secrets`, and find each other. Only addresses and folders
+// differ.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ class ShippedClusterTest : public ::testing::Test {
  protected:
   struct Part {
     std::string name;     // in the compose file
-    std::string service;  // its configuration, program and certificate
+    std::string service;  // names its configuration, program and certificate
     TestPort ops, port, admin, http;
     std::unique_ptr<Process> process;
   };
@@ -70,7 +70,7 @@ class ShippedClusterTest : public ::testing::Test {
   std::string ConfigOf(const Part& part) {
     std::string text = ReadFile(source_ + "/deploy/config/cluster/" + part.service + ".yaml");
     EXPECT_FALSE(text.empty()) << part.service;
-    // Clients in containers reach them by name; here, by the ports of this machine.
+    // Containers reach each other by name; here the processes use the ports of this machine.
     text = Replaced(text, "0.0.0.0:9464", "0.0.0.0:" + std::to_string(part.ops.number()));
     text = Replaced(text, ",gateway-2:7000", "");  // one is enough
     text = Replaced(text, "0.0.0.0:7000", "0.0.0.0:" + std::to_string(part.port.number()));
@@ -94,7 +94,7 @@ class ShippedClusterTest : public ::testing::Test {
       if (text.find(shipped) == std::string::npos) continue;
       text = Replaced(text, shipped, postgres_->MakeDatabase(std::string("shipped_") + database));
     }
-    // The databases of this machine's tests have no TLS; tests/compose has them as shipped.
+    // The databases of this test have no TLS; tests/compose runs them as shipped.
     text = Replaced(text, "rediss://redis:6379", redis_->url());
     text = Replaced(text, "  redis_authority_file: /run/tls/authority.pem\n", "");
     text = Replaced(text, "/run/edge-tls", secrets() + "/tls/servers/" + part.service);
@@ -105,7 +105,7 @@ class ShippedClusterTest : public ::testing::Test {
     text = Replaced(text, "/var/lib/tollgate", data);
     text = Replaced(text, "  audit_checkpoint_file:",
                     "  audit_checkpoint_seconds: 1\n  audit_checkpoint_file:");
-    // The image has the pages there.
+    // The image has the pages in that folder.
     text = Replaced(text, "  web_folder: /usr/share/tollgate/web\n", "");
     return Replaced(text, "/etc/tollgate/catalog.yaml",
                     source_ + "/deploy/config/catalog.demo.yaml");
@@ -120,7 +120,7 @@ class ShippedClusterTest : public ::testing::Test {
                                   base + ".log");
     ASSERT_TRUE(part.process->Start());
   }
-  // What a front door answers over TLS: status and body.
+  // Status and body of a response of a front door over TLS.
   std::pair<int, std::string> Ask(const Part& part, const std::string& path,
                                   const std::string& more = "") {
     const std::string address = part.service + ":" + std::to_string(part.http.number());
@@ -158,7 +158,7 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
         << part.name << ": " << last.status << " " << last.body << "\n"
         << part.process->LogTail();
   }
-  // The front doors answer; with the login token the dashboard asks auth.
+  // The front doors respond; the dashboard asks auth to check the login token.
   EXPECT_EQ(Ask(Named("gateway-1"), "/api/v1/usage").first, 401);
   const std::string token = "-H 'Authorization: Bearer " + Secret("dashboard_token") + "'";
   const auto listed = Ask(Named("dashboard"), "/admin/v1/workspaces", token);
@@ -171,10 +171,11 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
   EXPECT_TRUE(WaitUntil([&] { return !ReadFile(anchors).empty(); }, 20'000, 50));
 }
 
-// The reason for plain text is in the file, not in a default.
+// Plain text requires a setting in the file; it is never the default.
 TEST_F(ShippedClusterTest, WithoutTheExplicitSettingNothingListensInPlainText) {
   struct Case {
-    const char *part, *from, *to, *named;  // the lines from one that begins so to before another
+    const char *part, *from, *to,
+        *named;  // named: replaces the lines from the one that begins with `from` to before `to`
   };
   for (const Case& one :
        {Case{"gateway-1", "  edge_tls:", "  # The network", "gateway.listen"},

@@ -1,5 +1,5 @@
-// What a killed or stopped process leaves behind for others. Kills under load, with every charge
-// compared, are in kills_test.cc.
+// What a killed or stopped process leaves behind for the other processes. Kills under load, with
+// every charge compared, are in kills_test.cc.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -17,12 +17,12 @@ namespace {
 struct Produced {
   int64_t tries = 0;
   int64_t prompt_tokens = 0;
-  int64_t most = 0;      // the cost of the try that produced most
-  bool as_told = false;  // a try produced exactly what the caller was told
+  int64_t most = 0;      // the cost of the attempt that produced most
+  bool as_told = false;  // one attempt produced exactly what the caller was told
 };
 
 struct LedgerView {
-  std::map<std::string, std::vector<ReceiptView>> receipts;  // by the tag of their call
+  std::map<std::string, std::vector<ReceiptView>> receipts;  // by request id of their call
   std::map<std::string, int64_t> charged;                    // by workspace
   std::map<std::string, int64_t> credit;                     // by workspace
   std::map<std::string, std::vector<int64_t>> grants;        // by the id of the top-up
@@ -87,18 +87,18 @@ std::string Describe(const Call& call, const std::vector<ReceiptView>& receipts,
 void CompareCall(const Call& call, std::vector<ReceiptView> receipts, const Produced& produced,
                  Figures& figures) {
   SCOPED_TRACE(Describe(call, receipts, produced));
-  // One that a lost router had settled without its answer begins again under another id, once, and
-  // is free (docs/design/ledger.md 3).
+  // When a lost router had settled a request without its answer, the request starts again under
+  // another id, once, and is free (docs/design/ledger.md 3).
   if (receipts.size() == 2 && !call.streamed) {
     const auto free = std::find_if(receipts.begin(), receipts.end(),
                                    [](const ReceiptView& one) { return one.charged == 0; });
     EXPECT_NE(free, receipts.end()) << "charged twice";
     if (free != receipts.end()) receipts.erase(free);
   }
-  // While dependencies are unreachable callers get retryable errors, never an error of theirs.
+  // While dependencies are unreachable, callers get retryable errors, never a 4xx.
   const std::set<int> kExpected = {0, 200, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(call.status)) << "status " << call.status;
-  EXPECT_LE(receipts.size(), 1u) << "one id through every try";
+  EXPECT_LE(receipts.size(), 1u) << "one id for all attempts";
   EXPECT_LE(produced.tries, 4) << "two engines on each of two routers at most";
   if (!receipts.empty() && receipts.front().state.starts_with("expired")) {
     ++figures.expired;
@@ -109,7 +109,7 @@ void CompareCall(const Call& call, std::vector<ReceiptView> receipts, const Prod
   EXPECT_LE(charged, produced.most) << "charged more than an engine produced";
   if (call.complete) {
     ++figures.complete;
-    EXPECT_TRUE(produced.as_told) << "told what no engine produced";
+    EXPECT_TRUE(produced.as_told) << "the caller received text that no engine produced";
     EXPECT_EQ(charged, Load::Cost(call.prompt_tokens, call.completion_tokens))
         << "lost or charged twice";
     if (receipts.empty()) return;
@@ -123,7 +123,8 @@ void CompareCall(const Call& call, std::vector<ReceiptView> receipts, const Prod
     ++figures.refused;
     EXPECT_EQ(charged, 0) << "charged for an error";
   } else {
-    // Nobody told the caller how it ended: at most what was produced, as for one who leaves.
+    // The caller does not know how it ended: it is charged at most what was produced, as when it
+    // disconnects.
     ++figures.no_answer;
   }
 }
@@ -142,7 +143,7 @@ void CompareTopUps(const Load& load, LedgerView& ledger, Figures& figures) {
   }
 }
 
-// Nothing is in a wallet, or missing in it, that no caller knows of.
+// Every nano-USD in a wallet is explained by a call or a top-up.
 void CompareWallets(Cluster& cluster, const Load& load, LedgerView& ledger) {
   std::set<std::string> tags;
   for (const Call& call : load.calls()) tags.insert(call.tag);
@@ -186,7 +187,7 @@ Figures CompareWithLedger(Cluster& cluster, const EngineSim& engine, const Load&
       << "an engine's request outlived its caller";
   std::map<std::string, Produced> produced = ReadEngine(engine, load);
   // Settlements behind an expired hold, and voids of refused calls, may still wait for their next
-  // attempt: all is compared once nothing has changed for a while.
+  // attempt: compare once nothing has changed for a while.
   const auto total = [](const LedgerView& of) {
     int64_t sum = 0;
     for (const auto& [workspace, charged] : of.charged) sum += charged;
@@ -238,7 +239,7 @@ void CompareWithAuditLog(const std::string& billing_sql) {
   // kind 6: CommandKind::kAddCredit.
   const std::string of_credit = " FROM audit_entry WHERE action = 'credit.add'";
   const int64_t booked = number("SELECT count(*) FROM command WHERE kind = 6 AND granted = 0");
-  // A commit in two phases takes the entries out of the outbox a moment before the log has them.
+  // A commit in two phases removes the entries from the outbox a moment before the log has them.
   EXPECT_TRUE(WaitUntil([&] { return number("SELECT count(*)" + of_credit) >= booked; }, 10'000));
   EXPECT_EQ(number("SELECT count(*)" + of_credit), booked);
   EXPECT_EQ(number("SELECT count(DISTINCT workspace_id || ' ' || subject)" + of_credit), booked);

@@ -10,7 +10,7 @@
 
 namespace tollgate::test {
 
-// What it prints. url: of the coordinator.
+// Returns what it prints. url: the coordinator's.
 inline std::string DistributeLedger(const std::string& url, const std::string& arguments) {
   const TempDir folder;
   const std::string out = folder.path() + "/out";

@@ -1,6 +1,6 @@
 // Kills (SIGKILL) and stops (SIGSTOP) under load, on SQLite, PostgreSQL and Citus (where it is
-// installed), with one and with two replicas of billing. Afterwards what every caller was told must
-// be what the ledger and the engine say (comparison.h). See docs/design/ledger.md 5 and 6.
+// installed), with one and with two replicas of billing. Afterwards what every caller received must
+// match the ledger and the engine (comparison.h). See docs/design/ledger.md 5 and 6.
 //
 // TOLLGATE_CHAOS_KILLS sets the number of faults of all parts together (a few of each when not
 // set), TOLLGATE_CHAOS_SEED the seed.
@@ -30,16 +30,15 @@ namespace {
 
 using testing::TestPostgres;
 
-// Each round has a cluster and a seed of its own, so that a failure is found soon and can be
-// repeated.
+// Each round has its own cluster and seed, so that a failure is found soon and can be repeated.
 constexpr int64_t kFaultsOfARound = 50;
 constexpr int64_t kStopMs = 10'000;
 constexpr int64_t kServesAgainMs = 10'000;
 // Below and above the length of a stop.
 constexpr int kHoldTtlSeconds[] = {6, 20};
 
-// Beside processes of the cluster: the whole server, its parent process, one of its sessions, a
-// worker of Citus.
+// Victims that are not processes of the cluster: the whole server, its parent process, one of its
+// sessions, a worker of Citus.
 constexpr const char* kServer = "postgres";
 constexpr const char* kWorkers[] = {"postgres worker 1", "postgres worker 2"};
 constexpr const char* kParent = "postgres parent";
@@ -48,15 +47,15 @@ constexpr const char* kSession = "postgres session";
 struct Part {
   std::string name;
   int64_t share;  // of 1,000 faults
-  int64_t small;  // how many when no number is set
+  int64_t small;  // faults when no number is set
   bool stops = false;
   bool postgres = false;
   bool citus = false;
-  // Rounds in which routers admit from leases on credit (docs/adr/0042). Those end up to two
-  // minutes after a loss, so that such a round is not run small.
+  // Rounds in which routers admit from leases on credit (docs/adr/0042). Leases end up to two
+  // minutes after a loss, so such a round does not run in a short run.
   bool leases = false;
   int billings = 1;
-  // Each once in random order, then again.
+  // Each victim once in random order, then again.
   std::vector<std::string> victims;
 };
 
@@ -115,19 +114,19 @@ class KillsTest : public ::testing::TestWithParam<Part> {
   void Start(uint32_t seed, int64_t round);
   void Round(int64_t faults);
   void End();
-  // The next victim that is no part of the same thing as this one.
+  // The next victim, unrelated to this one.
   std::string Deal(const std::string& beside = "");
   // Waits until the load runs.
   void UnderLoad();
   void OneKill();
-  // One process is stopped; if there are two, another one while the first is.
+  // Stops one process; if there are two, stops another one meanwhile.
   void Stops(int64_t count);
   std::vector<pid_t> PidsOf(const std::string& name);
-  // Of a name that IsPostgres.
+  // The server of a name for which IsPostgres holds.
   TestPostgres& ServerOf(const std::string& name);
   void Kill(const std::string& name, const std::vector<pid_t>& pids);
-  // Restarts what was killed. Then the cluster must serve again within 10 s, start-up of its
-  // processes included, and PostgreSQL's own recovery excluded.
+  // Restarts what was killed. The cluster must then serve again within 10 s, including the start of
+  // its processes and excluding PostgreSQL's own recovery.
   void Recover(const std::vector<std::string>& killed, const std::string& after);
   void KeepLogs() const;
   void Report(uint32_t seed) const;
@@ -163,7 +162,8 @@ void KillsTest::Start(uint32_t seed, int64_t round) {
   if (GetParam().postgres) {
     options.auth_sql = postgres_->MakeDatabase("auth");
     options.billing_sql = billing_sql_ = postgres_->MakeDatabase("billing");
-    // The data folder was created without fsync; sync now, or the first recovery would have to.
+    // The data folder was created without fsync; sync now, so that the first recovery does not have
+    // to.
     sync();
   }
   // On Citus in every second pair of rounds, one of each hold_ttl_seconds_.
@@ -207,7 +207,7 @@ TestPostgres& KillsTest::ServerOf(const std::string& name) {
 }
 
 std::vector<pid_t> KillsTest::PidsOf(const std::string& name) {
-  if (std::ranges::find(kWorkers, name) != std::end(kWorkers)) return {};  // Kill finds them
+  if (std::ranges::find(kWorkers, name) != std::end(kWorkers)) return {};  // Kill finds them itself
   if (name == kServer) return postgres_->Pids(TestPostgres::Part::kAll);
   if (name == kParent) return postgres_->Pids(TestPostgres::Part::kParent);
   if (name != kSession) return {cluster_->process(name).pid()};
@@ -240,7 +240,7 @@ void KillsTest::Recover(const std::vector<std::string>& killed, const std::strin
   if (!processes.empty()) ASSERT_EQ(cluster_->Restart(processes), "");
   EXPECT_TRUE(WaitUntil([&] { return load_->Probe(); }, kLeastPatienceMs, 20)) << after;
   const double served = seconds();
-  // In a short run other work may be done beside it.
+  // A short run may share the machine with other work.
   const bool in_full = std::getenv("TOLLGATE_CHAOS_KILLS") != nullptr;
   EXPECT_LE(served, (in_full ? kServesAgainMs : kLeastPatienceMs) / 1000) << after;
   slowest_s_ = std::max(slowest_s_, served);
@@ -306,7 +306,7 @@ void KillsTest::Round(int64_t faults) {
   if (leases_) {
     EXPECT_GT(SumOfMetric(*cluster_, "tollgate_router_lease_admissions_total").value_or(0), 0);
   }
-  // A lease lives for a minute, and nothing expires in the first minute of a billing.
+  // A lease lives for a minute, and nothing expires in the first minute after a start of billing.
   const Figures round =
       CompareWithLedger(*cluster_, *engine_, *load_, leases_ ? 60 : hold_ttl_seconds_);
   CompareWithAuditLog(billing_sql_);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kInputPico = 150'101;
 constexpr int64_t kOutputPico = 600'307;
-// Longer than any fault lasts: a caller waits for what becomes of its call.
+// Longer than any fault lasts, so that a caller learns the outcome of its call.
 constexpr int64_t kCallMs = 60'000;
 
 }  // namespace
@@ -56,7 +56,7 @@ void Load::Work() {
     int64_t index = 0;
     Call& call = Next(index);
     call.streamed = index % 2 == 0;
-    // Some without output for long, which a fault hits before they have begun.
+    // Some calls produce no output for long, so that faults hit them before output begins.
     Run(call, keys_[static_cast<size_t>(index * 7) % keys_.size()], index % 3 == 0 ? 2'000 : 100,
         40 + static_cast<int>(index * 37 % 200));
     // Refusals are immediate: no busy loop while a service is unreachable.
@@ -76,7 +76,7 @@ void Load::GiveCredit() {
   for (int64_t i = 0; !stop_; ++i) {
     TopUp top_up{customers_[static_cast<size_t>(i) % customers_.size()].workspace_id,
                  name_ + "-credit-" + std::to_string(i), 1'000 + i, false};
-    // Every second caller repeats its call with the same id until it is told.
+    // Every second caller repeats its call with the same id until it is answered.
     do {
       top_up.acknowledged = cluster_.TryAddCredit(top_up.workspace, top_up.nano_usd, top_up.id);
       SleepMs(20);
@@ -91,8 +91,7 @@ void Load::Run(Call& call, const ApiKey& key, int delay_ms, int tokens) {
   call.engine_us = int64_t{1'000} * (delay_ms + 5 * tokens);
   const std::string body =
       R"({"model":"sim/model","messages":[{"role":"user","content":"chaos"}],)" +
-      // With a bound, so that the engine is asked for what is not streamed as a whole (decision
-      // 42).
+      // A bound on output lets the engine generate unstreamed answers as a whole (decision 42).
       std::string(call.streamed ? R"("stream":true,"stream_options":{"include_usage":true},)"
                                 : R"("max_tokens":)" + std::to_string(tokens + 10) + ",") +
       R"("x_sim":{"delay_ms":)" + std::to_string(delay_ms) + R"(,"token_ms":5,"tokens":)" +

@@ -28,7 +28,7 @@ constexpr const char* kChat = "/v1/chat/completions";
 constexpr const char* kBody =
     R"({"model":"sim/model","messages":[{"role":"user","content":"hi"}],"x_sim":{"tokens":2}})";
 
-// Calls one after the other on a few threads, and what they were told.
+// Makes calls one after the other on a few threads, and records their statuses.
 class Callers {
  public:
   Callers(Cluster& cluster, const ApiKey& key) : cluster_(cluster), key_(key) {
@@ -40,12 +40,12 @@ class Callers {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
-  // Until so many more calls have ended.
+  // Waits until this many more calls have ended.
   bool Wait(int64_t calls) {
     const int64_t before = ended_;
     return WaitUntil([&] { return ended_ >= before + calls; }, 60'000);
   }
-  // After Stop: how many calls had each status; 0: no answer.
+  // Call after Stop: number of calls by status; 0: no response.
   const std::map<int, int64_t>& statuses() const { return statuses_; }
   int64_t slowest_us() const { return slowest_us_; }
 
@@ -93,7 +93,7 @@ class OutageTest : public ::testing::Test {
     key_ = cluster_->NewCustomer(kCredit);
     ASSERT_EQ(cluster_->Post(key_, kChat, kBody).status, 200);
   }
-  // With two servers, of which the first is the primary.
+  // Starts two servers; the first is the primary.
   void StartOnTwo(std::string ClusterOptions::* database) {
     server_->MakeDatabase("tollgate_test");
     standby_ = server_->StartStandby();
@@ -101,7 +101,7 @@ class OutageTest : public ::testing::Test {
     options_.*database = TestPostgres::UrlOf({server_.get(), standby_.get()}, "tollgate_test");
     Start();
   }
-  // Each whole answer is booked once, nothing else is, and no hold is left.
+  // Each whole answer is booked once, nothing else is booked, and no hold is left.
   void ExpectBooked(int64_t answers) {
     // Longer than a lease is kept without requests.
     EXPECT_TRUE(cluster_->WaitIdle(key_.workspace_id, 45'000));
@@ -120,9 +120,9 @@ class OutageTest : public ::testing::Test {
     const LedgerCheck check = cluster_->VerifyLedger();
     EXPECT_TRUE(check.ok) << check.violations;
   }
-  // A fault returns when the ledger's database or billing is back. One that took longer than
-  // callers wait, on a machine with much other work, shows nothing and is repeated; so is one that
-  // a caller noticed, as calls take longer there, too.
+  // A fault returns when the ledger's database or billing is back. On a machine with much other
+  // work a fault may take longer than callers wait, and calls may be slow enough to notice it: such
+  // a try proves nothing and is repeated.
   void ExpectUnnoticed(const std::function<void()>& fault, int most_tries) {
     constexpr int64_t kInTimeUs = 2'400'000;
     int64_t answers = 1;
@@ -151,7 +151,7 @@ class OutageTest : public ::testing::Test {
     if (short_ones == 0) GTEST_SKIP() << "no outage was short enough on this machine";
     EXPECT_TRUE(shown) << "a caller noticed each of " << short_ones;
   }
-  // name: with its labels.
+  // name: including labels.
   double MetricOf(const std::string& process, const std::string& name) {
     const std::string line = "\n" + name + " ";
     const std::string body = Http(cluster_->admin_port(process), "GET", "/metrics", {}, "").body;
@@ -251,7 +251,7 @@ TEST_F(OutageTest, ACallerWhoLeavesEndsTheWait) {
   const auto left = [this] {
     return MetricOf("gateway", "tollgate_gateway_ledger_waits_total{result=\"left\"}");
   };
-  // Callers wait for three seconds, in which a busy machine may not come so far.
+  // Callers wait for three seconds; a busy machine may not recover within them.
   bool noticed = false;
   for (int tries = 0; tries < 10 && !noticed; ++tries) {
     const double before = std::max(0.0, left());
@@ -268,11 +268,11 @@ TEST_F(OutageTest, ACallerWhoLeavesEndsTheWait) {
   ExpectBooked(1);
 }
 
-// Longer than the 30 s for which a gateway without contact to auth believes what it knows.
+// Longer than the 30 s during which a gateway without contact to auth trusts its cache.
 TEST_F(OutageTest, KeysWorkForLongerThan30SecondsWithoutAuthsDatabase) {
   const int64_t seconds = FromEnvironment("TOLLGATE_OUTAGE_SECONDS", 33);
   StartOnTwo(&ClusterOptions::auth_sql);
-  // One that no gateway and no auth has seen.
+  // A key that no gateway and no auth has seen.
   const ApiKey fresh = cluster_->NewKey(key_.workspace_id);
   server_->Kill();
   const int64_t end_us = MonotonicUs() + seconds * 1'000'000;
@@ -284,7 +284,7 @@ TEST_F(OutageTest, KeysWorkForLongerThan30SecondsWithoutAuthsDatabase) {
   }
   for (const auto& [status, calls] : known) EXPECT_EQ(status, 200) << calls << " calls";
   for (const auto& [status, calls] : unknown) {
-    EXPECT_EQ(status, 503) << calls << " calls: not 401, the key may be good";
+    EXPECT_EQ(status, 503) << calls << " calls: not 401, the key may be valid";
   }
   ASSERT_TRUE(standby_->Promote());
   ASSERT_EQ(cluster_->WaitReady(20'000), "");

@@ -1,7 +1,7 @@
-// What callers were told equals the ledger (decision 52): two routers under load are stopped
+// What callers received equals the ledger (decision 52): two routers under load are stopped
 // (SIGSTOP) until the gateway gives up on them, killed, and continued; billing is stopped and
-// killed. The gateway lives, so that every caller gets an answer, and every call that ended in an
-// error is free.
+// killed. The gateway keeps running, so that every caller gets an answer, and every call that ended
+// in an error is free.
 //
 // TOLLGATE_REFUSAL_ROUNDS sets the number of rounds (1 when not set), TOLLGATE_CHAOS_SEED the seed.
 #include <gtest/gtest.h>
@@ -23,9 +23,9 @@ namespace {
 
 constexpr int kHoldTtlSeconds = 25;
 // Longer than the gateway takes to give up on a router (Link::kGiveUpMs and a second before), and
-// so short that the router wakes up while another one works on its requests.
+// short enough for the router to wake up while another one works on its requests.
 constexpr int64_t kStopMs = 6'000;
-// As long as billing may be unreachable for callers to get a 503.
+// The time for which billing may be unreachable before callers get a 503.
 constexpr int64_t kBillingStopMs = 3'500;
 
 class RefusalsTest : public ::testing::Test {
@@ -48,7 +48,7 @@ class RefusalsTest : public ::testing::Test {
     if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
   }
 
-  // Until this many more calls have ended well.
+  // Waits until this many more calls have ended well.
   void Serve(int64_t complete);
   void Stop(const std::string& name, int64_t ms);
   void Kill(const std::string& name);
@@ -61,7 +61,7 @@ class RefusalsTest : public ::testing::Test {
 void RefusalsTest::Serve(int64_t complete) {
   const int64_t before = load_->complete();
   EXPECT_TRUE(WaitUntil([&] { return load_->complete() >= before + complete; }, 20'000));
-  // Engines work for most callers: streamed answers, and others, that have begun.
+  // Engines work for most callers: streamed and whole answers that have begun.
   EXPECT_TRUE(WaitUntil([&] { return engine_.running() >= Load::kWorkers - 2; }, 10'000));
 }
 
@@ -97,7 +97,7 @@ TEST_F(RefusalsTest, CallersAreToldWhatTheLedgerSays) {
   load_->Stop();
   const Figures figures = CompareWithLedger(*cluster_, engine_, *load_, kHoldTtlSeconds);
   EXPECT_GT(figures.complete, 40);
-  EXPECT_GT(figures.refused, 0) << "nothing was shown";
+  EXPECT_GT(figures.refused, 0) << "the run did not contain the case";
   EXPECT_EQ(figures.no_answer, 0) << "the gateway always answers";
   const std::string metrics = Http(cluster_->admin_port("gateway"), "GET", "/metrics", {}, "").body;
   EXPECT_NE(metrics.find("tollgate_gateway_moves_total{result=\"moved\"}"), std::string::npos);

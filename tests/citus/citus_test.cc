@@ -1,10 +1,10 @@
 // A ledger on Citus, under load: it is distributed while it serves, workers and the coordinator are
-// killed or stand still and come back, pieces move between servers and new ones join. Only
+// killed or stopped and come back, pieces move between servers and new ones join. Only
 // workspaces of a lost worker are refused, until a second after it is back; nothing is lost or
 // booked twice. See docs/operations/citus.md.
 //
-// TOLLGATE_CITUS_FAULTS sets how many rounds of faults there are. When it is not set, there is a
-// part of one.
+// TOLLGATE_CITUS_FAULTS sets how many rounds of faults there are. When it is not set, a part of one
+// round runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,14 +34,14 @@ constexpr int kHoldTtlSeconds = 6;
 // Longer than admissions wait for the ledger.
 constexpr int64_t kAwayMs = 5'000;
 constexpr int64_t kStillMs = 10'000;
-// Until a lost worker's workspaces are served again, once it is back.
+// Bound on the time until a lost worker's workspaces are served again, once it is back.
 constexpr int64_t kAfterwardsUs = 1'000'000;
 
 struct Fault {
   std::string name;
   int64_t from_us = 0;  // monotonic
   int64_t to_us = 0;    // the servers are back
-  // Whose calls may be refused meanwhile.
+  // Workspaces whose calls may be refused meanwhile.
   std::set<std::string> workspaces;
 };
 
@@ -94,7 +94,7 @@ class CitusTest : public ::testing::Test {
     }
     return found;
   }
-  // Runs a fault and then waits until calls are answered again.
+  // Runs a fault and waits until calls are answered again.
   void During(Load& load, Fault fault, const std::function<void()>& change) {
     fault.from_us = MonotonicUs();
     change();
@@ -109,7 +109,7 @@ class CitusTest : public ::testing::Test {
     EXPECT_TRUE(server.Run());
   }
 
-  // Connections to it stay open or are made, and nothing is answered.
+  // Connections to it stay open or are accepted, and nothing is answered.
   void StandStill(TestPostgres& server) {
     server.FreezeAll();
     SleepMs(kStillMs);
@@ -155,8 +155,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     for (int i = 0; i < (asked_ > 0 ? 2 : 1); ++i) {
       TestPostgres& worker = coordinator_->worker(i);
       During(load,
-             {.name = HasAuditLog(worker) ? "worker with the audit log stands still"
-                                          : "worker stands still",
+             {.name = HasAuditLog(worker) ? "worker with the audit log hangs" : "worker hangs",
               .workspaces = WorkspacesOn(load, worker.folder())},
              [&] { StandStill(worker); });
     }
@@ -174,7 +173,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     });
     EXPECT_EQ(NodeOf(hot), to);
     if (asked_ == 0 || round > 0) continue;
-    // It is locked while it is copied, on a busy machine for longer than admissions wait.
+    // The piece is locked while it is copied, on a busy machine for longer than admissions wait.
     std::set<std::string> beside;
     for (const std::string& one : all) {
       if (PieceOf(one) == PieceOf(hot)) beside.insert(one);
@@ -211,7 +210,7 @@ TEST_F(CitusTest, OnlyWorkspacesOfALostWorkerAreRefusedAndNothingIsLost) {
     const auto fault = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& one) {
       return call.ended_us >= one.from_us && call.begun_us <= one.to_us + kAfterwardsUs;
     });
-    ASSERT_NE(fault, faults_.end()) << call.tag << " failed beside all faults: " << call.error;
+    ASSERT_NE(fault, faults_.end()) << call.tag << " failed outside of every fault: " << call.error;
     EXPECT_TRUE(fault->workspaces.contains(call.workspace))
         << fault->name << ": " << call.tag << " of " << call.workspace << " was refused with "
         << call.status << " " << call.error << ", begun " << (call.begun_us - fault->from_us) / 1000

@@ -18,7 +18,7 @@ struct Outcome {
   std::string out, error;
 };
 
-// environment: "NAME=value …", may begin with other words of the shell.
+// environment: "NAME=value …"; may begin with other words of the shell.
 inline Outcome RunTollgate(const std::string& arguments, const std::string& environment = "") {
   const TempDir folder;
   const std::string out = folder.path() + "/out", error = folder.path() + "/error";
@@ -34,7 +34,7 @@ class Diagnosis {
   explicit Diagnosis(Outcome outcome)
       : outcome_(std::move(outcome)), json_(Json::Parse(outcome_.out).value_or(Json())) {
     EXPECT_TRUE(json_.is_object()) << outcome_.out << outcome_.error;
-    // Whatever is wrong, the exit code follows from the counts.
+    // The exit code always follows from the counts.
     const int expected = Count("failures") > 0 ? 2 : Count("warnings") > 0 ? 1 : 0;
     EXPECT_EQ(outcome_.code, expected) << outcome_.out;
   }
@@ -42,8 +42,8 @@ class Diagnosis {
   int64_t Count(const std::string& name) const { return json_[name].integer(); }
   const std::string& text() const { return outcome_.out; }
 
-  // Whether a finding of this check and result has this in its subject and that in its text; one
-  // that is no success also says what to do.
+  // Returns whether a finding of this check and result has `subject` in its subject and `text` in
+  // its text; a finding that is not a success must also say what to do.
   bool Has(const std::string& check, const std::string& result, const std::string& subject,
            const std::string& finding) const {
     for (size_t i = 0; i < json_["checks"].size(); ++i) {
@@ -58,7 +58,7 @@ class Diagnosis {
     }
     return false;
   }
-  // Warnings and failures of other checks than these, one a line.
+  // Warnings and failures of all other checks, one a line.
   std::string Wrong(const std::vector<std::string>& but_of = {}) const {
     std::string lines;
     for (size_t i = 0; i < json_["checks"].size(); ++i) {

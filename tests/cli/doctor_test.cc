@@ -1,5 +1,5 @@
-// `tollgate doctor` (docs/operations/doctor.md): each check finds a real fault, and none where
-// there is none.
+// `tollgate doctor` (docs/operations/doctor.md): each check finds a real fault, and reports none
+// where there is none.
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
@@ -50,7 +50,7 @@ class DoctorClusterTest : public ::testing::Test {
     options.all_in_one = false;
     options.catalog = Catalog(world_->engine.base_url(), "sim/model", WithKey(kEngineKey));
     options.certificates = certificates();
-    // What every machine has files for.
+    // Few enough for the file limit of every machine.
     options.gateway_settings = {"max_connections: 100"};
     world_->cluster = std::make_unique<Cluster>(options);
     ASSERT_EQ(world_->cluster->Start(60'000), "");
@@ -87,7 +87,7 @@ class DoctorClusterTest : public ::testing::Test {
 
 TEST_F(DoctorClusterTest, AHealthyClusterHasNothingToDoAndNoSecretIsPrinted) {
   const Diagnosis diagnosis = Doctor("--engines");
-  // Whether this machine has room on its disks is its own matter.
+  // Free disk space depends on this machine.
   EXPECT_EQ(diagnosis.Wrong({"machine"}), "") << diagnosis.text();
   for (const char* service :
        {"auth", "billing", "catalog", "gateway", "inference-router", "ratelimit"}) {
@@ -182,10 +182,10 @@ TEST_F(DoctorClusterTest, ACatalogFileThatTheCatalogRefusesAndAnEngineThatIsDown
       [&] { return Doctor("").Has("engine", "ok", "sim-1 at the routers", "up"); }, 20'000, 200));
 }
 
-// What needs no process of the product.
+// Checks that need no running process of the product.
 class DoctorTest : public ::testing::Test {
  protected:
-  // The report on one configuration file; also whether it is quiet about secrets.
+  // Reports on one configuration file; also checks that the report contains no secrets.
   Diagnosis Look(const std::string& name, const std::string& text, const std::string& more = "",
                  const std::string& environment = "") {
     WriteFile(folder_.path() + "/" + name, text);
@@ -250,7 +250,7 @@ TEST_F(DoctorTest, ASecretThatOthersCanReadIsAWarning) {
 
 TEST_F(DoctorTest, CertificatesThatAreOfNoUseAreNamedWithTheReason) {
   const testing::TestCertificate authority("authority"), other("other authority");
-  ::chmod(folder_.path().c_str(), 0755);  // what others cannot get to, they cannot read
+  ::chmod(folder_.path().c_str(), 0755);  // a folder without access for others protects its files
   const auto look = [&](const testing::TestCertificate& certificate,
                         const testing::TestCertificate& authority_of_all, mode_t mode) {
     certificate.Write(At("certificate.pem"), At("key.pem"));
@@ -305,7 +305,7 @@ TEST_F(DoctorTest, TheCertificateOfThePublicAddressIsForItsHost) {
       << "no such host" << wrong.text();
 }
 
-// A process whose clock is ahead and whose version is another.
+// A process with a wrong clock and another version.
 class Stranger : public common::v1::ProcessInfoService::Service {
  public:
   grpc::Status GetProcessInfo(grpc::ServerContext*, const common::v1::GetProcessInfoRequest*,

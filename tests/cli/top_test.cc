@@ -39,7 +39,7 @@ class TopTest : public ::testing::Test {
   static std::string Address() {
     return "127.0.0.1:" + std::to_string(world_->cluster->admin_port("allinone"));
   }
-  // A sample of /metrics by the beginning of its line.
+  // The value of the /metrics sample whose line begins with this.
   static double Metric(const std::string& line) {
     const std::string text =
         Http(world_->cluster->admin_port("allinone"), "GET", "/metrics", {}, "").body;
@@ -82,7 +82,7 @@ TEST_F(TopTest, TheNumbersAreThoseOfTheMetrics) {
   constexpr int kRequests = 30;
   Stream(kRequests);
   world_->cluster->Post({.secret = "sk-wrong"}, "/v1/chat/completions", kBody);
-  // A line that has all of it.
+  // A line that has all figures.
   const double tokens = Metric("tollgate_router_tokens_total{kind=\"completion\"}");
   ASSERT_GT(tokens, 0);
   ASSERT_TRUE(WaitUntil(
@@ -125,7 +125,7 @@ TEST_F(TopTest, TheNumbersAreThoseOfTheMetrics) {
     down = down || (engine["id"].str() == "down" && engine["up"].integer() == 0);
   }
   EXPECT_TRUE(up);
-  EXPECT_TRUE(down) << "the engine of the default catalog that is not there";
+  EXPECT_TRUE(down) << "the missing engine of the default catalog";
   EXPECT_EQ(Metric("tollgate_router_engine_output_tokens_total{engine=\"sim-1\"}"), tokens);
 }
 
@@ -190,7 +190,7 @@ TEST_F(TopTest, TheScreenIsLiveAndObeysItsKeysAndSize) {
   const std::string first = screen.Text();
   EXPECT_EQ(std::ranges::count(first, '\n'), 24) << first;
 
-  // Requests that run are there while they run.
+  // Running requests are shown while they run.
   std::thread caller([] {
     world_->cluster->Stream(
         world_->key,
@@ -201,12 +201,13 @@ TEST_F(TopTest, TheScreenIsLiveAndObeysItsKeysAndSize) {
   EXPECT_TRUE(screen.Shows("holds 1 ")) << screen.Text();
   screen.Tmux("send-keys p");
   EXPECT_TRUE(screen.Shows("PAUSED"));
-  // Closes its connections.
+  // Also closes its connections.
   world_->engine.SetListening(false);
   caller.join();
   world_->engine.SetListening(true);
   ASSERT_TRUE(world_->cluster->WaitIdle(world_->key.workspace_id));
-  EXPECT_NE(screen.Text().find("running 1 "), std::string::npos) << "what was, while paused";
+  EXPECT_NE(screen.Text().find("running 1 "), std::string::npos)
+      << "a paused screen keeps its content";
   screen.Tmux("send-keys p");
   EXPECT_TRUE(screen.Shows("running 0 ")) << screen.Text();
 

@@ -1,4 +1,4 @@
-"""A cluster of docker-compose.yml that runs, with a workspace, a key, and callers of the official client."""
+"""A running cluster of docker-compose.yml, with a workspace, a key, and callers of the official client."""
 import atexit
 import json
 import os
@@ -32,7 +32,7 @@ class Load:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={"PATH": "/usr/bin:/bin", "SSL_CERT_FILE": f"{cluster.secrets}/tls/authority.pem", "NO_PROXY": "*"})
         self.calls = []
-        # Read at once: callers wait when the pipe is full.
+        # Read immediately: callers block when the pipe is full.
         self.lines = queue.SimpleQueue()
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -43,7 +43,7 @@ class Load:
         self.lines.put(None)
 
     def more(self, count):
-        """Waits until so many calls more have ended."""
+        """Waits until this many more calls have ended."""
         for _ in range(count):
             line = self.lines.get()
             assert line, "the callers ended"
@@ -72,7 +72,7 @@ class Cluster:
         self.secrets = f"{self.folder}/secrets"
         self.environment = {"TOLLGATE_SECRETS": self.secrets, "TOLLGATE_EDGE_NAMES": f"DNS:{NAME}"}
         self.make_secrets()
-        os.chmod(self.secrets, 0o755)  # a container engine mounts without a look at the folders above
+        os.chmod(self.secrets, 0o755)  # a container engine mounts regardless of the permissions of parent folders
         project = compose.load(profile, self.environment)
         project["services"]["operator"] = compose.load("operator", self.environment)["services"]["operator"]
         absent = ["grafana/grafana"] + ([] if os.path.exists(COLLECTOR) else ["otel/opentelemetry-collector-contrib"])
@@ -82,7 +82,7 @@ class Cluster:
         self.machine = Machine(self.folder, project, programs, web, COLLECTOR, absent)
         atexit.register(self.machine.end)
         self.operator = self.machine.containers["operator"]
-        # A container of its own that stays, for commands.
+        # A separate, permanent container for commands.
         self.operator.command = lambda: ["sleep", "infinity"]
         before_up(self.machine)
         self.machine.up(not_yet=["operator", *later])
@@ -103,7 +103,7 @@ class Cluster:
         return done.stdout
 
     def workspace(self, name):
-        """Makes one with credit; a key of it."""
+        """Creates a workspace with credit; returns one of its keys."""
         self.tollgate("workspace", "create", name.title(), "--id", name)
         self.tollgate("credit", "add", "--workspace", name, "50")
         return json.loads(self.tollgate("--json", "key", "create", "--workspace", name, "--name", "test"))["secret"]  # shown once
@@ -117,7 +117,7 @@ class Cluster:
             return answer.read().decode()
 
     def all_used(self):
-        """Whether no process has left a replica, and the load balancer has every gateway that runs."""
+        """Whether all processes use all replicas, and the load balancer has every running gateway."""
         gateways = [one for one in self.machine.of("gateway") if one.runs()]
         for one in gateways + [one for one in self.machine.of("inference-router") if one.runs()]:
             for line in self.get(one.name, "inside", 9464, "/metrics").split("\n"):

@@ -1,4 +1,4 @@
-"""The profile "full" of docker-compose.yml, run: a chat of the official client through the load balancer's TLS, one replica of
+"""Runs the profile "full" of docker-compose.yml: a chat of the official client through the load balancer's TLS, one replica of
 each service killed and stopped under load, failures counted."""
 import json
 import os
@@ -55,7 +55,7 @@ class ClusterTest(unittest.TestCase):
 
     @staticmethod
     def had_begun(call, name):
-        """The head of a killed gateway's answer may have come to the load balancer, which then asks no other, and not to the caller."""
+        """The load balancer may have received the head of a killed gateway's answer, and then does not retry, although the caller has received nothing."""
         return call["begun"] or (compose.component(name) == "gateway" and call["error"].startswith("APIConnectionError"))
 
     def test_3_no_stop_of_a_replica_is_noticed(self):
@@ -85,7 +85,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.get("alertmanager", "monitoring", 9093, "/api/v2/status")["cluster"]["status"], "disabled")
 
     def test_5_plain_text_is_refused(self):
-        """Between processes, by the databases, and by gateways; and networks do not reach each other."""
+        """TLS between processes, at the databases, and at gateways; networks cannot reach each other."""
         there = self.machine.containers
         for caller, callee, network, port, reached in (
                 ("gateway-1", "auth-1", "inside", 7000, True), ("engine-sim-1", "router-1", "engines", 9464, True),

@@ -1,4 +1,4 @@
-"""docker-compose.yml as docker compose reads it, for the profiles "ha" and "scale" with the files of theirs: variables filled in, services
+"""Reads docker-compose.yml like docker compose, for the profiles "ha" and "scale" with their files: variables filled in, services
 of a profile."""
 import os
 import re
@@ -11,7 +11,7 @@ OVERLAYS = {profile: f"{ROOT}/docker-compose.{profile}.yml" for profile in ("ha"
 
 
 class Override(dict):
-    """!override: in place of what the file before says."""
+    """!override: replaces the value of the previous file."""
 
 
 class Loader(yaml.SafeLoader):
@@ -57,7 +57,7 @@ def filled(value, environment):
 
 
 def merged(base, over, what=""):
-    """Two files as one. A command takes the place of the one before, and a mount that of the one at its place; other lists are joined."""
+    """Two files as one. A command replaces the previous one, and a mount the one with the same target; other lists are joined."""
     if isinstance(base, list) and what != "command":
         if not isinstance(over, list):
             raise ValueError(f"not understood: {base} and {over}")
@@ -69,7 +69,7 @@ def merged(base, over, what=""):
 
 
 def place(mount):
-    """In the container."""
+    """Path in the container."""
     return mount.removesuffix(":ro").rpartition(":")[2]
 
 
@@ -78,7 +78,7 @@ def files(profiles):
 
 
 def load(profiles="", environment=None):
-    """The file; with profiles ("full", "scale,citus-3"), only their services, and with the file of theirs."""
+    """The project; with profiles ("full", "scale,citus-3"), only their services, and with the file of the profile."""
     project = {}
     for path in files(profiles):
         project = merged(project, read(path))

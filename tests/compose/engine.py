@@ -52,7 +52,7 @@ class Engine:
         return done.returncode, done.stdout, done.stderr
 
     def run(self, name, *command):
-        """A container of the service beside the one that may run, until its command ends."""
+        """A container of the service in addition to its own one, until its command ends."""
         self.runs += 1
         one = self.machine.another(name, f"{name}-run-{self.runs}", list(command))
         one.start(subprocess.PIPE)
@@ -61,7 +61,7 @@ class Engine:
 
 
 def environment(machine, folder):
-    """For a script that calls docker."""
+    """Environment for a script that calls docker."""
     engine, path = Engine(machine), f"{folder}/engine"
 
     class Handler(socketserver.StreamRequestHandler):

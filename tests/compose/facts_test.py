@@ -1,4 +1,4 @@
-"""What docker-compose.yml and the files of its profiles "ha" and "scale" promise, read from them: hardened containers, pinned images, networks that let through what the table
+"""Checks properties of docker-compose.yml and of the files of its profiles "ha" and "scale": hardened containers, pinned images, networks that let through what the table
 of callers needs, and configurations that the programs themselves accept."""
 import glob
 import os
@@ -20,12 +20,12 @@ from compose import ROOT  # noqa: E402
 PARTS = os.environ.get("TOLLGATE_PARTS", os.path.expanduser("~/.cache/tollgate/parts"))
 COMPOSE = f"{PARTS}/docker-compose-v2.40.3/docker-compose"
 COLLECTOR = f"{PARTS}/collector-v0.160.0/otelcol"
-# With docker-compose.scale.yml, and the worker that may come later.
+# With docker-compose.scale.yml and the optional third worker.
 SCALE = "scale,citus-3"
 NODES = ("citus-1", "citus-2", "citus-3")
-# They end, one after the other.
+# Containers that end, one after the other.
 ONCE = ("citus-join", "citus-distribute")
-# One is enough, or more than one is not ours to do: their own projects say how.
+# One replica is enough, or the projects of these services describe how to run several.
 SINGLE = {"load-balancer", "postgresql", "redis", "prometheus", "alertmanager", "otel-collector", "grafana"}
 
 
@@ -37,7 +37,7 @@ def read(path):
 class FactsTest(unittest.TestCase):
     def setUp(self):
         self.full, self.minimal, self.ha, self.scale = (compose.load(profile) for profile in ("full", "minimal", "ha", SCALE))
-        # Both PostgreSQLs of that name.
+        # Both PostgreSQL services with that name.
         changed = {f"{name} of scale": self.scale["services"][name] for name in ("postgres",)}
         self.all = {**self.scale["services"], **compose.load()["services"], **self.ha["services"], **changed}
 
@@ -56,7 +56,7 @@ class FactsTest(unittest.TestCase):
                 self.assertTrue(service["pids_limit"])
                 self.assertTrue(service["logging"]["options"]["max-size"])
                 for mount in service.get("volumes", []):
-                    # What is of this machine is read-only.
+                    # Mounts of this machine's files are read-only.
                     self.assertTrue(not mount.startswith(".") or mount.endswith(":ro"), mount)
                     self.assertNotIn("docker.sock", mount)
                 if name in ONCE:
@@ -97,7 +97,7 @@ class FactsTest(unittest.TestCase):
         # One name for one image.
         usual = {service["image"] for service in self.all.values()}
         self.assertEqual(len(usual), len(taken))
-        # Without the variable the base is the Dockerfile's.
+        # Without the variable, the base image is the Dockerfile's.
         self.assertEqual({service["build"]["args"]["BASE"] for service in self.all.values() if "build" in service},
                          set(re.findall(r"(?m)^ARG BASE=(\S+)$", read("deploy/docker/Dockerfile"))))
         page = read("docs/operations/compose.md")
@@ -110,7 +110,7 @@ class FactsTest(unittest.TestCase):
             count[compose.component(name)] = count.get(compose.component(name), 0) + 1
         self.assertEqual({name for name, number in count.items() if number == 1}, SINGLE)
         self.assertEqual({number for name, number in count.items() if name not in SINGLE}, {2})
-        # All that it needs is in the profile.
+        # The profile has all its dependencies.
         for project in (self.full, self.minimal, self.ha, compose.load("scale"), self.scale):
             for name, service in project["services"].items():
                 self.assertLessEqual(set(service.get("depends_on", {})), set(project["services"]), name)
@@ -121,7 +121,7 @@ class FactsTest(unittest.TestCase):
         self.assertEqual(set(own), {f"{name}-{number}" for name, most in (("etcd", 3), ("postgres", 2), ("redis", 2), ("sentinel", 3))
                                     for number in range(1, most + 1)})
         for name, service in self.ha["services"].items():
-            # The others' are as they were.
+            # Other services are unchanged.
             if name in self.full["services"] and compose.component(name) not in ("auth", "billing", "ratelimit", "prometheus"):
                 self.assertEqual(service, self.full["services"][name], name)
         # Members differ by their names and volumes, and no two have one volume but that of the backups.
@@ -133,7 +133,7 @@ class FactsTest(unittest.TestCase):
             self.assertEqual(str(service).replace(name, "X"), str(own[name[:-1] + "1"]).replace(name[:-1] + "1", "X"))
             self.assertLessEqual({mount.split(":")[0] for mount in service["volumes"] if not mount.startswith((".", "/"))},
                                  set(self.ha["volumes"]))
-        # etcd is reached by nodes of the database, and by Prometheus, which has no certificate and no password of them.
+        # Only the database nodes and Prometheus, which has neither their certificate nor their password, reach etcd.
         reach = {compose.component(one) for one in self.ha["services"] if self.sharing(self.ha, one, "etcd-1")}
         self.assertEqual(reach, {"etcd", "postgresql", "prometheus"})
         self.assertEqual({compose.component(one) for one in self.ha["services"] if "consensus" in compose.networks(self.ha["services"][one])},
@@ -150,7 +150,7 @@ class FactsTest(unittest.TestCase):
         for number in (1, 2, 3):
             there = self.all[f"etcd-{number}"]["environment"]
             self.assertEqual((there["ETCD_CLIENT_CERT_AUTH"], there["ETCD_PEER_CLIENT_CERT_AUTH"]), ("true", "true"))
-        # What auth, billing and the limiters are told are the names of members.
+        # Auth, billing and the limiters are configured with the names of members.
         for name in ("auth-1", "auth-2", "billing-1", "billing-2"):
             self.assertEqual(self.ha["services"][name]["environment"]["TOLLGATE_DATABASE_HOSTS"], "postgres-1:5432,postgres-2:5432")
         self.assertEqual(set(re.findall(r"sentinel-\d", self.ha["services"]["ratelimit-2"]["environment"]["TOLLGATE_REDIS_URL"])),
@@ -166,10 +166,10 @@ class FactsTest(unittest.TestCase):
             waits = {"citus-distribute"} if name in ("billing-1", "billing-2") else set()
             there = dict(scale[name])
             self.assertEqual(set(there.get("depends_on", {})) - set(service.get("depends_on", {})), waits, name)
-            # The others' are as they were.
+            # Other services are unchanged.
             if name != "postgres":
                 self.assertEqual({**there, "depends_on": 0}, {**service, "depends_on": 0}, name)
-        # The coordinator keeps what PostgreSQL had, and workers differ by their names and volumes.
+        # The coordinator keeps PostgreSQL's configuration; workers differ by their names and volumes.
         self.assertLessEqual(set(full["postgres"]["volumes"]), set(scale["postgres"]["volumes"]))
         self.assertEqual({scale[name]["image"] for name in ("postgres", "citus-join", *NODES)}, {scale["postgres"]["image"]})
         for name in NODES:
@@ -179,12 +179,12 @@ class FactsTest(unittest.TestCase):
             self.assertEqual(scale[name]["command"][2:], ["run", name])
             for same in ("user", "stop_signal", "stop_grace_period", "secrets", "tmpfs", "environment", "shm_size"):
                 self.assertEqual(scale[name][same], scale["postgres"][same], (name, same))
-            # A certificate of its name, which other nodes check.
+            # A certificate for its name, which other nodes verify.
             self.assertIn(name, re.search(r"(?m)^servers=\((.*)\)$", read("deploy/make-certificates"))[1].split())
-            # Workers are reached by nodes and by what makes nodes of them.
+            # Only the nodes, and the containers that register workers, reach workers.
             self.assertEqual({one for one in scale if self.sharing(self.scale, one, name)}, {"postgres", "citus-join", *NODES})
         self.assertIn("sslmode=verify-full sslrootcert=/run/tls/authority.pem", read("deploy/postgres/citus"))
-        # Each waits for the one before to end.
+        # Each waits for the previous one to end.
         for name, before in (("citus-distribute", "citus-join"), ("billing-1", "citus-distribute"), ("billing-2", "citus-distribute")):
             self.assertEqual(scale[name]["depends_on"][before], {"condition": "service_completed_successfully"})
 
@@ -207,7 +207,7 @@ class FactsTest(unittest.TestCase):
                 for caller in by.get(call["from"], []):
                     for callee in by.get(call["to"], []):
                         self.assertTrue(self.sharing(project, caller, callee), (caller, callee))
-            # The databases are reached by those that the table names.
+            # Only services of the table reach the databases.
             for data in ("postgresql", "redis"):
                 callers = {one["from"] for one in table["calls"] if one["to"] == data} - {"migrate"}
                 reach = {compose.component(name) for name in project["services"]
@@ -240,7 +240,7 @@ class FactsTest(unittest.TestCase):
         for name, service in self.all.items():
             for key, value in service.get("environment", {}).items():
                 self.assertTrue(key.endswith("_FILE") or not re.search("PASSWORD|TOKEN|SECRET|PEPPER", key), f"{name}: {key}={value}")
-            # It has what its configuration names, and nothing else.
+            # It mounts exactly the files that its configuration names.
             config = next((mount.split(":")[0] for mount in service.get("volumes", []) if "/config.yaml" in mount), "")
             if "config/cluster" in config:
                 named = set(re.findall(r"/run/secrets/(\w+)", read(config)))
@@ -271,7 +271,7 @@ class FactsTest(unittest.TestCase):
 
 
 class ProgramsTest(unittest.TestCase):
-    """What the real programs say."""
+    """Checks by the real programs."""
 
     def check(self, *command, **more):
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **more)
@@ -314,7 +314,7 @@ class ProgramsTest(unittest.TestCase):
                     source, place = mount.split(":")[:2]
                     if place.startswith("/etc/prometheus/"):
                         shutil.copy(f"{ROOT}/{source}", f"{folder}/{os.path.basename(place)}")
-                # Each file that it names is mounted; promtool wants to read it.
+                # Each file that it names is mounted: promtool reads it.
                 authority = f"{folder}/authority.pem"
                 with open(f"{folder}/prometheus.yml", "r+", encoding="utf-8") as file:
                     text = file.read()

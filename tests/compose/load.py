@@ -1,5 +1,5 @@
 """Calls of the official client, one after the other in several threads, until standard input ends: load.py BASE_URL KEY CALLERS TOKENS MODEL.
-One line of JSON for each: how it went. The client's own retries are off, so that nothing is hidden."""
+Prints the outcome of each call as one line of JSON. The client's own retries are off, so that nothing is hidden."""
 import json
 import sys
 import threading
@@ -12,7 +12,7 @@ stop, lock = threading.Event(), threading.Lock()
 
 
 def call(client, streamed, tokens):
-    """What a caller sees: whether its answer has begun, output that arrived, whether it is whole, an error."""
+    """What a caller receives: whether its answer has begun, the received output, whether it is complete, an error."""
     seen = {"at": time.monotonic(), "streamed": streamed, "begun": False, "output": 0, "whole": False, "error": "", "seconds": time.monotonic()}
     try:
         answer = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "hello"}],
@@ -26,9 +26,9 @@ def call(client, streamed, tokens):
             seen["output"], seen["whole"] = 1, answer.choices[0].finish_reason is not None
     except APIStatusError as error:
         seen["error"] = f"{error.status_code} {error.message}"
-    except APIError as error:  # also of a connection
+    except APIError as error:  # also raised by a broken connection
         seen["error"] = f"{type(error).__name__} {error.message}"
-    except Exception as error:  # what a cut connection comes to in the library below
+    except Exception as error:  # raised by the HTTP library for a cut connection
         seen["error"] = f"{type(error).__name__} {error}"
     seen["seconds"] = round(time.monotonic() - seen["seconds"], 3)
     return seen

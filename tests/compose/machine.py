@@ -15,11 +15,11 @@ import time
 import compose
 from compose import ROOT
 
-# The users of the images, and what their entry points start.
+# Users of the images, and programs of their entry points.
 USERS = {"haproxy": 99, "postgres": 999, "redis": 999, "nobody": 65534, "472": 472, "10001:10001": 10001, "": 10001}
 HAPROXY = ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]
 PROMETHEUS = ["prometheus", "--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]
-# Stands in for the entry point of PostgreSQL's image, which Citus's has, too.
+# Stands in for the entry point of PostgreSQL's image; Citus's image has the same one.
 POSTGRES_IMAGES = ("postgres", "citusdata/citus")
 POSTGRES = """#!/bin/sh
 set -e
@@ -36,7 +36,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
 fi
 exec postgres -c listen_addresses='*' -c fsync=off "$@"
 """
-# Images of Debian's programs alone, and the files of ours in them.
+# Images with only Debian's programs, and our files in them.
 DEBIANS = {"patroni": {"deploy/postgres/database": "tollgate-database"}, "etcd": {"deploy/docker/health": "tollgate-health"}}
 READ_ONLY = ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "usr/share/zoneinfo", "usr/share/postgresql", "usr/share/prometheus", "etc/ssl"]
 
@@ -93,7 +93,7 @@ class Container:
         self.machine, self.name = machine, name
         self.become(service)
         self.folder, self.process, self.addresses = f"{machine.folder}/{name}", None, {}
-        # Where our images' programs are from, and the files that the project names. Tests of upgrades change them.
+        # Sources of the programs in our images, and of the project's files. Tests of upgrades change them.
         self.programs, self.root = machine.programs, ROOT
         run("ip", "netns", "add", name)
         run("ip", "-n", name, "link", "set", "lo", "up")
@@ -107,7 +107,7 @@ class Container:
             run("ip", "-n", name, "link", "set", f"eth{place}", "up")
 
     def become(self, service):
-        """As another description has it, from its next start on; in the same networks."""
+        """Uses another description from its next start on, in the same networks."""
         self.service, self.image = service, service["image"].split(":")[0]
 
     def command(self):
@@ -183,7 +183,7 @@ class Container:
         return self.process is not None and self.process.poll() is None
 
     def first(self):
-        """The id of the container's first process, the child of unshare; 0: it has none yet, or no more."""
+        """The id of the container's first process, the child of unshare; 0: not started, or ended."""
         with contextlib.suppress(OSError):
             with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="utf-8") as file:
                 found = file.read().split()
@@ -196,7 +196,7 @@ class Container:
                               capture_output=True, text=True, errors="replace", timeout=timeout, check=False)
 
     def healthy(self):
-        """Of one that does its work and ends: whether it has."""
+        """Whether a container that does its work and ends has ended."""
         if self.name in self.machine.once:
             return self.process is not None and self.process.poll() == 0
         check = self.service.get("healthcheck")
@@ -215,7 +215,7 @@ class Container:
             os.kill(self.first() or self.process.pid, number)
 
     def kill(self):
-        """All of its processes, at once."""
+        """Kills all of its processes at once."""
         if self.runs():
             self.signal(signal.SIGKILL)
         self.process.wait()
@@ -235,7 +235,7 @@ class Container:
 
 
 class Machine:
-    """The services of a profile. absent: images that nothing here can stand in for."""
+    """The services of a profile. absent: images without a stand-in here."""
 
     def __init__(self, folder, project, programs, web, collector="", absent=("grafana/grafana",)):
         self.folder, self.project, self.programs, self.web, self.collector = folder, project, programs, web, collector
@@ -263,7 +263,7 @@ class Machine:
     def another(self, name, its_name, command):
         """A container of the same service, with another command."""
         one = Container(self, its_name, {**self.project["services"][name], "command": command})
-        # A new one: name servers are looking through the old one.
+        # A new object: name servers are iterating over the old one.
         self.containers = {**self.containers, its_name: one}
         return one
 
@@ -275,7 +275,7 @@ class Machine:
         return self.subnets[network].replace(".0/24", f".{self.used[network]}"), 24
 
     def lookup(self, name, client):
-        """As Docker: the addresses in the first network of who asks that knows the name."""
+        """Resolves like Docker: the addresses in the first network of the caller that knows the name."""
         who = next((one for one in self.containers.values() if client in one.addresses.values()), None)
         for network in sorted(who.addresses if who else []):
             found = [one.addresses[network] for one in self.containers.values() if one.runs() and network in one.addresses and
@@ -302,7 +302,7 @@ class Machine:
                 time.sleep(0.2)
 
     def up(self, timeout=240, not_yet=()):
-        """docker compose up --wait: each when what it depends on is healthy."""
+        """docker compose up --wait: each service starts when its dependencies are healthy."""
         pending = {name: one for name, one in self.containers.items() if name not in not_yet}
         wanted = list(pending)
         while pending:

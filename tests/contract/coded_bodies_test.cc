@@ -46,7 +46,7 @@ TEST_P(CodedBodiesTest, AreAnsweredLikePlainOnes) {
       SCOPED_TRACE(form.path + " " + std::string(CodingName(coding)));
       const HttpResponse small = Ask(form, coding, Encode(coding, form.Body({})));
       EXPECT_EQ(small.status, 200) << small.body;
-      // Above what an event loop decodes by itself.
+      // Larger than what an event loop decodes by itself.
       const std::string more = ",\"metadata\":{\"a\":\"" + std::string(600'000, 'a') + "\"}";
       const HttpResponse large = Ask(form, coding, Encode(coding, form.Body({.more = more})));
       EXPECT_EQ(large.status, 200) << large.body;
@@ -69,7 +69,7 @@ TEST_P(CodedBodiesTest, WhatIsBrokenOrABombIsRefused) {
   }
 }
 
-// The limit is that of a plain body, also where little arrives.
+// The limit of a plain body applies to the decoded body, also when few coded bytes arrive.
 TEST_P(CodedBodiesTest, DecodedBodiesAreWithinTheLimit) {
   std::string noise;
   for (uint64_t state = 3; noise.size() < (17u << 20); noise += "0123456789abcdef"[state >> 60]) {

@@ -266,7 +266,7 @@ std::vector<Case> Engines() {
       {"Engine500", R"({"status":500})", 500, "server_error", "server_error", "?"},
       {"Engine502", R"({"status":502})", 502, "server_error", "server_error", "?"},
       {"Engine504", R"({"status":504})", 502, "server_error", "server_error", "?"},
-      // Short: the engine is not asked until then, and later cases wait for it.
+      // Short: the engine is not asked again until then, and later cases wait for it.
       {"Engine503", R"({"status":503,"headers":{"Retry-After":"2"}})", 503, "service_unavailable",
        "service_unavailable", "2"},
       {"Engine429", R"({"status":429,"headers":{"Retry-After":"2"}})", 429, "rate_limited", kRate,

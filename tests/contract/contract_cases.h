@@ -26,7 +26,7 @@ struct Case {
   bool simulated = false;  // needs the simulated engine or its catalog
 
   int status = 200;
-  // Of the error; empty when the response is not an error.
+  // Code of the error; empty when the response is not an error.
   std::string code = "";
   std::string type = "";
   std::string param = "";

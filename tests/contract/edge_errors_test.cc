@@ -195,7 +195,7 @@ TEST_P(EdgeErrorTest, HeadIsGetWithoutABody) {
     for (const char* field : {"content-type", "etag", "cache-control", "x-should-retry"}) {
       EXPECT_EQ(head.header(field), get.header(field)) << field;
     }
-    // The report has the time in it, always in as many characters.
+    // The report contains a time, which always has the same number of characters.
     EXPECT_EQ(head.header("content-length"), get.header("content-length"));
     EXPECT_NE(get.body, "");
   }
@@ -203,7 +203,7 @@ TEST_P(EdgeErrorTest, HeadIsGetWithoutABody) {
   EXPECT_EQ(Head(target(), "/nothing").status, 404);
 }
 
-// For load balancers: cheap, for anyone, and it says nothing about the inside.
+// For load balancers: cheap, open to anyone, and without internal details.
 TEST_P(EdgeErrorTest, HealthIsPublicAndConstant) {
   const HttpResponse answer = Http(target().port, "GET", "/healthz");
   EXPECT_EQ(answer.status, 200);

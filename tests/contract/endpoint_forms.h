@@ -10,7 +10,7 @@ namespace tollgate::test {
 enum class Family { kOpenAi, kMessages };
 
 struct Ask {
-  std::string model;   // "": the form's own
+  std::string model;   // "": the form's default
   std::string script;  // x_sim, as JSON
   bool stream = false;
   std::string limit;  // of output tokens, as JSON

@@ -142,7 +142,7 @@ void BadRequests(const EndpointForm& form, Cases& cases) {
   cases.push_back({.name = "OtherContentType",
                    .row = "bad_request",
                    .headers = {{"Content-Type", "text/plain"}}});
-  // The body is not compressed, or in a way that is not known.
+  // The body is not compressed, or its coding is unknown.
   for (const auto& [name, coding] :
        {std::pair("BodyIsNotGzip", "gzip"), std::pair("UnknownCoding", "deflate"),
         std::pair("TwoCodings", "gzip, br")}) {
@@ -239,7 +239,7 @@ void Engines(const EndpointForm& form, Cases& cases) {
       {"Engine504", "upstream_error", R"({"status":504,$})", "?"},
       {"Engine501", "server_error", R"({"status":501,$})", "?"},
       {"Engine503", "service_unavailable", R"({"status":503,$})", "?"},
-      // Short, since the engine is not asked until then and later cases wait for it.
+      // Short, since the engine is not asked again until then and later cases wait for it.
       {"Engine503Wait", "service_unavailable", R"({"status":503,$,"headers":{"Retry-After":"2"}})",
        "2"},
       {"Engine429", "rate_limited", R"({"status":429,$})", "*"},
@@ -307,7 +307,7 @@ void EngineStreams(const EndpointForm& form, Cases& cases) {
   }
 }
 
-// "context_length_exceeded": for any status of the engine, with the text that agents look for
+// "context_length_exceeded": for any status of the engine, with the text that agents search for
 // (decision 32).
 void ContextLengths(const EndpointForm& form, Cases& cases) {
   if (!form.generates) return;

@@ -68,7 +68,7 @@ class Callers {
   }
 
  private:
-  // A new one from time to time: refusals of one key are bounded (docs/adr/0016).
+  // Changes the key from time to time: refusals of one key are bounded (docs/adr/0016).
   std::string Good() {
     constexpr int kUses = 20;
     if (good_uses_++ % kUses == 0) good_ = New(1000 * kUsd, {}).secret;
@@ -167,7 +167,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
     ASSERT_EQ(running_->ReadHead().status, 200);
   }
 
-  // The request of the case, without reading its answer.
+  // Sends the request of the case without reading its answer.
   void StartSame(const ApiKey& key) {
     secret_ = key.secret;
     running_ = std::make_unique<HttpConnection>(target().port);
@@ -237,7 +237,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
   static std::set<std::string> Names(const Json& object) {
     std::set<std::string> names;
     for (const Json::Member& member : object.members()) names.insert(member.first);
-    EXPECT_EQ(names.size(), object.size()) << "a member twice: " << object.Dump();
+    EXPECT_EQ(names.size(), object.size()) << "duplicate member: " << object.Dump();
     return names;
   }
 
@@ -274,7 +274,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
     EXPECT_NE(message.str().find(fragment), std::string::npos) << message.Dump();
   }
 
-  // Neither the engine's text nor its address.
+  // The response contains neither the engine's text nor its address.
   void ExpectNoLeak(const HttpResponse& answer) const {
     std::string all = answer.body;
     for (const auto& [field, value] : answer.headers) all += "\n" + field + ": " + value;

@@ -1,5 +1,5 @@
-// The headers that tell what is left of the rate limits, in both families, and how they agree with
-// Retry-After. See docs/design/wire.md 1.2, docs/design/limits.md 6.
+// The headers that report what is left of the rate limits, in both families, and how they agree
+// with Retry-After. See docs/design/wire.md 1.2, docs/design/limits.md 6.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -37,13 +37,13 @@ class LimitHeadersTest : public ::testing::TestWithParam<std::string> {
     return form.family == Family::kMessages ? "anthropic-ratelimit-" + kind + "-" + what
                                             : "x-ratelimit-" + what + "-" + kind;
   }
-  // A refusal; the time of the Messages family is rounded up to a whole second.
+  // Checks a refusal; the Messages family rounds the time up to a whole second.
   static void ExpectResetIsRetryAfter(const EndpointForm& form, const HttpResponse& refused,
                                       const std::string& kind) {
     const double wait = std::atof(refused.header("retry-after").c_str());
     const double left = SecondsLeft(refused.header(Name(form, kind, "reset")));
     if (form.family == Family::kMessages) {
-      // A point in time: a busy machine looks at it later.
+      // Messages sends a point in time, which a busy machine reads later.
       EXPECT_GT(left, wait - 30);
       EXPECT_LE(left, wait + 1);
     } else {
@@ -54,12 +54,12 @@ class LimitHeadersTest : public ::testing::TestWithParam<std::string> {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
   }
-  // The time that is left was so long at some moment since then. The tolerance is that of rounding.
+  // The remaining time had this value at some moment since then; the tolerance covers rounding.
   static void ExpectLeft(double left, double expected, double since, double tolerance) {
     EXPECT_LE(left, expected + tolerance);
     EXPECT_GE(left, expected - tolerance - (Now() - since));
   }
-  // Seconds from now until the reset that the header tells.
+  // Seconds from now until the reset in the header.
   static double SecondsLeft(const std::string& reset) {
     std::tm utc{};
     if (const char* end = strptime(reset.c_str(), "%Y-%m-%dT%H:%M:%SZ", &utc)) {
@@ -83,8 +83,8 @@ class LimitHeadersTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Limits, LimitHeadersTest, ::testing::Values("allinone", "tcp"),
                          [](const auto& info) { return info.param; });
 
-// Of a limit of one request a minute nothing is left, and it is whole again when the next request
-// is admitted: reset and Retry-After are the same time.
+// A limit of one request a minute has nothing left, and is full again when the next request is
+// admitted: reset and Retry-After are the same time.
 TEST_P(LimitHeadersTest, RemainingAndResetAgreeWithRetryAfter) {
   for (const EndpointForm& form : EndpointForms()) {
     SCOPED_TRACE(form.path);
@@ -109,8 +109,8 @@ TEST_P(LimitHeadersTest, RemainingAndResetAgreeWithRetryAfter) {
   }
 }
 
-// A limit above one: after what GCRA grants at once one is admitted each 60 s / limit, and whole
-// again is later. The reset of the refusal is the same time as its Retry-After.
+// A limit above one: after its burst GCRA admits one request each 60 s / limit, and is full again
+// later. The reset of the refusal is the same time as its Retry-After.
 TEST_P(LimitHeadersTest, TheResetOfARefusalIsItsRetryAfter) {
   for (const int64_t limit : {2, 60}) {
     for (const EndpointForm& form : EndpointForms()) {
@@ -122,7 +122,7 @@ TEST_P(LimitHeadersTest, TheResetOfARefusalIsItsRetryAfter) {
         const double started = Now();
         HttpResponse answer = Send(form, key, {.stream = stream});
         ASSERT_EQ(answer.status, 200) << answer.body;
-        // Whole again.
+        // The limit is full again.
         ExpectLeft(SecondsLeft(answer.header(Name(form, "requests", "reset"))),
                    60.0 / static_cast<double>(limit), started, 1.1);
         int64_t admitted = 0;
@@ -143,7 +143,7 @@ TEST_P(LimitHeadersTest, TheResetOfARefusalIsItsRetryAfter) {
   }
 }
 
-// Of tokens below and above the longest wait that is told.
+// Token refusals below and above the longest Retry-After.
 TEST_P(LimitHeadersTest, TheResetOfARefusalForTokensIsItsRetryAfter) {
   for (const EndpointForm& form : EndpointForms()) {
     if (!form.generates || form.limit.empty()) continue;
@@ -168,8 +168,7 @@ TEST_P(LimitHeadersTest, TheResetOfARefusalForTokensIsItsRetryAfter) {
   }
 }
 
-// Input and output tokens have one limit together: the official names of their own limits are not
-// sent.
+// Input and output tokens share one limit: the official headers for separate limits are not sent.
 TEST_P(LimitHeadersTest, TokenLimitsAreToldWhereTheyExist) {
   for (const EndpointForm& form : EndpointForms()) {
     if (!form.generates) continue;

@@ -19,7 +19,7 @@ struct NumericParameter {
   std::string above = {};
   // Other members that it requires: ,"logprobs":true
   std::string with = {};
-  // Null differs from absent.
+  // True: null is refused instead of being treated as absent.
   bool required = false;
   // How it is written, with $V as the value; empty: as a top-level member.
   std::string member = {};

@@ -53,7 +53,7 @@ void ExpectRefused(const HttpResponse& answer, const EndpointForm& form, const s
 // The response is one token, to keep the test short.
 Ask ShortAnswer() { return {.script = R"({"tokens":1})"}; }
 
-// Without the member of that name, if the form has it.
+// The form's body without the member of that name.
 std::string BodyWith(const EndpointForm& form, const std::string& more, const std::string& name) {
   Ask ask = ShortAnswer();
   ask.more = more;

@@ -23,7 +23,7 @@ struct Fault {
   const char* row = "upstream_error";  // of docs/errors.md
 };
 
-// All of them after three tokens.
+// Each fault follows three tokens.
 constexpr Fault kFaults[] = {
     {"Cut", R"({"text":"one two three four","cut_after_tokens":3})"},
     {"ErrorEventWithCode500",

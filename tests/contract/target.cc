@@ -24,7 +24,7 @@ void UseExternal(Target& target) {
   if (!target.facts["model"].is_string()) target.failure = "TOLLGATE_FACTS must name a model";
 }
 
-// With a model for each endpoint that chat models do not serve, whose engine is unreachable.
+// Includes an unreachable model for each endpoint that chat models do not serve.
 std::string Catalog(const Target& target) {
   std::string text = DefaultCatalog({target.engines[0].base_url(), target.engines[1].base_url()});
   std::string more;

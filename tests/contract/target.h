@@ -25,8 +25,8 @@ struct Target {
 
 // "url", or "allinone" and "tcp".
 std::vector<std::string> TargetKinds();
-// Started at first use, one of each kind for the whole binary; at the end the ledger must verify
-// and every process must stop cleanly.
+// Started at first use, one of each kind for the whole binary; at exit the ledger must verify and
+// every process must stop cleanly.
 Target& TargetOf(const std::string& kind);
 
 }  // namespace tollgate::test

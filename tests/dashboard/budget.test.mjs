@@ -26,7 +26,7 @@ test('budget: the first page is at most 250 KB, its font included', async ({ pag
   const kilobytes = sum(first);
   console.log(`first page: ${kilobytes.toFixed(1)} KB in ${first.size} files`);
   expect(kilobytes).toBeLessThanOrEqual(250);
-  // And what a browser really asks for is no more than that.
+  // A real browser requests no other files.
   const asked = [];
   page.on('response', (response) => {
     if (response.url().includes('/assets/')) asked.push(new URL(response.url()).pathname.slice(1));

@@ -1,4 +1,4 @@
-// A view asks for its figures in three calls at most, besides what the frame asks for on every page.
+// A view makes at most three calls for its data, besides the calls of the frame on every page.
 import { expect, settled, test } from './fixture.mjs';
 import { workspace } from './tollgate.mjs';
 

@@ -30,7 +30,7 @@ export class Cluster {
   kill = (name) => this.#obey(`kill ${name}`);
   restart = (name) => this.#obey(`start ${name}`);
 
-  // The command line, answering in JSON.
+  // Runs the command line; returns its JSON.
   tollgate(...args) {
     const sockets = { TOLLGATE_AUTH: `unix:${this.facts.dir}/auth.sock`, TOLLGATE_BILLING: `unix:${this.facts.dir}/billing.sock`, TOLLGATE_ADMIN: `unix:${this.facts.dir}/auth.sock` };
     const out = execFileSync(`${process.env.BIN}/tollgate`, ['--json', ...args], { env: { ...process.env, ...sockets }, encoding: 'utf8' });

@@ -1,4 +1,4 @@
-// The product as it is run in production: a process for each service, PostgreSQL, Stripe. Money goes through Checkout, and a
+// The product as in production: a process for each service, PostgreSQL, Stripe. Money goes through Checkout, and a
 // service that is killed is an error on the page that needs it, and on no other, until it is back.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -63,7 +63,7 @@ async function open(browser, role, path) {
   return page;
 }
 
-// An act that wants a fresh sign-in asks for the password, and goes on.
+// An action that requires a fresh sign-in asks for the password and then continues.
 async function confirmed(page, done) {
   const again = page.getByRole('dialog').filter({ hasText: 'Confirm your identity' });
   await expect(again.or(done).first()).toBeVisible();
@@ -88,7 +88,7 @@ test('stripe: credit is added on the page of Checkout, and counts exactly once',
   const row = page.getByRole('table', { name: 'Payments' }).getByRole('row', { name: /\$25\.50/ });
   await expect(row).toContainText('Paid');
   await expect(page.getByText('$25.50').first()).toBeVisible();
-  // Webhooks came twice each, and the engine has asked as well.
+  // Each webhook came twice, and the payment engine has polled as well.
   expect(await balance()).toBe('25.50');
   await page.goto(`${w}/billing/transactions?kind=topup`);
   await settled(page);
@@ -126,7 +126,7 @@ test('stripe: a card is saved, and auto-reload charges it once when credit is lo
   await page.getByLabel('Monthly reload limit').fill('25');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await confirmed(page, page.getByText('Auto-reload saved'));
-  // The page finds it by itself.
+  // The page updates by itself.
   await expect(page.getByRole('table', { name: 'Payments' }).getByRole('row', { name: /\$20\.00.*Paid/ })).toBeVisible({ timeout: 60_000 });
   expect(await balance()).toBe('45.50');
   expect(stripe.charges).toBe(2);
@@ -157,7 +157,7 @@ test('cluster: a key is made and used, its cost is on the pages; a viewer reads 
   await viewer.context().close();
 });
 
-// shown: what the page shows again when the service is back, without a reload.
+// shown: content that appears again when the service is back, without a reload.
 for (const { service, path, shown, role = 'owner' } of [
   { service: 'billing', path: `${w}/billing`, shown: 'Credit breakdown' },
   { service: 'auth', path: `${w}/keys`, shown: 'cluster-key' },
@@ -169,7 +169,7 @@ for (const { service, path, shown, role = 'owner' } of [
     await page.goto(path);
     await expect(page.getByText(/Could not load|not respond|not answer|cannot be reached|unavailable/i).first()).toBeVisible({ timeout: 60_000 });
     await page.screenshot({ path: `${process.env.SHOTS}/fault-${service}.png`, animations: 'disabled' });
-    // Nobody is signed out by it.
+    // The user stays signed in.
     await expect(page).not.toHaveURL(/sign-in/);
     await cluster.restart(service);
     await expect(async () => {
@@ -184,7 +184,7 @@ for (const { service, path, shown, role = 'owner' } of [
 test('faults: a killed inference router is a process without an answer on the page of operators', async ({ browser }) => {
   const page = await open(browser, 'operator', '/operator/fleet');
   const row = page.getByRole('row', { name: /inference-router/ });
-  // On a busy machine one look may get no answer; the page looks again.
+  // On a busy machine one poll may fail; the page polls again.
   await expect(row).toContainText('Ready', { timeout: 60_000 });
   await cluster.kill('inference-router');
   await expect(row).toContainText('No response', { timeout: 60_000 });

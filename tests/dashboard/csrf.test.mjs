@@ -1,4 +1,4 @@
-// Pages of other origins cannot act for who is signed in here, cannot read anything, and cannot show our pages in a frame.
+// Pages of other origins cannot act for the signed-in user, cannot read data, and cannot show our pages in a frame.
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { expect, settled, test } from './fixture.mjs';
@@ -9,7 +9,7 @@ const keys = `/admin/v1/workspaces/${workspace}/keys`;
 let server, port;
 const reports = () => metric('tollgate_dashboard_csp_reports_total');
 
-// A foreign site: on another port, so another origin, and as "localhost" another site, too.
+// A foreign site: on another port it is another origin, and as "localhost" another site as well.
 test.beforeAll(async () => {
   server = createServer((request, response) => {
     response.setHeader('content-type', 'text/html');
@@ -31,7 +31,7 @@ for (const [what, host] of [['of another port, which gets the cookies', '127.0.0
     page.on('response', async (response) => {
       if (response.url().startsWith(dashboard) && response.request().method() !== 'OPTIONS') seen.push({ url: response.url(), status: response.status() });
     });
-    // Calls with cookies: what a browser lets through without asking, and what it asks for first.
+    // Calls with cookies: simple requests, and requests with a preflight.
     const read = await page.evaluate(async ({ dashboard, keys }) => {
       const attempt = (path, init) => fetch(dashboard + path, { credentials: 'include', ...init }).then(async (response) => response.type === 'opaque' ? 'opaque' : await response.text(), () => 'refused');
       const body = JSON.stringify({ displayName: 'forged' });
@@ -46,7 +46,7 @@ for (const [what, host] of [['of another port, which gets the cookies', '127.0.0
       ]);
     }, { dashboard, keys });
     for (const answer of read) expect(['refused', 'opaque']).toContain(answer);
-    // A form that leads to us.
+    // A form that posts to the dashboard.
     for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
       await page.goto(`http://${host}:${port}/`);
       const answer = page.waitForResponse((response) => response.url().includes('requestId=forged-form'));
@@ -61,14 +61,14 @@ for (const [what, host] of [['of another port, which gets the cookies', '127.0.0
     }
     for (const { url, status } of seen.filter(({ url }) => url.includes('forged') || url.includes('signOut') || url.includes('playground'))) expect(status, url).toBeGreaterThanOrEqual(400);
     expect(await countKeys()).toBe(0);
-    // Still signed in: nobody else has ended the session.
+    // Still signed in: the other site has not ended the session.
     await page.goto(`/w/${workspace}/keys`);
     await expect(page.locator('h1')).toHaveText('API keys');
   });
 }
 
 test('csrf: a foreign page shows ours in no frame, and holds no window of ours', async ({ context }) => {
-  // The refused frame is reported, as it should be: the last check of the run expects it.
+  // The refused frame is reported: the last check of the run expects it.
   const page = await context.newPage();
   const before = await reports();
   await page.goto(`http://127.0.0.1:${port}/`);

@@ -18,7 +18,7 @@ export const test = base.extend({
   },
 });
 
-// The page is there, with its fonts, and nothing loads any more.
+// Waits until the page is complete, with its fonts, and has stopped loading.
 export async function settled(page) {
   await page.locator('h1').first().waitFor();
   await page.waitForFunction(() => document.fonts.status === 'loaded');

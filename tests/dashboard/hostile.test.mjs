@@ -1,4 +1,4 @@
-// Whatever people, operators and callers can name is text on every page: nothing of it runs, nothing of it is markup.
+// Every name that people, operators and callers can choose is shown as text on every page, never as script or markup.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { expect, settled, test } from './fixture.mjs';
 import { callsOf, newPerson } from './people.mjs';
@@ -11,7 +11,7 @@ const id = `hostile-${Date.now().toString(36)}`;
 const w = `/w/${id}`;
 const catalog = `${process.env.TOLLGATE_HOME}/config/catalog.yaml`;
 
-// The file is read again by the product when it has changed: in one step.
+// The product reloads a changed file, so it is replaced in one step.
 function writeCatalog(text) {
   writeFileSync(`${catalog}.new`, text);
   renameSync(`${catalog}.new`, catalog);
@@ -54,7 +54,7 @@ test.afterAll(() => {
   if (catalogBefore) writeCatalog(catalogBefore);
 });
 
-// Markup of ours is an element of the page only if the page made it so.
+// The hostile markup is an element only if the page has rendered it as markup.
 async function harmless(page, where) {
   const found = await page.evaluate(() => ({
     hit: window.hit,
@@ -87,7 +87,7 @@ test('hostile: names of people, keys, models and reasons are text on every page 
   const paths = pages.filter((one) => !one.signedOut && !one.operator && one.path().startsWith('/w/demo') && !one.name.startsWith('model')).map((one) => one.path().replace('/w/demo', w).replace(/keys\/[^?]+$/, `keys/${keyId}`));
   const seen = new Set();
   const page = await openAll(context, [...new Set(paths), `${w}/models`, `${w}/models/hostile/${id}`, '/account/profile', '/account/security', '/account/sessions', '/account/tokens'], seen);
-  // And it is really there to be read.
+  // The hostile names are shown.
   for (const path of [`${w}/keys`, `${w}/keys/${keyId}`, `${w}/members`, `${w}/models`, `${w}/models/hostile/${id}`, `${w}/audit`, '/account/tokens', w]) expect([...seen], path).toContain(path);
   // A file that a spreadsheet opens begins no cell with a formula.
   const csv = await (await context.request.get(`/admin/v1/workspaces/${id}/auditEntries:export`)).text();

@@ -35,7 +35,7 @@ test('keys: create, use, rotate, disable and revoke one', async ({ page, context
   await expect(dialog).toBeHidden();
   await expect(create).toBeFocused();
 
-  // Gone for good: not in the page, its address or its storage.
+  // The secret is gone: not in the page, its address or its storage.
   const kept = await page.evaluate(() => document.documentElement.outerHTML + location.href + JSON.stringify({ ...localStorage, ...sessionStorage }));
   expect(kept).not.toContain(secret);
 
@@ -46,7 +46,7 @@ test('keys: create, use, rotate, disable and revoke one', async ({ page, context
     await page.getByRole('menuitem', { name: item }).click();
   };
 
-  // Disabling needs no question, and can be undone at once.
+  // Disabling does not ask for confirmation, since it can be undone.
   await menu('Disable');
   await expect(row).toContainText('Disabled');
   expect(await chat(secret)).toBe(403);
@@ -65,7 +65,7 @@ test('keys: create, use, rotate, disable and revoke one', async ({ page, context
   await dialog.getByRole('button', { name: 'I saved the key' }).click();
   await expect(page.getByRole('row', { name: /browser-test/ })).toHaveCount(2);
 
-  // Final, so the name is typed, and the focus begins on Cancel.
+  // Revoking is final, so the name must be typed, and the focus starts on Cancel.
   await menu('Revoke');
   await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeFocused();
   const revoke = dialog.getByRole('button', { name: 'Revoke key' });
@@ -79,7 +79,7 @@ test('keys: create, use, rotate, disable and revoke one', async ({ page, context
   await expect.poll(() => chat(next)).toBe(401);
 });
 
-test('keys: an error of the server stands beside its field, and the text is kept', async ({ page }) => {
+test('keys: an error of the server stands next to its field, and the text is kept', async ({ page }) => {
   await page.goto(`${keys}?create=true`);
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('bad-address');

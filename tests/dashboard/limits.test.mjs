@@ -1,4 +1,4 @@
-// The Limits page tells what holds, and what was used of it in the last hour: as many requests as were made, as many refusals as
+// The Limits page shows the limits and their use in the last hour: as many requests as were made, as many refusals as
 // callers got, as many tokens as the ledger booked.
 import { expect, settled, test } from './fixture.mjs';
 import { callsOf, newPerson } from './people.mjs';

@@ -53,7 +53,7 @@ test('numbers: home, usage, requests and billing show what the ledger says', asy
   expect(await amount(tile(/^Spent in/).locator('data').first())).toBe(nano(ledger.month_spent_usd));
   await expect(tile(/^Spent in/)).toContainText('of $5.00 cap');
   await expect(tile('Requests today').locator('div').first()).toHaveText(String(calls));
-  // Each key asked once for a model that is not there.
+  // Each key has requested a missing model once.
   await expect(tile('Refused or failed today')).toContainText('2 model_unavailable', { timeout: 30_000 });
 
   await page.goto(`${w}/usage?range=24h`);

@@ -1,4 +1,4 @@
-// What operators do, with the buttons of their pages; the ledger, the limiter and the audit log must have it.
+// Actions of operators through their pages; the ledger, the limiter and the audit log must have them.
 import { expect, settled, test } from './fixture.mjs';
 import { callsOf, newPerson } from './people.mjs';
 import { chat, owner, tollgate } from './tollgate.mjs';
@@ -16,7 +16,7 @@ test.beforeAll(async () => {
 const as = async (browser, state) => (await browser.newContext({ storageState: state })).newPage();
 const balance = () => tollgate('balance', id);
 
-// An act that wants a fresh sign-in asks for the password and goes on.
+// An action that requires a fresh sign-in asks for the password and then continues.
 async function confirmed(page, done) {
   const again = page.getByRole('dialog').filter({ hasText: 'Confirm your identity' });
   await expect(again.or(done).first()).toBeVisible();
@@ -113,7 +113,7 @@ test('operator: a large refund waits for a second operator, and is posted once',
   await confirmed(page, page.getByText('Another operator must approve this adjustment.'));
   expect(balance().paid_usd ?? balance().available_usd).toBe(before.paid_usd ?? before.available_usd);
 
-  // Who asked cannot approve: neither with the button nor past it.
+  // The requester cannot approve: neither with the button nor by a direct call.
   await page.goto('/operator/refunds');
   await page.getByRole('row', { name: /half of contract 17/ }).click();
   await expect(page.getByRole('button', { name: 'Approve' })).toHaveAttribute('aria-disabled', 'true');
@@ -160,7 +160,7 @@ test('operator: a person of a workspace sees none of these pages', async ({ page
   await settled(page);
   await expect(page.getByText('Acme Research')).toHaveCount(0);
   expect((await request.get('/admin/v1/processes')).status()).toBe(403);
-  // As of a workspace that does not exist.
+  // The same response as for a workspace that does not exist.
   const foreign = await request.get(`/admin/v1/workspaces/${id}/balance`);
   expect(foreign.ok()).toBe(false);
   expect(foreign.status()).toBe((await request.get('/admin/v1/workspaces/nothing-like-this/balance')).status());

@@ -1,4 +1,4 @@
-// The pages that are finished. shown: a text that is there when the page has its data.
+// All pages. shown: a text that appears when the page has its data.
 import { tollgate, workspace } from './tollgate.mjs';
 
 const w = `/w/${workspace}`;

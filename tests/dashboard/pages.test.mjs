@@ -44,7 +44,7 @@ for (const one of pages) {
           await page.setViewportSize({ width, height: width < 768 ? 844 : 800 });
           if (width === WIDTHS[0]) await open(page, one);
           await settled(page);
-          // What reacts to the new width may need a moment.
+          // The layout may need a moment to react to the new width.
           await expect.poll(() => page.evaluate(misfits), `${width} px`).toEqual([]);
           if (width > 320) await page.screenshot({ path: `${process.env.SHOTS}/${one.name}-${scheme}-${width}.png`, animations: 'disabled', caret: 'hide' });
         }

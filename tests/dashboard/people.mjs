@@ -1,4 +1,4 @@
-// People who are signed in, calling the admin API as the pages do.
+// Signed-in people who call the admin API like the pages.
 import { readFileSync } from 'node:fs';
 import { dashboard, owner, session, signInLink, tollgate } from './tollgate.mjs';
 
@@ -14,7 +14,7 @@ export async function signIn(link, at = dashboard) {
   return storageState(await session('link', { token, new_password: owner.password }, at));
 }
 
-// A new person; with operator: true one of the platform's.
+// Creates a person; with operator: true an operator of the platform.
 export async function newPerson(email, name, { operator = false } = {}) {
   const made = operator ? tollgate('operator', 'create', email, '--name', name).path : (tollgate('user', 'create', email, '--name', name), signInLink(email));
   return signIn(made);
@@ -30,7 +30,7 @@ async function csrfToken(at, headers) {
   }
 }
 
-// Calls for who is signed in by a storage state, or by the file that has it. Throws what the server refuses.
+// Calls with the session of a storage state, or of a file with one. Throws when the server refuses.
 export async function callsOf(state, at = dashboard) {
   const { cookies: [{ name, value }] } = typeof state === 'string' ? JSON.parse(readFileSync(state, 'utf8')) : state;
   const headers = { cookie: `${name}=${value}`, origin: at, 'content-type': 'application/json' };

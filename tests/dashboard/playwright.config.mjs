@@ -4,12 +4,12 @@ export default defineConfig({
   testDir: '.',
   testMatch: '*.test.mjs',
   outputDir: '../results',
-  // One Tollgate for all; tests of a file run one after another.
+  // One Tollgate for all tests; the tests of a file run one after the other.
   fullyParallel: false,
   workers: 2,
   retries: 0,
   forbidOnly: true,
-  // Other work may be done on the machine.
+  // The machine may be busy with other work.
   timeout: 240_000,
   expect: { timeout: 60_000 },
   reporter: [['list']],

@@ -23,7 +23,7 @@ async function save(link, file) {
   writeFileSync(file, JSON.stringify(await signIn(link)));
 }
 
-// A Tollgate that runs already may have the operator of an earlier run.
+// A Tollgate that is already running may have the operator of an earlier run.
 function operatorLink() {
   try {
     return tollgate('operator', 'create', 'operator@demo.invalid', '--name', 'Olga Operator').path;

@@ -69,7 +69,7 @@ export class Stripe {
     });
   }
 
-  // What Stripe's own description of its API has against the call.
+  // Errors of the call according to Stripe's own API description.
   async #judged(request, body) {
     if (!this.judgeUrl) return;
     const { authorization, 'stripe-version': version, 'content-type': type } = request.headers;
@@ -80,7 +80,7 @@ export class Stripe {
   async #serve(request, response) {
     const body = await bodyOf(request);
     const url = new URL(request.url, this.url);
-    // The address that the product gave, before it knew its own.
+    // The address from the product, before it knew its own.
     if (url.pathname === '/back') return void response.writeHead(303, { location: this.back }).end();
     if (url.pathname.startsWith('/pay/')) return this.#page(request, response, url.pathname.slice(5));
     if (request.headers.authorization !== `Bearer ${secrets.key}`) return void response.writeHead(401).end('{"error":{"type":"invalid_request_error"}}');

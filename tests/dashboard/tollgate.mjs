@@ -8,7 +8,7 @@ export const demo = JSON.parse(readFileSync(`${home}/demo.json`, 'utf8'));
 export const workspace = 'demo';
 export const owner = { email: 'owner@demo.invalid', password: 'correct horse battery' };
 
-// The command line, answering in JSON.
+// Runs the command line; returns its JSON.
 export function tollgate(...args) {
   const out = execFileSync(`${process.env.BIN}/tollgate`, ['--json', ...args], { env: { ...process.env, TOLLGATE_ADMIN: `unix:${home}/run/admin.sock` }, encoding: 'utf8' });
   return out.trim() ? JSON.parse(out) : null;
@@ -18,7 +18,7 @@ export function signInLink(email) {
   return tollgate('user', 'link', email).path;
 }
 
-// One request for a completion; its HTTP status.
+// Makes one chat request; returns its HTTP status.
 export async function chat(key, model = demo.models[0], text = 'Hello!') {
   const response = await fetch(`${demo.base_url}/v1/chat/completions`, {
     method: 'POST',
@@ -36,7 +36,7 @@ export async function metric(name) {
   return text.split('\n').filter((line) => line.startsWith(name) && !line.startsWith('#')).reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 
-// Posts to /session/v1/ as the page does; the cookie of the answer.
+// Posts to /session/v1/ like the page; returns the cookie of the response.
 export async function session(path, body, at = dashboard) {
   const response = await fetch(`${at}/session/v1/${path}`, {
     method: 'POST',

@@ -6,7 +6,7 @@ function bytesOf(base32) {
   return Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
 }
 
-// steps: how many codes later; each code signs in once.
+// steps: offset in codes; each code signs in once.
 export function totp(secret, steps = 0) {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));

@@ -3,7 +3,7 @@ import { owner, session, tollgate, workspace } from './tollgate.mjs';
 
 const w = `/w/${workspace}`;
 
-// Nothing of a secret is left in the page, its address or its storage.
+// No part of a secret is left in the page, its address or its storage.
 async function gone(page, secret) {
   const kept = await page.evaluate(() => document.documentElement.outerHTML + location.href + JSON.stringify({ ...localStorage, ...sessionStorage }));
   expect(kept).not.toContain(secret);

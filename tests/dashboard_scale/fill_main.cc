@@ -1,6 +1,6 @@
-// tollgate-scale-fill: gives a new installation a workspace of the largest size, before its first
-// start, to measure the dashboard's pages on. As tests/demonstration it goes through the admin
-// calls of auth and the ledger's own operations, at their own time, with a clock that it sets.
+// tollgate-scale-fill: fills a new installation, before its first start, with a workspace of the
+// largest size, to measure the dashboard's pages. Like tests/demonstration it uses the admin calls
+// of auth and the ledger's own operations, with a clock that it sets to the time of each.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ constexpr char kWorkspace[] = "demo";
 constexpr char kActor[] = "policy:scale";
 constexpr int kImport = 500;
 constexpr size_t kBatch = 1024;
-// Of the keys, those that are in use: most of a large company's are not, and few make most calls.
+// Share of the keys that are used: most keys of a large company are idle, and few make most calls.
 constexpr double kUsedShare = 0.03;
 
 struct Options {
@@ -57,7 +57,7 @@ auth::Caller Filler() {
   return caller;
 }
 
-// Their ids, or why they could not be made.
+// Returns the ids of the keys, or an error.
 BasicResult<std::vector<std::string>, std::string> MakeKeys(auth::AuthStore& store, int count) {
   std::vector<std::string> ids;
   while (static_cast<int>(ids.size()) < count) {
@@ -78,7 +78,7 @@ BasicResult<std::vector<std::string>, std::string> MakeKeys(auth::AuthStore& sto
   return ids;
 }
 
-// As accepted invitations leave them.
+// The rows that accepted invitations leave.
 BasicResult<void, std::string> MakeMembers(auth::AuthStore& store, const Clock& clock, int count) {
   auth::PeopleStore people(store.database(), clock, {});
   auto done = people.database().Write([&](auth::PeopleTx& tx) -> auth::AdminResult<void> {
@@ -140,7 +140,7 @@ class Requests {
         std::fprintf(stderr, "%lld requests\n", static_cast<long long>(n));
       }
     }
-    // As the running ledger does all the time.
+    // The running ledger does this all the time.
     if (auto done = FoldLedger(**connection); !done) return Fail{done.error().message};
     if (const auto log = (*database)->MakeLogSync(); log != nullptr) log->Sync();
     return {};
@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
   app.add_option("--requests", options.requests, "Closed requests of the last 30 days")
       ->check(CLI::PositiveNumber);
   app.add_option("--keys", options.keys, "Virtual keys")->check(CLI::PositiveNumber);
-  app.add_option("--members", options.members, "Members, beside the owner")
+  app.add_option("--members", options.members, "Members, in addition to the owner")
       ->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);

@@ -3,7 +3,7 @@
 
     measure.py BIN [--requests N] [--keys N] [--members N] [--home FOLDER] [--record PAGE]
 
-Every call must answer within 300 ms, by the median of several; the first one, mostly from the disk, is told beside it. With
+Every call must answer within 300 ms, by the median of several; the first one, mostly from the disk, is reported as well. With
 --home that folder is filled when it is empty, and kept. --record appends the figures to a page in Markdown, also
 those that are too high.
 """
@@ -54,7 +54,7 @@ def free_ports():
 
 
 class Product:
-    """The all-in-one on that folder, asked with the login token."""
+    """The all-in-one on that folder, called with the login token."""
 
     def __init__(self, binaries, home, env):
         self.log = open(os.path.join(home, "logs/tollgate.log"), "w")
@@ -92,7 +92,7 @@ class Product:
 
 
 def wait_until_rolled_up(home):
-    """Billing begins with what the filling has left: in an installation that is used, the roll-ups are seconds behind."""
+    """Billing starts with the backlog of the filling: in a running installation, the roll-ups are seconds behind."""
     database = sqlite3.connect(f"file:{home}/data/billing.db?mode=ro", uri=True)
     (last,) = database.execute("SELECT MAX(sequence) FROM entry WHERE workspace = 'demo'").fetchone()
     while True:
@@ -105,7 +105,7 @@ def wait_until_rolled_up(home):
 
 def calls_of(product):
     """The pages and what they ask for, with ids of this installation put in."""
-    # As the pages ask: to the end of the running quarter of an hour.
+    # Like the pages: to the end of the running quarter of an hour.
     now = datetime.datetime.fromtimestamp(-(-time.time() // 900) * 900, datetime.timezone.utc)
     ago = lambda days: (now - datetime.timedelta(days=days)).isoformat().replace("+00:00", "Z")
     end = now.isoformat().replace("+00:00", "Z")

@@ -26,11 +26,11 @@ using billing::Outcome;
 using Problem = std::string;
 
 constexpr int64_t kQuarterUs = kHourUs / 4;
-// Between the history and the first request of a person.
+// Time between the end of the history and the first request of a person.
 constexpr int64_t kRestUs = 60'000'000;
 constexpr char kActor[] = "policy:demonstration";
 constexpr int64_t kCapUsd = 20;
-// Granted credit: day of the history, and how much.
+// Granted credit: day of the history, and amount.
 constexpr std::pair<int, int64_t> kGrants[] = {{0, 10}, {12, 10}, {23, 15}};
 
 auth::Caller Demonstrator() {
@@ -83,7 +83,7 @@ class History {
  public:
   explicit History(const HistoryOptions& options)
       : options_(options),
-        // Whole days, so that the rhythm of the first one is complete.
+        // Starts at midnight, so that the first day is complete.
         start_us_(options.now_us / kDayUs * kDayUs - options.days * kDayUs),
         end_us_(options.now_us - kRestUs),
         clock_(start_us_),
@@ -103,7 +103,8 @@ class History {
     if (at > clock_.WallUs()) clock_.StepWall(at - clock_.WallUs());
   }
 
-  // The workspace and its keys, each when it was first needed, the last one disabled at its end.
+  // The workspace and its keys, each created when it is first needed; the last one is disabled at
+  // its end.
   BasicResult<void, Problem> MakeKeys() {
     auto store = auth::AuthStore::Open({.database = {.url = options_.auth_url},
                                         .pepper = options_.pepper,
@@ -122,7 +123,7 @@ class History {
         !marked) {
       return Because("the workspace", marked.error().message);
     }
-    // By day: the audit log is in order.
+    // Ordered by day, like the audit log.
     std::multimap<int, std::pair<size_t, bool>> changes;
     for (size_t n = 0; n < Keys().size(); ++n) {
       changes.emplace(Keys()[n].first_day, std::pair(n, true));
@@ -147,7 +148,7 @@ class History {
     if (*Keys()[n].monthly_quota_usd != '\0') {
       request.mutable_key()->set_monthly_quota_usd(Keys()[n].monthly_quota_usd);
     }
-    // Nobody gets its secret: the history is all that it is for.
+    // The secret is discarded: the key exists for the history only.
     auto made = auth::KeyAdmin(*store_).Create(Demonstrator(), request);
     if (!made) return Fail{made.error()};
     const std::string& name = made->key().name();
@@ -165,7 +166,7 @@ class History {
     return {};
   }
 
-  // Each operation at its time, in a transaction of its own, as it would have been.
+  // Runs each operation at its own time in its own transaction, as the real ledger would have.
   BasicResult<void, Problem> Book() {
     sql::Database::Options sql;
     sql.url = options_.billing_url;
@@ -199,7 +200,7 @@ class History {
     return {};
   }
 
-  // By time; those of one instant in the order of their making.
+  // Ordered by time; operations of the same instant keep their order of creation.
   std::multimap<int64_t, Operation> Operations() const {
     std::multimap<int64_t, Operation> operations;
     operations.emplace(start_us_, billing::OpenWallet{kDemonstrationWorkspace, kActor});
@@ -228,7 +229,7 @@ class History {
     return operations;
   }
 
-  // The cheapest model of the catalog, or the dearest.
+  // The cheapest or the most expensive model of the catalog.
   const catalog::v1::Model& ModelFor(bool small) const {
     const auto by_price = [](const auto& a, const auto& b) {
       return a.price().output_pico_usd() < b.price().output_pico_usd();
@@ -274,7 +275,7 @@ class History {
     return settle;
   }
 
-  // What gateways would have reported of the last day: when keys were used, and what was refused.
+  // What gateways would have reported for the last day: uses of keys and refusals.
   BasicResult<void, Problem> ReportUse() {
     clock_.StepWall(end_us_ - clock_.WallUs());
     std::map<std::pair<size_t, int64_t>, auth::v1::KeyUse> uses;  // by key and hour
@@ -285,7 +286,7 @@ class History {
       use.set_hour(hour);
       use.set_last_used_us(request.admitted_us);
       use.set_requests_in_hour(use.requests_in_hour() + 1);
-      // A call in sixty was refused before it came to a hold.
+      // One call in sixty was refused before a hold was opened.
       const bool failed = request.outcome == Outcome::kFailedBeforeOutput;
       if (!failed && request.random_low % 60 != 0) continue;
       auth::v1::RefusalCount& refusal = *use.add_refusals();
@@ -297,7 +298,7 @@ class History {
     report.set_reporter("demonstration");
     for (auto& [key, use] : uses) {
       if (key.second < end_us_ / kHourUs - 26) use.clear_refusals();
-      // The time of the last use of a key is in its last report; older hours are not kept.
+      // The last report of a key has the time of its last use; older hours are not kept.
       *report.add_uses() = std::move(use);
       if (report.uses_size() == 500) {
         if (auto stored = Store(report); !stored) return stored;

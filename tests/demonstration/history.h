@@ -17,7 +17,7 @@ struct HistoryOptions {
   std::string billing_url;
   catalog::v1::Snapshot catalog;  // with at least one model; its prices are charged
   uint64_t seed = 1;
-  int days = 30;       // full days before that of now_us
+  int days = 30;       // full days before the day of now_us
   int64_t now_us = 0;  // where the history ends
 };
 
@@ -28,8 +28,8 @@ struct HistoryMade {
 
 inline constexpr char kDemonstrationWorkspace[] = "demo";
 
-// The error is one line. Changes nothing, and says so, when one of the stores has a workspace, a
-// wallet or an entry already. After another failure the stores are to be thrown away.
+// Returns a one-line error. Changes nothing, and says so, when one of the stores already has a
+// workspace, a wallet or an entry. After another failure the stores must be discarded.
 BasicResult<HistoryMade, std::string> MakeHistory(const HistoryOptions& options);
 
 }  // namespace tollgate::demonstration

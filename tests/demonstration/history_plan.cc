@@ -19,7 +19,7 @@ constexpr int kBadDay = 18;
 constexpr int64_t kBadFromUs = 13 * kHourUs;
 constexpr int64_t kBadUntilUs = kBadFromUs + 40 * kMinuteUs;
 
-// Distributions of the standard library differ between libraries; this is the same everywhere.
+// Distributions of the standard library differ between implementations; this one does not.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : engine_(seed) {}
@@ -28,7 +28,7 @@ class Dice {
     return static_cast<int64_t>(engine_() % static_cast<uint64_t>(end));
   }
   bool Percent(int percent) { return Below(100) < percent; }
-  // Around the middle, most near it, at most three times as much.
+  // A value near the middle, at most three times as large.
   int64_t About(int64_t middle) {
     const int64_t part = 25 + Below(60) + Below(60) + (Percent(8) ? Below(150) : 0);
     return std::max<int64_t>(1, middle * part / 85);
@@ -75,7 +75,7 @@ int CountOfDay(Dice& dice, const PlannedKey& key, int day, bool weekend) {
   if (day < key.first_day || (key.end_day >= 0 && day >= key.end_day)) return 0;
   int64_t count = key.per_day;
   if (weekend) count = key.rhythm == Rhythm::kOffice ? count / 9 : count * 3 / 5;
-  // Use grows over the month, and no day is like another.
+  // Use grows over the month and varies by day.
   count = count * (80 + day * 4 / 3) / 100;
   return static_cast<int>(count * (85 + dice.Below(31)) / 100);
 }
@@ -122,7 +122,7 @@ PlannedRequest Make(Dice& dice, size_t index, int day, int64_t day_us, int64_t t
   usage.completion = output;
   usage.reasoning = output * key.reasoning_percent / 100;
   request.first_token_us = 110'000 + usage.prompt * 9 + dice.Below(120'000);
-  // 60 tokens a second, as the simulated engines.
+  // 60 tokens a second, like the simulated engines.
   const int64_t took = request.first_token_us + output * kSecondUs / (54 + dice.Below(12));
   request.closed_us = request.admitted_us + std::min(took, kLongestUs);
   return request;

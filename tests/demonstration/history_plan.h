@@ -1,4 +1,4 @@
-// What happened in the month of a demonstration: pure, and the same for the same seed and times.
+// Plans the requests of a demonstration's month: pure, and the same for the same seed and times.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct PlannedKey {
   int64_t output_tokens;   // about
   int cached_percent;      // of the prompt, about
   int reasoning_percent;   // of the output
-  int first_day, end_day;  // of the history; end_day: disabled then, or -1
+  int first_day, end_day;  // days of the history; end_day: the key is disabled then; -1: never
 };
 const std::vector<PlannedKey>& Keys();
 
@@ -41,7 +41,7 @@ struct PlannedRequest {
   int engine = 1;
   uint64_t random_high = 0, random_low = 0;  // of its id
   int64_t prompt_bound = 0, output_bound = 0;
-  // kFailedBeforeOutput: it is voided, and free.
+  // kFailedBeforeOutput: the hold is voided, and the request is free.
   billing::Outcome outcome = billing::Outcome::kCompleted;
   billing::Usage usage;
 };

@@ -78,8 +78,8 @@ TEST(HistoryPlanTest, IsTheSameForTheSameSeedAndHasTheRhythmOfAWeek) {
   EXPECT_GT(outcomes[billing::Outcome::kCompleted], static_cast<int>(plan.size()) * 9 / 10);
 }
 
-// The books of the month verify, and statements and reports show it: nothing is written behind the
-// back of the ledger.
+// The ledger of the month verifies, and statements and reports show it: every row was written by
+// the ledger itself.
 TEST_F(DemonstrationTest, TheMonthIsBookedAndVerifies) {
   const auto begin = std::chrono::steady_clock::now();
   const auto made = MakeHistory(options_);
@@ -100,7 +100,7 @@ TEST_F(DemonstrationTest, TheMonthIsBookedAndVerifies) {
   auto balance = billing::ReadBalance(*ledger, kDemonstrationWorkspace, kNowUs);
   ASSERT_TRUE(balance.ok());
   EXPECT_EQ(balance->open_holds, 0);
-  EXPECT_EQ(balance->paid_nano_usd, 0);  // nobody has paid for it
+  EXPECT_EQ(balance->paid_nano_usd, 0);  // the credit is granted, not paid
   EXPECT_EQ(balance->granted_nano_usd, 35 * kNanoPerUsd - made->charged_nano_usd);
   EXPECT_GT(balance->granted_nano_usd, 5 * kNanoPerUsd);
   ASSERT_TRUE(balance->cap_nano_usd);
@@ -119,8 +119,8 @@ TEST_F(DemonstrationTest, TheMonthIsBookedAndVerifies) {
   EXPECT_EQ(statements->back().closing_nano_usd, balance->granted_nano_usd);
 }
 
-// What the ledger has charged to each key is in the usage report of that key, and the keys are
-// those of the workspace.
+// The usage report of each key has what the ledger has charged to it, and the keys belong to the
+// workspace.
 TEST_F(DemonstrationTest, ItsKeysAreKeysOfTheMarkedWorkspace) {
   const auto made = MakeHistory(options_);
   ASSERT_TRUE(made.ok()) << made.error();
@@ -162,7 +162,7 @@ TEST_F(DemonstrationTest, ItsKeysAreKeysOfTheMarkedWorkspace) {
   EXPECT_TRUE(audited.ok());
 }
 
-// Stores that have something are left as they are: nothing old is ever booked into a real ledger.
+// Stores with content stay unchanged: a history is never booked into a real ledger.
 TEST_F(DemonstrationTest, StoresThatAreNotEmptyStayAsTheyAre) {
   options_.days = 2;
   ASSERT_TRUE(MakeHistory(options_).ok());

@@ -12,7 +12,7 @@
 namespace tollgate::test {
 namespace {
 
-constexpr int kMostTries = 4;  // two engines, each perhaps twice over a connection that was lost
+constexpr int kMostTries = 4;  // two engines, each perhaps twice after a lost connection
 constexpr int64_t kMostPromptTokens = 1'000;  // more than any estimate of these prompts
 
 const char* NameOf(Verdict::End end) {
@@ -55,7 +55,7 @@ std::string Describe(const FaultCall& call, const std::vector<ReceiptView>& rece
   return text + (call.bytes.empty() ? "" : "\n" + call.bytes);
 }
 
-// The most that an engine may have produced of it.
+// The most tokens that an engine may have produced for it.
 int64_t MostTokens(const std::string& tag, const Journals& journals) {
   int64_t most = 0;
   const auto [begin, end] = journals.by_tag.equal_range(tag);
@@ -73,7 +73,7 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
   const Verdict& verdict = call.verdict;
   SCOPED_TRACE(Describe(call, receipts, journals));
   EXPECT_TRUE(verdict.wrong.empty());
-  EXPECT_LE(receipts.size(), 1u) << "one id through every try";
+  EXPECT_LE(receipts.size(), 1u) << "one id for all attempts";
   const auto tries = static_cast<int64_t>(journals.by_tag.count(call.tag));
   EXPECT_LE(tries, kMostTries);
   figures.retried += tries > 1 ? 1 : 0;
@@ -88,10 +88,10 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
     figures.longest_wait_us = std::max(figures.longest_wait_us, call.longest_wait_us);
   }
   figures.slowest_us = std::max(figures.slowest_us, call.took_us);
-  // Whose text it is.
+  // The attempt that produced the text.
   const auto own = journals.by_mark.find(verdict.mark);
   if (!verdict.mark.empty()) {
-    ASSERT_NE(own, journals.by_mark.end()) << "no engine made it";
+    ASSERT_NE(own, journals.by_mark.end()) << "no engine generated it";
     EXPECT_EQ(own->second.tag, call.tag);
   }
   switch (verdict.end) {
@@ -110,7 +110,8 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
       ++figures.refused;
       EXPECT_EQ(receipt.charged, 0) << "charged for an error";
       if (verdict.status == 400) {
-        EXPECT_TRUE(WasRefused(call.tag, journals)) << "a failure of an engine is not its caller's";
+        EXPECT_TRUE(WasRefused(call.tag, journals))
+            << "an engine's failure was blamed on the caller";
       }
       return;
     case Verdict::End::kFailedInStream:
@@ -139,7 +140,7 @@ void CompareCall(const FaultCall& call, const std::vector<ReceiptView>& receipts
 
 using Receipts = std::map<std::string, std::vector<ReceiptView>>;  // by tag
 
-// False: the ledger cannot be read.
+// Returns false when the ledger cannot be read.
 bool Read(Cluster& cluster, const Callers& callers, Receipts& receipts,
           std::map<std::string, int64_t>& charged) {
   receipts.clear();
@@ -180,7 +181,8 @@ FaultFigures CompareBooks(Cluster& cluster, const Callers& callers, const Journa
     tags.insert(call.tag);
     CompareCall(call, receipts[call.tag], journals, figures);
   }
-  for (const auto& [tag, all] : receipts) EXPECT_TRUE(tags.contains(tag)) << "nobody made " << tag;
+  for (const auto& [tag, all] : receipts)
+    EXPECT_TRUE(tags.contains(tag)) << "no caller made " << tag;
   for (const ApiKey& customer : callers.customers()) {
     const auto balance = cluster.Balance(customer.workspace_id);
     EXPECT_TRUE(balance && balance->open_holds == 0 && balance->held == 0);

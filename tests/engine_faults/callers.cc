@@ -7,8 +7,8 @@
 namespace tollgate::test {
 namespace {
 
-constexpr int kCustomers = 4;  // fewer than callers, so that they meet in one wallet
-// Longer than any answer may take: who waits that long got none.
+constexpr int kCustomers = 4;  // fewer than callers, so that callers share wallets
+// Longer than any answer may take: a caller that waits this long got no answer.
 constexpr int64_t kForeverMs = 60'000;
 constexpr int64_t kNever = INT64_MAX;
 constexpr size_t kShownBytes = 1'500;
@@ -17,7 +17,7 @@ int64_t Between(std::mt19937& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint32_t>(most - least + 1));
 }
 
-// Until the end, or until the caller has waited or read enough.
+// Reads to the end, or until the caller has waited or read enough.
 Answer Read(HttpConnection& connection, int64_t patience_ms, int64_t reads, int64_t& longest_us) {
   Answer answer;
   int64_t last_us = MonotonicUs();
@@ -48,7 +48,7 @@ Answer Read(HttpConnection& connection, int64_t patience_ms, int64_t reads, int6
 }  // namespace
 
 Callers::Callers(Cluster& cluster, int64_t seed) : cluster_(cluster), seed_(seed) {
-  // With a limit, so that every call has a lease, far above what runs.
+  // With a limit, far above what runs, so that every call takes a slot.
   KeyOptions options;
   options.limits = {.requests_per_minute = 100'000, .concurrent_requests = 200};
   for (int i = 0; i < kCustomers; ++i) customers_.push_back(cluster.NewCustomer(kCredit, options));
@@ -98,7 +98,7 @@ Question Callers::Ask(std::mt19937& random, Surface surface, bool streamed, cons
   switch (surface) {
     case Surface::kChat:
       body += messages;
-      // With a bound, so that the engine may be asked for a whole answer (decision 42).
+      // A bound on output lets the engine generate a whole answer (decision 42).
       if (Between(random, 0, 2) > 0) body += R"(,"max_tokens":)" + bound;
       break;
     case Surface::kCompletions:
@@ -160,7 +160,7 @@ void Callers::Work(int64_t seed) {
     const int64_t reads = leaves == 1 && streamed ? Between(random, 1, 10) : kNever;
     const ApiKey& key = customers_[random() % customers_.size()];
     Run(call, question, key, patience_ms, reads);
-    // Refusals are immediate: no busy loop while no engine is there.
+    // Refusals are immediate: no busy loop while all engines are down.
     if (call.verdict.end != Verdict::End::kWhole) SleepMs(20);
   }
 }

@@ -1,5 +1,5 @@
-// Callers of every surface, streamed and not, of whom some leave early. Each answer is judged as it
-// arrives.
+// Callers of every surface, streamed and not; some of them disconnect early. Each answer is checked
+// as it arrives.
 #pragma once
 
 #include <atomic>
@@ -16,16 +16,16 @@
 
 namespace tollgate::test {
 
-// One call, with what became of it.
+// One call and its outcome.
 struct FaultCall {
   Surface surface = Surface::kChat;
   bool streamed = false;
   std::string workspace;
   std::string tag;
   int64_t took_us = 0;
-  int64_t longest_wait_us = 0;  // of a stream, for its head or its next bytes
+  int64_t longest_wait_us = 0;  // longest wait of a stream, for its head or its next bytes
   Verdict verdict;
-  std::string bytes;  // of an answer that is wrong, its beginning
+  std::string bytes;  // beginning of a wrong answer
 };
 
 class Callers {
@@ -41,11 +41,11 @@ class Callers {
   void Start();
   // Waits for the calls that run.
   void Stop();
-  // A call of every kind, all at once, with engines that do nothing wrong.
+  // Makes one call of every kind, all at once, while the engines work normally.
   void AskEverything();
 
   const std::vector<ApiKey>& customers() const { return customers_; }
-  // After Stop.
+  // Call after Stop.
   const std::deque<FaultCall>& calls() const { return calls_; }
   int64_t whole() const { return whole_; }
 
@@ -54,7 +54,7 @@ class Callers {
   void Work(int64_t seed);
   Question Ask(std::mt19937& random, Surface surface, bool streamed, const char* model,
                const std::string& tag) const;
-  // patience_ms: until the caller leaves; 0: never.
+  // patience_ms: time until the caller disconnects; 0: never.
   void Run(FaultCall& call, const Question& question, const ApiKey& key, int64_t patience_ms,
            int64_t reads);
 

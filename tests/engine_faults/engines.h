@@ -15,19 +15,20 @@ namespace tollgate::test {
 
 class EngineProcess {
  public:
-  // Keeps its journal and its log in that folder.
+  // Keeps its journal and its log in `folder`.
   EngineProcess(const std::string& name, const std::string& folder);
 
-  // On a thread that outlives it (Process::Start). Does not wait until it listens.
+  // Starts on a thread that outlives it (Process::Start). Does not wait until it listens.
   bool Start() { return process_.Start(); }
   void Kill() { process_.Kill(); }
   void Signal(int signal) { process_.Signal(signal); }
 
-  // Of percent of its requests each gets one of these scripts (SimFaults). False: no answer.
+  // This percentage of its requests each get one of the scripts (SimFaults). Returns false when the
+  // engine does not respond.
   bool SetFaults(int64_t percent, int64_t seed, const std::vector<Json>& scripts);
-  // The script of requests that say nothing else, and of its health checks.
+  // Sets the script of requests without one of their own, and of health checks.
   bool SetScript(const std::string& json);
-  // Requests that it works on; -1: no answer.
+  // Running requests; -1: no response.
   int64_t Running();
   bool Listens() { return Running() >= 0; }
 
@@ -44,16 +45,16 @@ class EngineProcess {
   Process process_;
 };
 
-// One request that an engine took, by its journal.
+// One request in an engine's journal.
 struct Try {
   std::string tag;
-  std::string fault;  // what was drawn for it; empty: none
+  std::string fault;  // the fault drawn for it; empty: none
   bool streamed = false;
   int64_t prompt_tokens = 0;
   int64_t tokens = 0;  // of the whole answer
 };
 
-// Of all engines, whether they were killed or not.
+// The journals of all engines, including killed ones.
 struct Journals {
   std::map<std::string, Try> by_mark;  // "engine.number"
   std::multimap<std::string, Try> by_tag;

@@ -23,7 +23,7 @@ class List {
   void Raw(const std::string& name, const std::string& bytes, const std::string& end) {
     Add(name).Set("raw_response", bytes).Set("raw_end", end);
   }
-  // After some tokens.
+  // The fault comes after some tokens.
   void Tail(const std::string& name, int64_t tokens, const std::string& bytes,
             const std::string& end) {
     Add(name).Set("raw_after_tokens", tokens).Set("raw_response", bytes).Set("raw_end", end);
@@ -116,7 +116,7 @@ void AddBodies(List& list) {
   list.Tail("bad chunk size", 2, "zz\r\nengine-body", "hang");
   list.Tail("no finish", 3, Chunk("data: [DONE]\n\n") + "0\r\n\r\n", "keep");
   list.Tail("ends early", 3, "0\r\n\r\n", "keep");
-  // Its answer is whole, but the next request of the connection must not get what follows.
+  // The answer is complete, but the connection's next request must not get the bytes that follow.
   const std::string second =
       R"({"choices":[{"index":0,"message":{"content":"engine-body"},"finish_reason":"stop"}]})";
   list.Add("a second answer")

@@ -1,4 +1,4 @@
-// What an engine can do wrong with one answer.
+// All the ways in which an engine can garble one answer.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace tollgate::test {
 
-// In every text of an engine that no caller may ever see.
+// Part of every engine text that no caller may see.
 inline constexpr std::string_view kEngineBody = "engine-body";
-// The one that is an engine's refusal of the request, which callers get as 400.
+// The fault that is an engine's refusal of the request, which callers get as 400.
 inline constexpr std::string_view kRefusal = "422";
 
 // Scripts of the simulated engine (tests/support/README.md); "fault" is the name.

@@ -9,7 +9,7 @@ namespace tollgate::test {
 namespace {
 
 constexpr int64_t kStepMs = 10;
-constexpr int64_t kRestartMs = 10'000;  // until an engine listens again, on a loaded machine
+constexpr int64_t kRestartMs = 10'000;  // bound until an engine listens again, on a loaded machine
 
 }  // namespace
 
@@ -69,7 +69,7 @@ void FaultSchedule::End(size_t engine) {
       engines_[engine]->Start();
       break;
     case Kind::kStopped:
-      // Some hang until they are killed.
+      // Some engines hang until they are killed.
       if (Between(0, 4) == 0) return Kill(engine, Between(50, 1'000));
       engines_[engine]->Signal(SIGCONT);
       break;

@@ -1,4 +1,4 @@
-// Faults of engines at random times. The seed decides what, when and of which engine.
+// Faults of engines at random times. The seed decides kind, time and engine.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace tollgate::test {
 struct FaultCounts {
   int64_t kills = 0;
   int64_t stops = 0;      // SIGSTOP, continued later
-  int64_t slow = 0;       // times of slow answers
-  int64_t garbled = 0;    // times of garbled answers
-  int64_t unhealthy = 0;  // times of failing health checks
-  int64_t blackouts = 0;  // all engines killed at once; among kills
+  int64_t slow = 0;       // periods of slow answers
+  int64_t garbled = 0;    // periods of garbled answers
+  int64_t unhealthy = 0;  // periods of failing health checks
+  int64_t blackouts = 0;  // all engines killed at once; included in kills
   int64_t all() const { return kills + stops + slow + garbled + unhealthy; }
 };
 
@@ -25,9 +25,9 @@ class FaultSchedule {
  public:
   FaultSchedule(std::vector<std::unique_ptr<EngineProcess>>& engines, int64_t seed);
 
-  // On the thread that owns the engines.
+  // Call on the thread that owns the engines.
   void Run(int64_t milliseconds);
-  // Ends every fault. Whether all engines listen.
+  // Ends every fault. Returns whether all engines listen.
   bool Repair();
   const FaultCounts& counts() const { return counts_; }
 

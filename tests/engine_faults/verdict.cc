@@ -19,12 +19,13 @@
 namespace tollgate::test {
 namespace {
 
-// Status and code of every error that an engine's fault may become (docs/errors.md).
+// Status and code of every error that an engine's fault may cause (docs/errors.md).
 const std::set<std::pair<int, std::string>> kErrors = {
     {400, "bad_request"},        {429, "rate_limited"},        {500, "server_error"},
     {502, "server_error"},       {502, "service_unavailable"}, {503, "model_unavailable"},
     {503, "service_unavailable"}};
-// A stream that has begun with a comment also fails so when no engine is there (decision 25).
+// A stream that has begun with a comment also fails this way when no engine is available (decision
+// 25).
 const std::set<std::string> kCodesInStream = {"server_error", "service_unavailable", "rate_limited",
                                               "bad_request", "model_unavailable"};
 // The Responses API has codes of its own in response.failed (docs/design/wire.md 5.3).
@@ -80,7 +81,7 @@ class Judgement {
   Verdict verdict_;
 };
 
-// Anywhere in the bytes.
+// Searches all bytes.
 void Judgement::OwnMarksOnly() {
   const std::string& bytes = answer_.bytes;
   Expect(bytes.find(kEngineBody) == std::string::npos, "it holds a text of an engine's own");
@@ -176,7 +177,7 @@ void Judgement::Success() {
   if (question_.surface == Surface::kEmbeddings) return Vectors();
   const Checked checked = Check();
   for (const std::string& violation : checked.violations) Expect(false, violation);
-  if (checked.ending == Ending::kNone) return;  // a violation
+  if (checked.ending == Ending::kNone) return;  // the checker has recorded a violation
   verdict_.end =
       checked.ending == Ending::kError ? Verdict::End::kFailedInStream : Verdict::End::kWhole;
   verdict_.code = checked.error_code;

@@ -1,6 +1,6 @@
-// What one caller asked, what it got, and whether it may have got that: a whole answer, an error of
-// the catalog, or a failure in the stream; of one engine only, and nothing of an engine's own
-// texts.
+// What one caller asked, what it received, and whether it may have received that: a whole answer,
+// an error of the catalog, or a failure in the stream; from one engine only, and without an
+// engine's own texts.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,24 @@ struct Question {
 };
 
 struct Answer {
-  int status = 0;  // 0: none
+  int status = 0;  // 0: no response
   std::string type;
   std::string bytes;
-  std::string error;   // of the connection
+  std::string error;   // error of the connection
   bool ended = false;  // the transfer ended properly
-  bool left = false;   // its caller left before the end
+  bool left = false;   // the caller disconnected before the end
 };
 
 struct Verdict {
   enum class End { kWhole, kRefused, kFailedInStream, kLeft, kNone };
   End end = End::kNone;
   int status = 0;
-  std::string code;         // of an error
+  std::string code;         // code of an error
   std::string mark;         // "engine.number" of its tokens; empty: it has none
-  int64_t tokens = 0;       // seen
-  int64_t prompt_told = 0;  // usage, as told
+  int64_t tokens = 0;       // tokens received
+  int64_t prompt_told = 0;  // usage, as reported to the caller
   int64_t output_told = 0;
-  std::vector<std::string> wrong;  // what its caller must never get
+  std::vector<std::string> wrong;  // content that a caller must never get
 };
 
 Verdict Judge(const Question& question, const Answer& answer);

@@ -1,4 +1,4 @@
-// The judge of engine_faults finds what no caller may get.
+// The checks of engine_faults find what no caller may receive.
 #include "tests/engine_faults/verdict.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ Answer Refusal(int status, const std::string& code, const std::string& message) 
                         R"(","type":"server_error","param":null,"code":")" + code + "\"}}");
 }
 
-// Whether one of the findings has these words.
+// Returns whether one of the findings contains this text.
 bool Finds(const Verdict& verdict, const std::string& words) {
   return std::any_of(verdict.wrong.begin(), verdict.wrong.end(), [&](const std::string& wrong) {
     return wrong.find(words) != std::string::npos;
@@ -59,7 +59,7 @@ TEST(VerdictTest, AWholeAnswerOfOneEngineIsRight) {
 TEST(VerdictTest, JoinedMissingAndDoubledTextIsFound) {
   EXPECT_TRUE(Finds(Judge(Chat(), Whole("[e1x7.3.c1.0][e2x8.3.c1.1]", 2)), "joins text"));
   EXPECT_TRUE(Finds(Judge(Chat(), Whole("[e1x7.3.c1.0][e1x7.4.c1.1]", 2)), "joins text"))
-      << "two tries at one engine";
+      << "two attempts at one engine";
   EXPECT_TRUE(Finds(Judge(Chat(), Whole("[e1x7.3.c2.0]", 1)), "text of c2"));
   EXPECT_TRUE(Finds(Judge(Chat(), Whole("[e1x7.3.c1.1]", 1)), "token 1 instead of 0"));
   EXPECT_TRUE(Finds(Judge(Chat(), Whole("[e1x7.3.c1.0][e1x7.3.c1.0]", 2)), "instead of 1"));
@@ -104,7 +104,7 @@ TEST(VerdictTest, TheResponsesApiHasCodesOfItsOwn) {
   const std::string found = "fails in the stream with";
   EXPECT_FALSE(Finds(judged("rate_limit_exceeded"), found));
   EXPECT_FALSE(Finds(judged("server_error"), found));
-  EXPECT_TRUE(Finds(judged("rate_limited"), found)) << "the catalog's, not theirs";
+  EXPECT_TRUE(Finds(judged("rate_limited"), found)) << "the catalog's error, not the engine's";
 }
 
 TEST(VerdictTest, TheVectorOfAnotherInputIsFound) {

@@ -1,7 +1,7 @@
-// The databases of auth and billing change their primary under load, managed by Patroni: planned
-// switch-overs are not noticed by callers, a primary that is lost refuses new calls for as long as
-// Patroni's ttl at most and none of a workspace that has a lease on its credit, and nothing is lost
-// or booked twice. See docs/operations/high-availability.md.
+// The databases of auth and billing change their primary under load, managed by Patroni: callers do
+// not notice planned switch-overs; after the loss of a primary, new calls are refused for at most
+// Patroni's ttl, and calls of a workspace with a lease on its credit are not refused; nothing is
+// lost or booked twice. See docs/operations/high-availability.md.
 //
 // TOLLGATE_FAILOVERS sets how many of each there are (1 when not set).
 #include <gtest/gtest.h>
@@ -24,8 +24,9 @@ namespace {
 
 constexpr int kHoldTtlSeconds = 6;
 constexpr int kLeaseSeconds = 60;
-// From a primary's loss: etcd forgets it after the ttl at the latest, the standby looks for that
-// every 5 s and is promoted, and what waits comes through. On a machine with much other work.
+// Time from a primary's loss: etcd forgets it after the ttl at the latest, the standby checks for
+// that every 5 s and is promoted, and waiting calls complete. Allows for a machine with much other
+// work.
 constexpr int64_t kRefusedUs = (TestPatroni::kTtlSeconds + 10) * int64_t{1'000'000};
 
 // Admissions wait for 3 s. A switch-over takes longer on a machine with much other work.
@@ -64,7 +65,7 @@ class FailoverTest : public ::testing::Test {
       std::fprintf(stderr, "%s\n%s\n", patroni_->Logs().c_str(), cluster_->Logs().c_str());
     }
   }
-  // Changes the primary and waits until a new call is answered, and then for a standby.
+  // Changes the primary, waits until a new call is answered, and then for a standby.
   Change Run(Load& load, bool planned) {
     Change change{.planned = planned, .from_us = MonotonicUs()};
     const int before = patroni_->Primary();
@@ -91,7 +92,7 @@ class FailoverTest : public ::testing::Test {
     int64_t last_us = 0;
     std::string all;  // one line each
   };
-  // By the change within which their call began; there may be none beside all changes.
+  // Refusals by the change during which their call began; none may lie outside all changes.
   std::vector<Refusals> RefusalsOf(const Load& load, const std::vector<Change>& changes) {
     std::vector<Refusals> refusals(changes.size());
     for (const Call& call : load.calls()) {
@@ -103,7 +104,7 @@ class FailoverTest : public ::testing::Test {
         return call.ended_us >= one.from_us && call.begun_us <= one.to_us;
       });
       if (change == changes.end()) {
-        ADD_FAILURE() << call.tag << " failed beside all changes: " << call.error;
+        ADD_FAILURE() << call.tag << " failed outside of every change: " << call.error;
         continue;
       }
       Refusals& of = refusals[static_cast<size_t>(change - changes.begin())];
@@ -125,7 +126,7 @@ class FailoverTest : public ::testing::Test {
                 static_cast<double>(refusals.first_us) / 1e6,
                 static_cast<double>(refusals.last_us) / 1e6);
   }
-  // After the load has stopped and its refusals were counted.
+  // Call after the load has stopped and its refusals were counted.
   void CompareBooks(const Load& load, int ttl_seconds, const char* kind) {
     const Figures figures = CompareWithLedger(*cluster_, engine_, load, ttl_seconds);
     EXPECT_EQ(cluster_->OpenDeadLetters(), 0);
@@ -172,23 +173,23 @@ TEST_F(FailoverTest, ASwitchOverIsNotNoticedAndALostPrimaryRefusesForItsTtlAtMos
 
 TEST_F(FailoverTest, WorkspacesWithALeaseDoNotNoticeALostPrimary) {
   options_.billing_settings = {"lease_above_requests_per_second: 1"};
-  // As long as a lease. With a heartbeat, all that a request may cost counts as used.
+  // As long as a lease. With a heartbeat, the full possible cost of a request counts as used.
   options_.hold_ttl_seconds = kLeaseSeconds;
   Start();
-  // Few, so that each is busy enough for billing also on a slow machine.
+  // Few workspaces, so that each is busy enough for billing also on a slow machine.
   Load load(*cluster_, "leases", /*keys_of_a_workspace=*/1, /*workspaces=*/2);
   load.Start();
   std::vector<Change> changes;
   for (int64_t i = 0; i < times_ && !HasFailure(); ++i) {
-    // Each of the loops of a router takes its own.
+    // Each loop of a router takes its own lease.
     ASSERT_TRUE(WaitUntil(
         [&] {
           return SumOfMetric(*cluster_, "tollgate_router_leases").value_or(0) >=
                  static_cast<double>(load.customers().size()) * options_.threads;
         },
         60'000, 100))
-        << "there is not a lease of each workspace";
-    // A lease is as large as what was spent: not of the first second.
+        << "a workspace has no lease";
+    // A lease is sized by recent spending, so it does not cover the first second.
     const int64_t whole = load.complete();
     ASSERT_TRUE(WaitUntil([&] { return load.complete() >= whole + 100; }, 60'000, 20));
     changes.push_back(Run(load, /*planned=*/false));

@@ -1,4 +1,4 @@
-"""Floods of connections and bodies against a gateway, with a well-behaved client beside them:
+"""Floods of connections and bodies against a gateway that also serves a well-behaved client:
 
     flood.py TEST-CLUSTER --size small|full [--record PAGE]
 
@@ -25,16 +25,16 @@ import urllib.request
 CHAT = "/v1/chat/completions"
 MIB = 1 << 20
 SIZES = {
-    # max_connections 0: the default, as far as the descriptors allow. slowest: seconds until an answer to the client beside
-    # a flood; in the small size other work may be done beside it.
+    # max_connections 0: the default, as far as the descriptors allow. slowest: seconds until the client gets a response
+    # during a flood; a run of the small size may share the machine.
     "small": {"max_connections": 1_500, "budget": 128 * MIB, "idle": 2_000, "senders": 100, "readers": 100,
               "uploads": 24, "token_ms": 20, "seconds": 3, "slowest": 60},
     "full": {"max_connections": 0, "budget": 512 * MIB, "idle": 20_000, "senders": 1_000, "readers": 1_000,
              "uploads": 100, "token_ms": 50, "seconds": 60, "slowest": 5},
 }
-# A flood lasts until the client beside it has so many answers: a busy machine needs more time.
+# A flood lasts until the client has this many responses: a busy machine needs more time.
 PROBES = 10
-# What must come, comes within this time.
+# Bound on everything that must happen.
 PATIENCE = 60
 KEYLESS_GROWTH = 16 * MIB
 
@@ -101,7 +101,7 @@ class Gateway:
             time.sleep(0.05)
 
     def metrics_when(self, good):
-        """Metrics that are good, or the last ones."""
+        """Metrics that satisfy the condition, or the last ones."""
         end = time.monotonic() + PATIENCE
         while not good(metrics := self.metrics()) and time.monotonic() < end:
             time.sleep(0.1)
@@ -122,7 +122,7 @@ class Gateway:
 
 
 class Probe(threading.Thread):
-    """The client beside a flood: a request after the other, each on a new connection. Also watches the memory."""
+    """The client during a flood: one request after the other, each on a new connection. Also monitors the memory."""
 
     def __init__(self, gateway, may_be_shed=False):
         super().__init__()
@@ -366,7 +366,7 @@ def flood_large_bodies(gateway, size, failures):
             elif not state["left"]:
                 choice.modify(connection, selectors.EVENT_READ, state)
                 if all(not one.data["left"] for one in choice.get_map().values()):
-                    waiting = 0  # those that were taken have all been sent
+                    waiting = 0  # all accepted bodies have been sent
     taken = [one.fileobj for one in choice.get_map().values()]
     for connection in taken:
         connection.setblocking(True)
@@ -421,7 +421,7 @@ def run_flood(gateway, size, flood, base, failures):
     failures.check(not probe.wrong, f"{name}: {len(probe.wrong)} wrong answers, for example {probe.wrong[:1]}")
     failures.check(seconds[-1] < size["slowest"], f"{name}: an answer took {seconds[-1]:.1f} s")
     growth = probe.most_resident - base["resident"]
-    # The budget counts bodies and unsent answers; sockets and the allocator come on top.
+    # The budget counts bodies and unsent answers; sockets and the allocator need additional memory.
     failures.check(growth < size["budget"] * 1.1, f"{name}: grown by {growth / MIB:.0f} MiB")
     wait_until_empty(gateway, size, base["descriptors"], name, failures)
     row = (name, result, f"{len(seconds)}" + (f", {probe.shed} of them 503" if probe.shed else ""),
@@ -435,7 +435,7 @@ def record(page, size_name, size, rows):
     with open(page, "a", encoding="utf-8") as file:
         file.write(f"\n### flood, {size_name}, {datetime.date.today()}, commit {commit or 'unknown'}\n\n"
                    f"Memory budget {size['budget'] // MIB} MiB, {size['seconds']} s for each flood, {os.cpu_count()} processors.\n\n"
-                   "| flood | what | answers to the client beside it, all correct | median / slowest | growth of the process |\n"
+                   "| flood | what | answers to the client during it, all correct | median / slowest | growth of the process |\n"
                    "|---|---|---|---|---|\n")
         file.writelines("| " + " | ".join(row) + " |\n" for row in rows)
 
@@ -459,7 +459,7 @@ def main():
         base = {"resident": gateway.resident(), "descriptors": gateway.descriptors()}
         rows = [run_flood(gateway, size, flood, base, failures) for flood in FLOODS]
     finally:
-        # A process that does not stop orderly has crashed, or left a hold.
+        # A process that does not stop in an orderly way has crashed, or kept a hold.
         failures.check(gateway.stop() == 0, "Tollgate did not stop cleanly")
     if not failures and flags.record:
         record(flags.record, flags.size, size, rows)

@@ -1,6 +1,6 @@
-// The decoder of request bodies. The first byte selects the coding. In any steps the same bodies
-// are accepted, within the limits, and what the encoders make comes back. Why a body is refused may
-// depend on the steps, when it has two faults.
+// The decoder of request bodies. The first byte selects the coding. The same bodies are accepted
+// for every split of the bytes, within the limits, and what the encoders make decodes to the
+// original. With two faults in a body, the reported one may depend on the split.
 #include <algorithm>
 #include <string>
 

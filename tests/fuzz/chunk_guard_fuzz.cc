@@ -21,7 +21,7 @@ class Parser {
     parser_.header_limit(UINT32_MAX);
     FUZZ_CHECK(Put("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"));
   }
-  // False if it refuses the bytes or wants more.
+  // Returns false if it refuses the bytes or expects more.
   bool Put(std::string_view bytes) {
     while (!bytes.empty() && !parser_.is_done()) {
       boost::system::error_code error;
@@ -34,7 +34,7 @@ class Parser {
   }
   bool done() const { return parser_.is_done(); }
   const std::string& body() const { return parser_.get().body(); }
-  // Bytes of the last put that are behind the end.
+  // Bytes of the last Put behind the end.
   size_t left() const { return left_; }
   long fields() const { return std::distance(parser_.get().begin(), parser_.get().end()); }
 

@@ -38,7 +38,7 @@ void Check(const std::vector<Event>& events, int choices) {
       FUZZ_CHECK(IsInside(call.id_json()));
       FUZZ_CHECK(IsInside(call.name_json()));
       FUZZ_CHECK(IsInside(call.arguments_json()));
-      // Id and name are in the first delta of a call, and only there.
+      // The first delta of a call, and only that one, has id and name.
       const bool first = named.emplace(delta.choice(), call.index()).second;
       FUZZ_CHECK(first == !call.name_json().empty());
       FUZZ_CHECK(first == !call.id_json().empty());
@@ -79,7 +79,7 @@ void Read(std::string_view input, inference::v1::RequestKind kind) {
   Check(events, options.choices);
 }
 
-// Whatever the engine sends, no more comes out than the budget of the answer (H75).
+// The output never exceeds the budget of the answer, whatever the engine sends (H75).
 void ReadBounded(std::string_view input) {
   constexpr int64_t kBudget = 600;
   ChunkReader reader({.choices = 2, .window = 4096, .max_answer_bytes = kBudget});

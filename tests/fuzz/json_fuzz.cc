@@ -78,8 +78,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool strict = Read(text, {});
   const bool lax = Read(text, {.allow_lone_surrogates = true, .allow_nul = true});
   if (strict) FUZZ_CHECK(lax && tollgate::IsValidUtf8(text));
-  // As request bodies are read: the document's own text becomes strict but for NUL, and stays as
-  // long (decision 38).
+  // Request bodies are read this way: the document's own text becomes strict except for NUL, and
+  // keeps its length (decision 38).
   const auto own =
       Document::Parse(std::string(text), {.replace_lone_surrogates = true, .allow_nul = true});
   if (strict) FUZZ_CHECK(own.ok() && own->text() == text);

@@ -15,7 +15,7 @@ std::u16string RandomObject(Random& random);
 
 // A lone surrogate becomes U+FFFD.
 std::string ToUtf8(std::u16string_view units);
-// Of valid UTF-8.
+// utf8 must be valid.
 std::u16string ToUtf16(std::string_view utf8);
 // As the inside of a JSON string literal, each character randomly raw or escaped.
 std::string Escape(Random& random, std::u16string_view units, size_t escaped_percent);

@@ -15,7 +15,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-// Of AddressSanitizer, when built with it.
+// Defined by AddressSanitizer, when built with it.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace {
@@ -75,7 +75,7 @@ class Mutator {
   size_t Below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
   const std::string& Any() { return corpus_[Below(corpus_.size())]; }
   char Byte() {
-    // Half of the time a token of the formats; the NUL at the end is part of it.
+    // Half of the time, inserts a token of the formats; the NUL at the end is one of them.
     static constexpr char kTelling[] = "\r\n\t :;,{}[]\"\\/u0d18fF-.+eE\x7f\x80\xc3\xef\xff";
     return Below(2) == 0 ? kTelling[Below(sizeof kTelling)] : static_cast<char>(random_());
   }

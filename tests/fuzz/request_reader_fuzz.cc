@@ -30,7 +30,7 @@ Read ReadAll(std::string_view input, const RequestLimits& limits, Size next_size
   size_t come = 0;
   bool in_body = false;
   while (true) {
-    // As in a buffer that moves when it grows.
+    // Copies the bytes, like a buffer that moves when it grows.
     const std::string bytes(input.substr(all.consumed, come - all.consumed));
     const RequestReader::Step step = in_body ? reader.ReadBody(bytes, &all.request.body)
                                              : reader.ReadHead(bytes, limits, &all.request);
@@ -75,8 +75,8 @@ void CheckRequest(const HttpRequest& request, const RequestLimits& limits) {
   }
 }
 
-// A second reading of the accepted bytes, by Beast without the guard. It takes trailers for
-// headers, which it may refuse, and they may change what it thinks of the connection.
+// Reads the accepted bytes again, by Beast without the guard. Beast treats trailers as headers,
+// which it may refuse, and which may change its view of the connection.
 void CompareWithBeast(std::string_view bytes, const Read& read) {
   beast::http::request_parser<beast::http::string_body> parser;
   parser.header_limit(64 * 1024);

@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(whole.head.status == pieces.head.status);
     FUZZ_CHECK(whole.head.headers == pieces.head.headers);
     FUZZ_CHECK(whole.status == pieces.status);
-    // What was read before a fault depends on the pieces.
+    // The bytes read before a fault depend on the split.
     if (whole.status == Status::kBad) continue;
     FUZZ_CHECK(whole.body == pieces.body);
     FUZZ_CHECK(whole.left == pieces.left);

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-// Of AddressSanitizer, when built with it.
+// Defined by AddressSanitizer, when built with it.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace tollgate::fuzz {
@@ -22,7 +22,7 @@ struct Seeded {
   std::string only;
 };
 
-// For the report of a failure or a crash.
+// Printed with a failure or a crash.
 inline const char* current_name = "";
 inline uint64_t current_seed = 0;
 
@@ -31,7 +31,7 @@ inline void PrintCurrent() {
                static_cast<unsigned long long>(current_seed));
 }
 
-// False: an unknown argument.
+// Returns false for an unknown argument.
 inline bool ReadArguments(int argc, char** argv, Seeded& into) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -57,7 +57,7 @@ inline bool ReadArguments(int argc, char** argv, Seeded& into) {
   return true;
 }
 
-// Calls run(seed) for each seed, until three have failed. Returns whether none has.
+// Calls run(seed) for each seed, until three have failed. Returns whether all succeeded.
 inline bool RunSeeds(const char* name, const Seeded& asked,
                      const std::function<bool(uint64_t seed)>& run) {
   if (!asked.only.empty() && asked.only != name) return true;

@@ -1,4 +1,4 @@
-"""A Kubernetes of one's own: etcd, API server, controllers and scheduler as they are, and nodes of kwok, which run no
+"""A private Kubernetes: real etcd, API server, controllers and scheduler, and nodes of kwok, which run no
 containers but say so of every pod."""
 import glob
 import json
@@ -82,7 +82,7 @@ class ApiServer:
         for path in sorted(glob.glob(os.path.join(PART, "stages", "*.yaml"))):
             with open(path, encoding="utf-8") as file:
                 stages += [one for one in yaml.safe_load_all(file) if one["kind"] == "Stage"]
-        # A pod of helm test ends, too.
+        # A pod of helm test also ends.
         [ends] = [one for one in stages if one["metadata"]["name"] == "pod-complete"]
         test = json.loads(json.dumps(ends))
         test["metadata"]["name"] = "test-complete"

@@ -27,7 +27,7 @@ def skip_without_helm():
 
 
 class Loader(yaml.CSafeLoader):
-    """Refuses a key that stands twice, as Kubernetes does in strict mode."""
+    """Refuses duplicate keys, as Kubernetes does in strict mode."""
 
     def construct_mapping(self, node, deep=False):
         keys = [self.construct_object(key) for key, _ in node.value]
@@ -46,7 +46,7 @@ def table():
     return values_of(os.path.join(CHART, "files/callers.yaml"))
 
 
-# Set in every rendering unless a case says otherwise: what an installation must give.
+# Values that an installation must give; set in every rendering unless a case overrides them.
 GIVEN = {"secrets": {"existingSecret": "given"}, "postgresql": {"host": "pg.example"}, "redis": {"url": "redis://r:6379"},
          "catalog": {"existingConfigMap": "given-catalog"}}
 TRYING = {"secrets": {"generate": True}, "tls": {"mode": "off"}, "postgresql": {"mode": "builtin"}, "redis": {"mode": "builtin"},
@@ -91,7 +91,7 @@ def digest(value):
 
 
 def pod_templates(objects):
-    """(owner, template) of all that makes pods."""
+    """(owner, template) of all objects that create pods."""
     for one in objects:
         if one["kind"] in ("Deployment", "StatefulSet", "Job"):
             yield one, one["spec"]["template"]
@@ -115,7 +115,7 @@ def schema():
 
 
 def properties(node, root):
-    """What the object may have, through references."""
+    """Objects that the object references."""
     found, refused = {}, node.get("propertyNames", {}).get("not", {}).get("enum", [])
     if "$ref" in node:
         found.update(properties(root["definitions"][node["$ref"].rsplit("/", 1)[1]], root))
@@ -192,7 +192,7 @@ def tree_of(row):
         node[last] = value
     tree = merged({"postgresql": {"host": "pg.example"}, "redis": {"url": "redis://r:6379"}, "ingress": {"host": "a.example"},
                    "gatewayApi": {"parentRefs": [{"name": "edge", "namespace": "edge"}], "hostnames": ["a.example"]}}, tree)
-    # What an installation must give, one way or another.
+    # Values that an installation must give in one form or another.
     if not tree["secrets"]["existingSecret"]:
         tree["secrets"]["generate"] = True
     if not (tree["catalog"]["file"] or tree["catalog"]["existingConfigMap"]):

@@ -29,7 +29,7 @@ class Every(unittest.TestCase):
             faults.update(schemas.faults(one))
             kinds.add((one["apiVersion"], one["kind"]))
         self.assertEqual(sorted(faults), [])
-        # Nothing that the chart can make was missed; a misspelt field is noticed.
+        # Every object of the chart was rendered; a misspelt field is detected.
         self.assertEqual({kind for _, kind in schemas.custom} - {kind for _, kind in kinds}, set())
         self.assertGreaterEqual(len(kinds), 18)
         wrong = chart.merged(chart.named(chart.rendered()[0][1], "Deployment", "t-tollgate-gateway"), {"spec": {"replica": 1}})
@@ -41,7 +41,7 @@ class Every(unittest.TestCase):
         for values, objects in chart.rendered():
             names = [(one["kind"], one["metadata"]["name"]) for one in objects]
             self.assertEqual(len(names), len(set(names)), values)
-            # Given by whoever installs, or made by cert-manager.
+            # Provided by the installation, or made by cert-manager.
             secrets = {"given", "keys", "edge", "pg-ca", "redis-ca"}
             secrets |= {one["spec"]["secretName"] for one in objects if one["kind"] == "Certificate"}
             secrets |= {one["metadata"]["name"] for one in objects if one["kind"] == "Secret"}
@@ -83,14 +83,14 @@ class Every(unittest.TestCase):
                     target = one["spec"]["scaleTargetRef"]
                     scaled = chart.named(objects, target["kind"], target["name"])
                     self.assertIsNotNone(scaled, target)
-                    # Two that set replicas would fight.
+                    # Two owners of `replicas` would conflict.
                     self.assertNotIn("replicas", scaled["spec"])
                 if one["kind"] == "ServiceMonitor":
                     wanted = one["spec"]["selector"]["matchLabels"].items()
                     services = [s for s in objects if s["kind"] == "Service" and wanted <= s["metadata"]["labels"].items()]
                     self.assertEqual(len(services), 1, one["metadata"]["name"])
                     self.assertIn("ops", [port["name"] for port in services[0]["spec"]["ports"]])
-                    # Alerts and dashboards ask for the job of the product's own prometheus.yml.
+                    # Alerts and dashboards select the job of the product's own prometheus.yml.
                     self.assertEqual(services[0]["metadata"]["labels"][one["spec"]["jobLabel"]], "tollgate")
                 if one["kind"] in ("Ingress", "HTTPRoute"):
                     name = one["metadata"]["name"]
@@ -184,7 +184,7 @@ class Switches(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = chart.helm("package", chart.CHART, "--destination", folder)
             self.assertEqual(done.returncode, 0, done.stderr)
-            # What is outside of the chart's folder (alerts, dashboards) is in the archive.
+            # Files from outside of the chart's folder (alerts, dashboards) are in the archive.
             [archive] = glob.glob(folder + "/*.tgz")
             everything = chart.merged(chart.GIVEN, {"monitoring": {"rules": True, "dashboards": True}, "postgresql": {"mode": "builtin"}})
             self.assertEqual(chart.render(everything, chart=archive), chart.render(everything))

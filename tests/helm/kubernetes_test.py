@@ -1,4 +1,4 @@
-"""The chart on a real API server with real controllers: what it renders is taken, installed, upgraded, rolled back, scaled and
+"""The chart on a real API server with real controllers: its objects are accepted, installed, upgraded, rolled back, scaled and
 removed. Slow: ./dev prove kubernetes."""
 import json
 import os
@@ -45,7 +45,7 @@ class Kubernetes(unittest.TestCase):
         return [one for one in found if "deletionTimestamp" not in one["metadata"]]
 
     def running(self, component, count):
-        """The pods, once so many of them run and their headless name has each."""
+        """Returns the pods once `count` of them run and their headless name resolves to each."""
         pods = self.pods(component)
         ready = all(one["status"]["phase"] == "Running" and one["status"].get("podIP") for one in pods)
         selector = f"labelSelector=kubernetes.io/service-name%3Dt-tollgate-{component}"
@@ -77,7 +77,7 @@ class Kubernetes(unittest.TestCase):
                 except ApiError as error:
                     self.fail(f"{error}\n{json.dumps(one)}")
         FIGURES["objects"] = len(seen)
-        # It refuses what is wrong, and a namespace that is restricted refuses other pods.
+        # The API server refuses invalid objects, and a restricted namespace refuses unrestricted pods.
         wrong = chart.merged(chart.named(chart.render(), "Deployment", "t-tollgate-gateway"), {"spec": {"replicaz": 1}})
         with self.assertRaises(ApiError):
             self.server.call("POST", collections["apps/v1", "Deployment"] + "?dryRun=All&fieldValidation=Strict", wrong)
@@ -88,9 +88,9 @@ class Kubernetes(unittest.TestCase):
     def test_2_install_and_test(self):
         self.helm("install", RELEASE, chart.CHART, "--wait", "--timeout", "10m", values=EVERYTHING)
         for service in chart.SERVICES:
-            # Autoscalers see to their lowest number.
+            # Autoscalers enforce their minimum.
             pods = wait_for(f"two of {service}", lambda service=service: self.running(service, 2))
-            # On different nodes, in different zones.
+            # Replicas run on different nodes, in different zones.
             nodes = {one["spec"]["nodeName"] for one in pods}
             self.assertEqual(len(nodes), 2, service)
         claims = self.server.items(f"/api/v1/namespaces/{chart.NAMESPACE}/persistentvolumeclaims")
@@ -101,12 +101,12 @@ class Kubernetes(unittest.TestCase):
         self.assertIn("Succeeded", done.stdout)
 
     def test_3_disruption_budgets_hold(self):
-        # A router may go; while it ends its streams, the other one may not.
+        # One router may be evicted; while it ends its streams, the other one may not.
         first, second = sorted(self.names("inference-router"))
         path = f"/api/v1/namespaces/{chart.NAMESPACE}/pods/"
         budget = f"/apis/policy/v1/namespaces/{chart.NAMESPACE}/poddisruptionbudgets/t-tollgate-inference-router"
         wait_for("the budget", lambda: self.server.call("GET", budget)["status"].get("disruptionsAllowed") == 1)
-        # What keeps it, as a long stream would.
+        # Keeps the pod running, like a long stream.
         patch = "application/merge-patch+json"
         self.server.call("PATCH", path + first, {"metadata": {"finalizers": ["tests/stream"]}}, kind=patch)
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
@@ -124,7 +124,7 @@ class Kubernetes(unittest.TestCase):
         wait_for("the old gateways to go", lambda: not set(self.names("gateway")) & set(before["gateway"]))
         for service in chart.SERVICES:
             self.assertEqual(self.names(service) == before[service], service != "gateway", service)
-        # The jobs ran, before: their events are there, they are gone.
+        # The jobs ran first: their events exist, and the jobs are deleted.
         events = self.server.items(f"/api/v1/namespaces/{chart.NAMESPACE}/events")
         done = {one["involvedObject"]["name"] for one in events if one["involvedObject"]["kind"] == "Job" and one["reason"] == "Completed"}
         self.assertEqual(done, {"t-tollgate-migrate-auth", "t-tollgate-migrate-billing"})
@@ -137,7 +137,7 @@ class Kubernetes(unittest.TestCase):
         claims = f"/api/v1/namespaces/{chart.NAMESPACE}/persistentvolumeclaims"
         disks = {one["metadata"]["name"] for one in self.server.items(claims)}
         self.assertEqual(len(disks), 6)
-        # Who scales is not the chart: an upgrade leaves the number.
+        # The chart does not set replicas: an upgrade keeps their number.
         self.upgrade(chart.merged(EVERYTHING, {"services": {"gateway": {"config": {"gateway": {"keep_alive_seconds": 25}}}}}))
         self.assertEqual(len(self.pods("inference-router")), 4)
         wait_for("four gateways", lambda: len(self.pods("gateway")) == 4)
@@ -145,7 +145,7 @@ class Kubernetes(unittest.TestCase):
         self.scale("gateway", "deployments", 2)
         self.assertEqual({one["metadata"]["name"] for one in self.server.items(claims)}, disks)
         self.assertEqual(self.names("auth"), autoscaled)
-        # The autoscaler has its target (a metrics server is not there).
+        # The autoscaler has its target (without a metrics server).
         scaler = f"/apis/autoscaling/v2/namespaces/{chart.NAMESPACE}/horizontalpodautoscalers/t-tollgate-inference-router"
         conditions = wait_for("the autoscaler", lambda: self.server.call("GET", scaler)["status"].get("conditions"))
         self.assertEqual([one["status"] for one in conditions if one["type"] == "AbleToScale"], ["True"])
@@ -160,7 +160,7 @@ class Kubernetes(unittest.TestCase):
 
     def test_7_a_failed_migration_changes_nothing(self):
         before = {service: self.names(service) for service in chart.SERVICES}
-        # No node takes the job: it cannot end in its time.
+        # No node can run the job: it times out.
         stuck = chart.merged(EVERYTHING, {"image": {"tag": "next"}, "migrations": {"timeoutSeconds": 3},
                                           "services": {"auth": {"resources": {"requests": {"cpu": "1000"}}}}})
         done = self.helm("upgrade", RELEASE, chart.CHART, "--timeout", "2m", values=stuck, good=False)
@@ -177,7 +177,7 @@ class Kubernetes(unittest.TestCase):
         self.helm("upgrade", "try", chart.CHART, "--wait", "--timeout", "10m", values=trying)
         self.assertEqual(self.server.call("GET", path)["data"], made)
         self.helm("uninstall", "try", "--wait")
-        # The pepper is there for the next one.
+        # The pepper is kept for the next installation.
         self.assertEqual(self.server.call("GET", path)["data"], made)
 
     def test_9_uninstall_leaves_the_disks(self):

@@ -1,10 +1,10 @@
-"""Ports of a test's own."""
+"""Ports reserved for a test."""
 import random
 import socket
 
 
 def free_ports(count):
-    """Below those that the system gives to outgoing connections, which could take one before its process listens."""
+    """Ports below the range of outgoing connections, which could take a port before its process listens."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="utf-8") as file:
         end = int(file.read().split()[0])
     held, generator = [], random.SystemRandom()

@@ -1,5 +1,5 @@
 """The processes start from what the chart renders: its configuration, the secrets that it makes, certificates with the names
-that it asks of cert-manager, its migrations, and its own test. Only addresses and folders are others than in a cluster."""
+that it asks of cert-manager, its migrations, and its own test. Only addresses and folders differ from a cluster."""
 import base64
 import glob
 import os
@@ -72,7 +72,7 @@ class Processes(unittest.TestCase):
             self.write(base64.b64decode(value).decode(), "secrets", name)
 
     def write_certificates(self):
-        """As cert-manager would make them."""
+        """Makes certificates like cert-manager."""
         os.makedirs(self.path("tls"))
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days", "1", "-subj", "/CN=authority",
                 "-keyout", self.path("tls/ca.key"), "-out", self.path("tls/ca.crt"))
@@ -113,7 +113,7 @@ class Processes(unittest.TestCase):
         with open(self.path("secrets/postgres_password"), encoding="utf-8") as file:
             environment = {**os.environ, "PGPASSWORD": file.read().strip(), "PGUSER": "tollgate", "PGHOST": "127.0.0.1", "PGPORT": str(port)}
         wait_for(lambda: self.log("postgresql"), lambda: subprocess.run([binaries + "/pg_isready", "-q"], env=environment, check=False).returncode == 0)
-        # As the built-in server makes them.
+        # Like the built-in server.
         with open(os.path.join(chart.CHART, "files/postgres/init.sql"), encoding="utf-8") as file:
             subprocess.run([binaries + "/psql", "-q", "-d", "postgres"], input=file.read(), text=True, env=environment, check=True)
         with open(self.path("secrets/redis_password"), encoding="utf-8") as file:
@@ -128,7 +128,7 @@ class Processes(unittest.TestCase):
             process.wait()
 
     def local(self, service, text):
-        """With addresses and folders of this machine."""
+        """The configuration with addresses and folders of this machine."""
         numbers = chart.table()["ports"]
         for name, here in self.databases.items():
             text = text.replace(name, here)
@@ -141,7 +141,7 @@ class Processes(unittest.TestCase):
         os.makedirs(self.path("data", service), exist_ok=True)
         text = text.replace("/run/secrets", self.path("secrets")).replace("/run/tls", self.path("tls", f"t-tollgate-tls-{service}"))
         text = text.replace("/run/catalog/catalog.yaml", os.path.join(chart.ROOT, "deploy/config/catalog.demo.yaml"))
-        # The image has the pages there.
+        # The image has the pages in this folder.
         text = re.sub(r" *web_folder: .*\n", "", text)
         return text.replace("/var/lib/tollgate", self.path("data", service))
 

@@ -1,4 +1,4 @@
-"""The Helm chart says what is true of the product: its configuration is taken by the programs, its ports, names of
+"""The Helm chart agrees with the product: the programs accept its configuration, and its ports, names of
 certificates and callers are those of the code."""
 import functools
 import os
@@ -10,7 +10,7 @@ import unittest
 import chart
 
 BIN = os.environ.get("TOLLGATE_BIN", "")
-# What the targets of a configuration mean: who is called, and at which port.
+# Targets of a configuration: the called service and its port.
 TARGETS = {"auth": ("auth", "grpc"), "ratelimit": ("ratelimit", "grpc"), "billing": ("billing", "grpc"), "catalog": ("catalog", "grpc"),
            "inference_routers": ("inference-router", "grpc"), "auth_admin": ("auth", "admin"), "billing_admin": ("billing", "admin"),
            "catalog_admin": ("catalog", "admin"), "router_admin": ("inference-router", "admin"), "gateways": ("gateway", "grpc")}
@@ -152,7 +152,7 @@ class Ports(unittest.TestCase):
                 name, port = address.split(":")
                 found = chart.named(objects, "Service", name)["spec"]
                 self.assertEqual(found["clusterIP"], "None", name)
-                # Callers judge by the health protocol; a name without addresses would be no name.
+                # Callers use the health protocol; a name without addresses would not resolve.
                 self.assertTrue(found["publishNotReadyAddresses"])
                 to, port_name = TARGETS[field]
                 self.assertEqual(found["selector"]["app.kubernetes.io/component"], to, f"{service}: {field}")
@@ -165,7 +165,7 @@ class Callers(unittest.TestCase):
         self.assertGreater(len(code), 12)
         # Every admin server serves tollgate.admin.v1 to people's front and operators; the dashboard lists all processes.
         self.assertIn('kAdminApi = {"tollgate.admin.v1.*", kAdmins}', read("common/rpc/callers.h"))
-        # Operators may ask processes, too; the chart's policies let them to the admin ports only.
+        # Operators may call ProcessInfo as well; the chart's policies admit them to the admin ports only.
         self.assertIn('"tollgate.common.v1.ProcessInfoService/*", rpc::kAdmins', read("common/host/process_info.h"))
         listens = chart.table()["listens"]
         admins = {(who, to, "admin") for who in ("dashboard", "operator") for to in listens if "admin" in listens[to]}

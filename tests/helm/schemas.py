@@ -35,7 +35,7 @@ class Schemas:
     def __init__(self, folder):
         with open(os.path.join(folder, "kubernetes.json"), encoding="utf-8") as file:
             self.root = {"definitions": strict(json.load(file)["definitions"])}
-        # A number is taken for its text.
+        # A number is accepted as its text.
         quantity = self.root["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"]
         quantity.update({"type": ["string", "number"]})
         self.validators = {}
@@ -64,10 +64,10 @@ class Schemas:
                 self.custom.add(key)
 
     def faults(self, one):
-        """What is wrong with an object; nothing: it is valid."""
+        """The errors of an object; empty: it is valid."""
         key = one.get("apiVersion"), one.get("kind")
         if key not in self.validators:
-            return [f"{key} is no kind of the API"]
+            return [f"{key} is not a kind of the API"]
         errors = list(self.validators[key].iter_errors(one))
         if not list(jsonschema.Draft4Validator(METADATA).iter_errors(one["metadata"])) and not errors:
             return []

@@ -39,7 +39,7 @@ class Names:
             try:
                 self.socket.sendto(self.answer(query), client)
             except (IndexError, struct.error, UnicodeDecodeError):
-                continue  # no query
+                continue  # not a query
 
     def answer(self, query):
         labels, place = [], 12
@@ -67,7 +67,7 @@ class Network:
         self.count = 0
 
     def join(self, name):
-        """Makes the namespace of a pod; its address."""
+        """Creates the network namespace of a pod; returns its address."""
         self.count += 1
         address = f"10.77.1.{self.count}"
         run("ip", "netns", "add", name)
@@ -99,7 +99,7 @@ class Network:
         run("ip", "netns", "exec", pod.name, "nft", "-f", "-", stdin="\n".join(lines))
 
     def rules(self, rule, peers, address, pods):
-        """The lines that let a rule's peers through; without peers everyone."""
+        """The lines that admit a rule's peers; without peers, everyone."""
         for peer in peers or [None]:
             if peer is None:
                 sources, comment = "", "anyone"
@@ -107,7 +107,7 @@ class Network:
                 ipaddress.ip_network(peer["ipBlock"]["cidr"])
                 sources, comment = f"ip {address} {peer['ipBlock']['cidr']}", "block"
             elif "namespaceSelector" in peer:
-                continue  # no pod of another namespace is here
+                continue  # this test has no pods of other namespaces
             else:
                 there = [one for one in pods if selects(peer["podSelector"], one.labels)]
                 if not there:

@@ -13,7 +13,7 @@ import urllib.request
 from network import NODE, Names, Network, run, selects
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Stands in for what the entry point of PostgreSQL's image does.
+# Stands in for the entry point of PostgreSQL's image.
 POSTGRES = """set -e
 if [ ! -d "$PGDATA" ]; then
   initdb --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth=scram-sha-256 --no-sync >/dev/null
@@ -39,7 +39,7 @@ def entry_points():
 
 
 class Pod:
-    """One pod: its template, its place in the network and, once started, its process."""
+    """One pod: its template, its address and, once started, its process."""
 
     def __init__(self, node, owner, template, name):
         self.node, self.owner, self.name = node, owner, name
@@ -76,7 +76,7 @@ class Pod:
         folder = f"{self.folder}/volumes/{volume['name']}"
         group = self.user()[2]
         if "emptyDir" in volume or "claim" in volume:
-            if "claim" in volume:  # stays with the name of the pod
+            if "claim" in volume:  # kept under the name of the pod
                 folder = f"{self.node.folder}/claims/{self.name}"
             os.makedirs(folder, exist_ok=True)
             os.chown(folder, 0, group)
@@ -145,7 +145,7 @@ class Pod:
         return next(one["containerPort"] for one in self.container["ports"] if one["name"] == name)
 
     def probe(self, name):
-        """Whether a probe succeeds; a container without that probe is well while it runs."""
+        """Whether a probe succeeds; a container without that probe is healthy while it runs."""
         probe = self.container.get(name)
         if self.process.poll() is not None:
             return False
@@ -168,7 +168,7 @@ class Pod:
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if re.match(rf"{name}[ {{]", line))
 
     def stop(self):
-        """As a kubelet stops a pod: the preStop command, SIGTERM, and SIGKILL after the grace. (exit code, when SIGTERM was sent,
+        """Stops a pod like a kubelet: the preStop command, SIGTERM, and SIGKILL after the grace. (exit code, when SIGTERM was sent,
         seconds in all)."""
         begin = time.monotonic()
         if hook := self.container.get("lifecycle", {}).get("preStop"):

@@ -1,5 +1,5 @@
 """The pods of the chart do their work: with mutual TLS, as unprivileged users on read-only roots, and with the NetworkPolicies
-in force. What a Kubernetes API server cannot show: there nothing runs."""
+in force. A simulated Kubernetes API server cannot show this, since its pods do not run."""
 import concurrent.futures
 import contextlib
 import glob
@@ -31,10 +31,10 @@ PRODUCTION = {
     # The third router is started by the test of scaling.
     "services": {"billing": {"checkpoints": True}, "inference-router": {"replicas": 3}},
 }
-# What the doctor looks at beside a process of a service, with its files and in its network.
+# Checks of the doctor next to a process of a service, with its files and in its network.
 DOCTOR = {"auth": ["database"], "billing": ["database"], "catalog": ["engine"], "dashboard": [], "gateway": ["process", "machine"],
           "inference-router": ["machine"], "ratelimit": ["redis"]}
-# What it may find here: a database that is faster than safe, a machine with few files, a catalog that may not call engines.
+# Findings that are expected here: a database without fsync, a low file limit, a catalog without access to engines.
 OF_THIS_TEST = ("fsync is off", "the process may open", "cannot be reached: Timeout")
 TRYING = {
     "secrets": {"generate": True}, "tls": {"mode": "off"}, "postgresql": {"mode": "builtin"}, "redis": {"mode": "builtin"},
@@ -43,7 +43,7 @@ TRYING = {
 
 
 def given_secrets(folder):
-    """What an installation makes itself: ./dev secrets, as Secrets."""
+    """Objects that an installation makes itself: the output of ./dev secrets, as Secrets."""
     subprocess.run([f"{ROOT}/deploy/make-certificates", f"{folder}/tls"], check=True, capture_output=True,
                    env={**os.environ, "TOLLGATE_TRUST_DOMAIN": DOMAIN})
     given = {"given": {}}
@@ -104,7 +104,7 @@ class Pods:
         self.assertTrue(text.rstrip().endswith("data: [DONE]"), text[-500:])
 
     def assert_serves(self, gateway):
-        """Within a minute: a machine that is busy with other tests lets processes look hung, and callers leave them for a while."""
+        """Waits up to a minute: on a machine that is busy with other tests, processes look hung, and callers eject them for a while."""
         deadline, answer = time.monotonic() + 60, self.chat(gateway)
         while answer[0] == 503 and time.monotonic() < deadline:
             answer = self.chat(gateway)
@@ -148,7 +148,7 @@ class ProductionTest(Pods, unittest.TestCase):
     def test_4_answers_outlive_the_stop_of_each_gateway_and_router(self):
         gateways, routers = self.node.of("gateway"), self.node.of("inference-router")[:2]
         for pod in [*gateways, *routers]:
-            # Several answers, so that some are of the router that stops.
+            # Several answers, so that the stopping router has some of them.
             asked = [pod] * 4 if pod in gateways else gateways * 4
             with self.subTest(pod.name), concurrent.futures.ThreadPoolExecutor(len(asked) + 1) as pool:
                 begun = threading.Barrier(len(asked) + 1, timeout=120)
@@ -178,7 +178,7 @@ class ProductionTest(Pods, unittest.TestCase):
         gateways, late = self.node.of("gateway"), self.node.pods[self.later[0]]
         late.start()
         self.node.wait_ready(READY_SECONDS, [late])
-        # Its address is found within five seconds.
+        # The gateway resolves its address within five seconds.
         deadline = time.monotonic() + 60
         while not late.metric("tollgate_router_engine_requests_total"):
             self.assertLess(time.monotonic(), deadline, late.log()[-1000:])
@@ -207,7 +207,7 @@ class ProductionTest(Pods, unittest.TestCase):
         self.assertEqual(unused, set())
 
     def test_9_the_doctor_sees_the_installation(self):
-        """The commands of docs/operations/kubernetes.md: in the operator's pod, and beside a process of each service."""
+        """The commands of docs/operations/kubernetes.md: in the operator's pod, and next to a process of each service."""
         done = self.node.of("operator")[0].execute("tollgate", "--json", "doctor", timeout=90)
         found = {one["subject"].split(" ")[0]: one["result"] for one in json.loads(done.stdout)["checks"] if one["check"] == "process"}
         self.assertEqual((done.returncode, found), (0, {"auth": "ok", "billing": "ok"}), done.stdout)

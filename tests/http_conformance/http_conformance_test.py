@@ -203,7 +203,7 @@ class Conformance:
         for field in ("content-type: text/event-stream", "cache-control: no-cache", "x-accel-buffering: no",
                       "x-request-id: ", "request-id: ", "transfer-encoding: chunked"):
             self.assertIn("\r\n" + field, head)
-        # As many as the events, unless the machine is so busy that several are read at once.
+        # One read per event, unless the machine is busy enough that several are read at once.
         self.assertGreater(len(raw.pieces), 2)
         for piece in raw.pieces:
             self.assertTrue(piece.endswith(("\n\n\r\n", "0\r\n\r\n")), piece)
@@ -248,10 +248,10 @@ class Conformance:
         raw.send(self.ask(question(), "Expect: 200-ok\r\n"))
         self.assertTrue(raw.until("").startswith("HTTP/1.1 400 "), raw.text)
 
-    # Decision 46: the head alone is answered, with and without Expect, whatever the length says.
+    # Decision 46: the response is sent after the head, with and without Expect, whatever the length is.
     def test_a_caller_without_a_valid_key_is_refused_before_the_body(self):
         keys = self.cluster.facts["keys"]
-        # Refused by its checksum; the others are looked up.
+        # The first key fails its checksum; the others are looked up.
         flipped = self.key[:-1] + ("a" if self.key[-1] != "a" else "b")
         for key, path, method, status in (
                 (None, CHAT, "POST", 401), (None, "/v1/messages", "POST", 401), (flipped, CHAT, "POST", 401),
@@ -259,7 +259,7 @@ class Conformance:
                 (None, "/v1/nothing", "POST", 404), (self.key, CHAT, "HEAD", 404), (None, "/v1/models", "GET", 400),
                 (self.key, CHAT, "POST", 400)):
             for length in (f"Content-Length: {LIMIT + 1}", f"Content-Length: {LIMIT}", "Transfer-Encoding: chunked"):
-                too_large = length.endswith(str(LIMIT + 1))  # judged first, with the framing
+                too_large = length.endswith(str(LIMIT + 1))  # checked first, with the framing
                 if key == self.key and method == "POST" and not too_large:
                     continue  # accepted
                 for expect in ("", "Expect: 100-continue\r\n"):

@@ -1,5 +1,5 @@
-// A stream that its client leaves: the receipt says how much of what was produced was reasoning,
-// although the engine reports that only at its end. See docs/design/wire.md 2.5.
+// A client disconnects from a stream: the receipt says how many of the produced tokens were
+// reasoning, although the engine reports that only at its end. See docs/design/wire.md 2.5.
 #include "tests/integration/system_test.h"
 
 namespace tollgate::test {
@@ -24,7 +24,7 @@ constexpr Form kForms[] = {
 
 class AbortedStreamsTest : public SystemTest {
  protected:
-  // The receipt of a stream that is left after five pieces with these bytes.
+  // Leaves a stream after five pieces with these bytes, and returns its receipt.
   ReceiptView LeaveAfter(const Form& form, const std::string& piece, const std::string& script) {
     const ApiKey key = Customer();
     {

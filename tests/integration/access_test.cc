@@ -1,4 +1,4 @@
-// Keys, limits and refusals before any engine. See decisions 11 to 22.
+// Keys, limits and refusals before a request reaches an engine. See decisions 11 to 22.
 #include <chrono>
 #include <cstdlib>
 
@@ -9,7 +9,7 @@ namespace {
 
 class AccessTest : public SystemTest {
  protected:
-  // Enough calls to reach every loop of the gateway: each gets a change separately.
+  // Makes enough calls to reach every loop of the gateway: each loop gets a change separately.
   bool Always(const ApiKey& key, int status) {
     for (int i = 0; i < 8; ++i) {
       if (Chat(key).status != status) return false;

@@ -1,5 +1,5 @@
-// Calls of every method of tollgate.admin.v1 through the dashboard's JSON front, by their
-// descriptors and rows, and what must follow from one.
+// Calls of every method of tollgate.admin.v1 through the dashboard's JSON front, built from
+// descriptors and table rows, and the checks that follow a call.
 #pragma once
 
 #include <google/api/annotations.pb.h>
@@ -47,7 +47,7 @@ inline bool Is(const FieldDescriptor& field, google::api::FieldBehavior wanted) 
   return false;
 }
 
-// The HTTP rule of a method, taken apart. Of a second binding nothing.
+// The parsed HTTP rule of a method; additional bindings are ignored.
 struct Route {
   std::string verb;      // "POST"
   std::string prefix;    // "/admin/v1/"
@@ -110,8 +110,8 @@ class AdminCalls : public AdminWorld {
     const std::string number = page["auditEntries"][0]["sequence"].str();
     return number.empty() ? 0 : std::stoll(number);
   }
-  // Whether the log has this action of this actor, with the id of the request and the caller's
-  // address, after the entry; billing's are copied within seconds (decision 56).
+  // Whether the log has this action by this actor, with the id of the request and the caller's
+  // address, after the entry; entries of billing are copied within seconds (decision 56).
   bool Audited(int64_t after, const std::string& action, const std::string& actor,
                const std::string& request_id, std::string& seen) {
     return WaitUntil(
@@ -154,20 +154,20 @@ inline std::string With(const std::string& object, const std::string& member, co
   return out.Dump();
 }
 
-// What a repeated call does not say again, or says as it is by then.
+// The response without members that a repeated call omits, or reports as they are by then.
 inline std::string Comparable(const HttpResponse& answer) {
   std::string text = answer.body;
   for (const char* member :
        {"secret", "secretShown", "signInPath", "acceptPath", "signingSecret", "state", "endTime",
         "workspaces", "entries", "holds", "usageRecords", "violations", "chargedUsd",
-        // what an engine shows meanwhile
+        // changed by an engine meanwhile
         "routers"}) {
     text = Without(text, member);
   }
   return text;
 }
 
-// What is done once is done once for a request id, is in the audit log, and reads leave no trace.
+// A change happens once per request id and is in the audit log; a read leaves no entry there.
 inline void AdminCalls::CheckSuccess(const MethodDescriptor& method, const MethodRow& row) {
   const Call call = CallOf(method, row);
   const int64_t before = NewestAuditEntry();
@@ -186,8 +186,8 @@ inline void AdminCalls::CheckSuccess(const MethodDescriptor& method, const Metho
   if (!reads) CheckAgain(method, row, call, first);
 }
 
-// A repetition with the same id answers as before, and the id is for nothing else. Without an id, a
-// repetition finds done what it asks for.
+// A repetition with the same id gets the same response, and the id cannot be used for another
+// request. A method without an id accepts or refuses a repetition by its row.
 inline void AdminCalls::CheckAgain(const MethodDescriptor& method, const MethodRow& row,
                                    const Call& call, const HttpResponse& first) {
   const HttpResponse again = Do(method, call);
@@ -210,7 +210,7 @@ inline void AdminCalls::CheckAgain(const MethodDescriptor& method, const MethodR
   EXPECT_EQ(reused.status, 409) << row.method;
 }
 
-// Pages of one: a list goes on where it ended, for its own caller and its own question only.
+// Pages of one item: a list continues where it ended, only for the same caller and query.
 inline void AdminCalls::CheckPages(const MethodDescriptor& method, const MethodRow& row) {
   if (!row.items.empty()) {
     for (int i = 0; i < 2; ++i) Make(std::string(row.items));

@@ -8,7 +8,7 @@ namespace {
 constexpr char kTeam[] = "workspaces/team";
 
 constexpr MethodRow kRows[] = {
-    // People of a workspace.
+    // Members of a workspace.
     {.method = "MemberService/GetMember", .name = "workspaces/team/members/{member}"},
     {.method = "MemberService/ListMembers", .name = kTeam, .items = "member"},
     {.method = "MemberService/UpdateMember",
@@ -189,7 +189,7 @@ constexpr MethodRow kRows[] = {
      .audit = "plan.update"},
     {.method = "CatalogStatusService/GetCatalogStatus", .name = ""},
     {.method = "CatalogStatusService/ListModelCapacity", .name = ""},
-    // What the dashboard asks several processes.
+    // Methods for which the dashboard asks several processes.
     {.method = "SummaryService/GetSummary", .name = "workspaces/team/summary"},
     {.method = "EngineService/GetEngine", .name = "engines/sim-1"},
     {.method = "EngineService/ListEngines", .name = ""},
@@ -340,7 +340,7 @@ constexpr MethodRow kRows[] = {
     {.method = "DeadLetterService/WriteOffDeadLetter",
      .name = "deadLetters/{dead letter}",
      .body = R"({"reason":"a"})",
-     // It is resolved once, whatever the id of the call.
+     // A dead letter is resolved once, whatever the id of the call.
      .audit = "dead_letter.write_off"},
     {.method = "LedgerVerificationService/CreateLedgerVerification",
      .name = "",

@@ -1,7 +1,7 @@
-// Every method of tollgate.admin.v1 through the dashboard's JSON front, on the real services: what
-// its request must have, whether a repetition does it twice, how its pages go on, and what it
-// leaves in the audit log. Methods come from the descriptors, calls from admin_methods_table.cc: a
-// method without a row fails. Who may call is in people_roles_test.cc.
+// Every method of tollgate.admin.v1 through the dashboard's JSON front, on the real services:
+// required fields, repetition, pages and the audit log. Methods come from the descriptors, calls
+// from admin_methods_table.cc: a method without a row fails. Permissions are tested in
+// people_roles_test.cc.
 
 #include <set>
 
@@ -30,7 +30,8 @@ TEST_P(AdminMethodsTest, EveryMethodHasARowAndEveryRowAMethod) {
   }
 }
 
-// A call that lacks a required field, or whose name is none, changes nothing and is told which.
+// A call without a required field, or with a malformed name, changes nothing and gets an error that
+// names the field.
 void AdminMethodsTest::CheckValidation(const MethodDescriptor& method, const MethodRow& row) {
   const Route route = RouteOf(method);
   const Call good = CallOf(method, row);
@@ -38,7 +39,8 @@ void AdminMethodsTest::CheckValidation(const MethodDescriptor& method, const Met
     const HttpResponse answer = Do(method, call);
     EXPECT_EQ(answer.status, 400) << row.method << " " << what << ": " << answer.body;
     const Json json = answer.json();
-    const Json& error = json.has("error") ? json["error"] : json;  // of a stream
+    const Json& error =
+        json.has("error") ? json["error"] : json;  // the error is wrapped in a stream
     EXPECT_EQ(error["code"].integer(), 3) << row.method << " " << what << answer.body;
   };
   if (!route.variable.empty() && !good.name.starts_with("models/")) {
@@ -49,7 +51,7 @@ void AdminMethodsTest::CheckValidation(const MethodDescriptor& method, const Met
                          good.name.substr(std::min(good.name.find('/', id), good.name.size()))
                    : good.name + "!";
     refused(bad, "with the name " + bad.name);
-    // A verb that follows an empty part is no route.
+    // A verb after an empty path segment does not match any route.
     const bool has_id =
         std::ranges::count(good.name, '/') % 2 == 1 && good.name.starts_with("workspaces/");
     if (has_id && good.name.find('/', id) != std::string::npos && !route.suffix.starts_with(':')) {
@@ -64,7 +66,7 @@ void AdminMethodsTest::CheckValidation(const MethodDescriptor& method, const Met
     if (field.name() == "request_id") {
       call.request_id.clear();
     } else if (field.name() == route.variable || route.variable.starts_with(field.name() + ".")) {
-      continue;  // in the path
+      continue;  // set in the path
     } else if (route.body == "*") {
       call.body = Without(good.body, field.json_name());
     } else {
@@ -90,8 +92,8 @@ TEST_P(AdminMethodsTest, RequiredFieldsAndNames) {
   }
 }
 
-// An update's mask names fields that may change; the others are refused there and ignored in
-// bodies.
+// The mask of an update names fields that may change; other fields are refused in the mask and
+// ignored in bodies.
 void AdminMethodsTest::CheckMask(const MethodDescriptor& method, const MethodRow& row) {
   const Route route = RouteOf(method);
   if (route.body.empty() || route.body == "*") return;
@@ -118,7 +120,7 @@ void AdminMethodsTest::CheckMask(const MethodDescriptor& method, const MethodRow
       call.body = With(call.body, field.json_name(), "made-up");
     }
   }
-  if (masked) {  // what the front makes of a body with fields that cannot change is not the point
+  if (masked) {  // bodies with immutable fields are not tested here
     const Json body = Json::Parse(good.body).value_or(Json());
     std::string paths;
     for (const auto& [name, value] : body.members()) paths += (paths.empty() ? "" : ",") + name;
@@ -149,7 +151,8 @@ TEST_P(AdminMethodsTest, PagesOfLists) {
     const MethodRow* row = RowOf(NameOf(*method));
     if (row == nullptr) continue;
     if (method->input_type()->FindFieldByName("page_size") == nullptr) {
-      // A list without pages is one that is short by design: its comment and a test say how short.
+      // A list may omit pages only if it is short by design: its comment and a test state the
+      // bound.
       EXPECT_TRUE(!method->name().starts_with("List") || row->at_most > 0) << row->method;
       continue;
     }
@@ -159,7 +162,7 @@ TEST_P(AdminMethodsTest, PagesOfLists) {
   EXPECT_GT(lists, 10);
 }
 
-// Methods without pages: nobody has more than the bound, and the list shows that many.
+// Methods without pages: the number of items is bounded, and the list shows all of them.
 TEST_P(AdminMethodsTest, ListsWithoutPagesAreBounded) {
   const auto count = [&](const std::string& path, const std::string& list) {
     return Admin("GET", "/admin/v1/" + path, "").json()[list].size();

@@ -1,5 +1,5 @@
-// The methods of the admin API that need a provider of payments which keeps cards: what the others
-// must do, too (admin_methods_test.cc), against a provider that speaks Stripe's API.
+// The methods of the admin API that need a payment provider that stores cards, with the checks of
+// admin_methods_test.cc, against a provider that speaks Stripe's API.
 #include "services/billing/payments/testing/scripted_stripe.h"
 #include "tests/integration/admin_calls.h"
 
@@ -22,7 +22,7 @@ class AdminProviderTest : public AdminCalls {
                          stripe_.options().base_url + "\"}"};
     AdminCalls::SetUp();
     if (!cluster_) return;
-    // The payments of billing open after its ledger.
+    // Billing opens its payments after its ledger.
     ASSERT_TRUE(WaitUntil(
         [&] { return Admin("GET", "/admin/v1/workspaces/team/paymentMethods", "").status == 200; },
         10'000));
@@ -38,7 +38,7 @@ class AdminProviderTest : public AdminCalls {
       EXPECT_TRUE(WaitUntil([&] { return Cards().find(card) != std::string::npos; }, 10'000, 20));
       return card;
     }
-    if (what == "paused reload") {  // there is no card
+    if (what == "paused reload") {  // the workspace has no card
       const std::string workspace = AdminCalls::Make("workspace");
       const std::string path = "/admin/v1/workspaces/" + workspace + "/autoReload";
       const auto reload = [&] { return Admin("GET", path, "").json(); };
@@ -47,7 +47,7 @@ class AdminProviderTest : public AdminCalls {
                       R"("monthlyCeilingUsd":"100"})")
                     .status,
                 200);
-      // What is spent makes the balance looked at at once.
+      // Spending triggers a check of the balance at once.
       Must(Post("workspaces/" + workspace + "/creditGrants?request_id=" + NewId(),
                 R"({"amountUsd":"1"})"));
       EXPECT_TRUE(WaitUntil(
@@ -57,7 +57,7 @@ class AdminProviderTest : public AdminCalls {
           },
           20'000, 200))
           << reload().Dump();
-      // Enough, so that it is not paused again once it is resumed.
+      // Enough credit that it is not paused again after it is resumed.
       Must(Post("workspaces/" + workspace + "/creditGrants?request_id=" + NewId(),
                 R"({"amountUsd":"50"})"));
       return workspace;
@@ -66,7 +66,7 @@ class AdminProviderTest : public AdminCalls {
   }
 
   std::string Cards() { return Admin("GET", "/admin/v1/workspaces/team/paymentMethods", "").body; }
-  // The provider's events, to where it sends them.
+  // Delivers the provider's events to its webhook.
   void Deliver() {
     const Json addresses =
         Json::Parse(ReadFile(cluster_->dir() + "/allinone.addresses")).value_or(Json());

@@ -1,5 +1,5 @@
-// Resources of the admin API whose answer two services make: what keys have spent (auth and
-// billing), what is left of limits (auth and ratelimit), and the closing of a workspace.
+// Resources of the admin API whose response combines two services: spending of keys (auth and
+// billing), remaining limits (auth and ratelimit), and the closing of a workspace.
 #include "tests/integration/admin_world.h"
 #include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
 
@@ -39,7 +39,7 @@ TEST_P(AdminResourcesTest, KeysCarryWhatTheySpentAsTheUsageReportHasIt) {
     EXPECT_EQ(key["monthSpentUsd"].str(), spent(Last(key["name"].str())));
   }
   const Json top = Get("workspaces/team/keys?view=KEY_VIEW_TOP_SPENT")["keys"];
-  ASSERT_EQ(top.size(), 2U) << "those that have spent anything";
+  ASSERT_EQ(top.size(), 2U) << "only keys that have spent anything";
   EXPECT_EQ(Last(top[0]["name"].str()), most);
   EXPECT_EQ(Last(top[1]["name"].str()), some);
   EXPECT_EQ(top[0]["monthSpentUsd"].str(), SpentByReport(most));
@@ -62,7 +62,7 @@ TEST_P(AdminResourcesTest, AWorkspaceWithCreditIsNotClosed) {
   Must(Post("workspaces/" + workspace + "/adjustments?request_id=d",
             R"({"kind":"ADJUSTMENT_KIND_DEBIT","granted":true,"amountUsd":"1","reason":"a"})"));
   EXPECT_EQ(close("c1").json()["state"].str(), "WORKSPACE_STATE_CLOSING");
-  // Credit that comes later does not change the answer to the same call.
+  // Credit that is added later does not change the response to the same call.
   Must(Post("workspaces/" + workspace + "/creditGrants?request_id=h", R"({"amountUsd":"1"})"));
   EXPECT_EQ(close("c1").json()["state"].str(), "WORKSPACE_STATE_CLOSING");
 }

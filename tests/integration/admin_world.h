@@ -1,4 +1,4 @@
-// The boss of a workspace at the dashboard's JSON front, and whatever calls of the admin API need.
+// The owner of a workspace at the dashboard's JSON front, and helpers for calls of the admin API.
 #pragma once
 
 #include <ctime>
@@ -22,7 +22,7 @@ class AdminWorld : public PeopleWorld {
     if (!cluster_) return;
     boss_ = NewBrowser("boss@example.com", true);
     second_ = NewBrowser("second@example.com", true);
-    // The alerts of billing open after its ledger.
+    // Billing opens its alerts after its ledger.
     ASSERT_TRUE(WaitUntil(
         [&] { return Admin("GET", "/admin/v1/workspaces/team/alertSettings", "").status != 503; },
         10'000));
@@ -33,8 +33,8 @@ class AdminWorld : public PeopleWorld {
         200);
   }
 
-  // A person who has just signed in. The boss is an operator of the platform and, having made it,
-  // the owner of the workspace team: every method is open to one or the other.
+  // A person who has just signed in. The boss is an operator of the platform and, as its creator,
+  // the owner of the workspace team: one of the two roles permits every method.
   struct Browser {
     std::string email, cookie, csrf, actor;
     int64_t signed_in_us = 0;
@@ -75,11 +75,11 @@ class AdminWorld : public PeopleWorld {
     SignIn(browser, "link", R"({"token":")" + token + R"(","new_password":")" + kPassword + "\"}");
     return browser;
   }
-  // As the boss.
+  // Called by the boss.
   HttpResponse Admin(const std::string& verb, const std::string& target, const std::string& body) {
     return Act(boss_, verb, target, body);
   }
-  // With a sign-in that is always fresh.
+  // Called with a sign-in that is always fresh.
   HttpResponse Act(Browser& browser, const std::string& verb, const std::string& target,
                    const std::string& body) {
     if (NowUs() - browser.signed_in_us > 200'000'000) {
@@ -91,7 +91,7 @@ class AdminWorld : public PeopleWorld {
   HttpResponse Post(const std::string& path, const std::string& body) {
     return Admin("POST", "/admin/v1/" + path, body);
   }
-  // Another caller: the login token of the installation.
+  // Called by another caller: the login token of the installation.
   HttpResponse Other(const std::string& verb, const std::string& target,
                      const std::string& body = "") {
     std::string token = ReadFile(cluster_->dir() + "/login_token");
@@ -113,7 +113,7 @@ class AdminWorld : public PeopleWorld {
                : Last(json[member.substr(0, dot)][member.substr(dot + 1)].str());
   }
 
-  // A new thing of this kind: the last part of its name, unless said otherwise.
+  // Creates a resource of this kind; returns the last part of its name, unless stated otherwise.
   virtual std::string Make(const std::string& what) {
     const std::string id = NewId();
     const std::string ask = "?request_id=" + id;
@@ -148,7 +148,7 @@ class AdminWorld : public PeopleWorld {
            "");
       return browser.actor.substr(browser.actor.find(':') + 1);
     }
-    if (what == "session") {  // of the boss, elsewhere
+    if (what == "session") {  // a session of the boss in another browser
       Browser elsewhere{
           .email = boss_.email, .cookie = "", .csrf = "", .actor = "", .signed_in_us = 0};
       SignIn(elsewhere, "signIn",
@@ -158,7 +158,7 @@ class AdminWorld : public PeopleWorld {
                       .str());
     }
     if (what == "new id") return id;
-    if (what == "invitation token") {  // of another operator's workspace, for the boss
+    if (what == "invitation token") {  // to another operator's workspace, for the boss
       const std::string workspace = Must(Act(second_, "POST", "/admin/v1/workspaces" + ask, "{}"));
       const HttpResponse invited =
           Act(second_, "POST",
@@ -197,7 +197,7 @@ class AdminWorld : public PeopleWorld {
     if (what == "grant") {
       return Must(Post("workspaces/team/creditGrants" + ask, R"({"amountUsd":"1"})"));
     }
-    if (what == "pending") {  // asked for by another operator, so that the boss may approve it
+    if (what == "pending") {  // requested by another operator, so that the boss may approve it
       return Must(Act(second_, "POST", "/admin/v1/workspaces/team/adjustments" + ask,
                       R"({"kind":"ADJUSTMENT_KIND_CREDIT","amountUsd":"150","reason":"a"})"));
     }
@@ -215,7 +215,7 @@ class AdminWorld : public PeopleWorld {
                        R"({"url":"https://hooks.example.com/)" + id + "\"}"));
     }
     if (what == "verification") {
-      // One runs at a time.
+      // Only one verification runs at a time.
       EXPECT_TRUE(WaitUntil([&] { return Post("ledgerVerifications" + ask, "{}").status == 200; },
                             20'000, 50));
       const std::string name = Must(Post("ledgerVerifications" + ask, "{}"));
@@ -227,7 +227,7 @@ class AdminWorld : public PeopleWorld {
       return name;
     }
     if (what == "request") return MakeRequest();
-    if (what == "late dead letter") {  // its request became known after it
+    if (what == "late dead letter") {  // the ledger learned of its request afterwards
       const Id late = Id::New();
       MakeSettle(late);
       Authorize(late);
@@ -245,7 +245,7 @@ class AdminWorld : public PeopleWorld {
     ADD_FAILURE() << "nothing makes a " << what;
     return "";
   }
-  // A request that was held and settled, as a gateway and a router do it.
+  // Opens and settles the hold of a request, as gateway and router do.
   std::string MakeRequest(const std::string& key_id = "0123456789ab",
                           const std::string& workspace = "team") {
     const Id id = Id::New();
@@ -291,7 +291,8 @@ class AdminWorld : public PeopleWorld {
                                grpc::InsecureChannelCredentials());
   }
 
-  // {thing} as a new thing. Only where a brace is followed by a letter: JSON has quotes there.
+  // Replaces {thing} by a new resource, only where a letter follows the brace: JSON has quotes
+  // there.
   std::string Filled(std::string_view pattern) {
     std::string text;
     for (size_t at = 0; at < pattern.size(); ++at) {

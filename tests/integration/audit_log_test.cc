@@ -1,5 +1,5 @@
-// The audit log as people and operators read it: filters, the export, and `tollgate-auth
-// verify-audit` with the signed checkpoints, as a command beside the serving process.
+// The audit log for members and operators: filters, the export, and `tollgate-auth verify-audit`
+// with the signed checkpoints, as a command next to the serving process.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -40,7 +40,7 @@ class AuditLogTest : public AdminWorld {
     return entries;
   }
 
-  // As cron runs it; the exit code, and what it printed.
+  // Runs like a cron job; returns the exit code and the output.
   int VerifyAudit(const std::string& more, std::string& output) {
     const std::string log = given_.path() + "/output";
     const std::string command = BinaryPath("tollgate-auth") + " verify-audit --json --config " +
@@ -85,7 +85,7 @@ TEST_P(AuditLogTest, FiltersByActorSubjectAndTime) {
   ASSERT_FALSE(from.empty());
   ASSERT_FALSE(before.empty());
   EXPECT_EQ(from.size() + before.size(), List("").size());
-  // RFC 3339 in UTC with a fraction of at least as many digits is in the order of time.
+  // RFC 3339 texts in UTC with fractions of equal length sort by time.
   for (const Json& entry : from) EXPECT_GE(entry["sequence"].str().size(), 1U);
   EXPECT_EQ(List("time >= \"" + at + "\" AND action = \"key.create\"").size(), 1U);
   EXPECT_EQ(List("time < \"" + at + "\" AND action = \"key.create\"").size(), 1U);
@@ -130,7 +130,7 @@ TEST_P(AuditLogTest, TheCommandComparesTheLogWithItsSignedCheckpoints) {
   const Json found = Json::Parse(output).value_or(Json());
   EXPECT_TRUE(found["ok"].boolean()) << output;
   EXPECT_GE(found["checkpoints"].integer(), 2) << output;
-  // A checkpoint that was changed, and one that another key has signed.
+  // A checkpoint that was changed, and one that was signed by another key.
   const std::string kept = ReadFile(checkpoints_);
   std::string changed = kept;
   const size_t digit = changed.rfind(':', changed.find('\n')) + 1;  // of the hash

@@ -234,8 +234,8 @@ TEST_P(ChatTest, ModelsListIsPublicAndHidesPrivateModels) {
       200);
 }
 
-// Bodies above 256 KiB are decoded beside the event loops: the engine gets them whole, and a client
-// that leaves meanwhile costs nothing.
+// Bodies above 256 KiB are decoded outside of the event loops: the engine gets them whole, and a
+// client that disconnects meanwhile is not charged.
 TEST_P(ChatTest, LargeBodiesArriveWholeAndMayBeAbandoned) {
   const ApiKey key = Customer();
   const std::string tag = NewTag();

@@ -39,7 +39,7 @@ class CliTest : public ::testing::Test {
   Outcome Cli(const std::string& arguments) {
     return Cli(arguments, cluster_->admin_grpc_address("billing"));
   }
-  // Over the unix socket, where the caller's name counts as verified.
+  // Uses the unix socket, where the caller's name counts as verified.
   Outcome CliAtSocket(const std::string& arguments) {
     return Cli(arguments, "unix:" + cluster_->dir() + "/allinone.sock");
   }
@@ -88,13 +88,14 @@ TEST_F(CliTest, ATopUpWhoseAnswerWasLostGoesOnWithItsId) {
   const Outcome again = Cli("credit add 5 -w acme --reason 'invoice 7'");
   EXPECT_EQ(again.code, 0) << again.error;
   EXPECT_EQ(PrintedId(again), id);
-  EXPECT_EQ(again.json()["available_usd"].str(), "5") << "once, whatever became of the first try";
+  EXPECT_EQ(again.json()["available_usd"].str(), "5")
+      << "once, even if the first attempt succeeded";
   EXPECT_EQ(Kept(), 0U);
   const Outcome status = Cli("credit status -w acme " + id);
   EXPECT_EQ(status.json()["state"].str(), "executed") << status.out << status.error;
   EXPECT_EQ(Cli("credit status -w acme never-asked").json()["state"].str(), "not_executed");
 
-  // What was asked for and answered is not the same as asking again.
+  // Repeating a printed id differs from running the command again.
   const Outcome another = Cli("credit add 5 -w acme --reason 'invoice 7'");
   EXPECT_NE(PrintedId(another), id);
   EXPECT_EQ(another.json()["available_usd"].str(), "10");
@@ -132,7 +133,7 @@ TEST_F(CliTest, AReceiptByTheHeaderAndWhatTcpMayNotDo) {
   EXPECT_EQ(month["added_usd"].str(), "6");
   EXPECT_EQ(month["removed_usd"].str(), "0");
   EXPECT_EQ(month["used_usd"].str(), receipt.json()["charged_usd"].str());
-  EXPECT_EQ(Cli("statement -w acme").code, 2) << "of which month?";
+  EXPECT_EQ(Cli("statement -w acme").code, 2) << "the month is missing";
   EXPECT_EQ(Cli("statement -w acme " + month["month"].str()).code, 0);
   const Outcome reconciled = Cli("reconcile");
   EXPECT_EQ(reconciled.code, 0) << reconciled.error;
@@ -144,8 +145,7 @@ TEST_F(CliTest, AReceiptByTheHeaderAndWhatTcpMayNotDo) {
   EXPECT_NE(frozen.error.find("step_up_required"), std::string::npos) << frozen.error;
 }
 
-// The way back in for who has lost the password; a link that was used, copied or replaced is worth
-// nothing.
+// The recovery path after a lost password; a link that was used, altered or replaced does not work.
 TEST_F(CliTest, ASignInLinkWorksOnce) {
   const auto open = [&](const Outcome& made, const std::string& password) {
     const std::string path = made.json()["path"].str();

@@ -221,7 +221,7 @@ TEST_P(CompletionsTest, HiddenCandidatesOfBestOfAreCharged) {
 }
 
 TEST_P(CompletionsTest, WithoutCreditForBestOfTheEngineIsNotCalled) {  // decision 1
-  // Enough for the input and one slice of 4096 tokens, not for 128 answers of 1000.
+  // Enough for the input and one slice of 4096 tokens, but not for 128 answers of 1000.
   const int64_t credit = Charge(100, 10'000);
   const ApiKey key = Customer(credit);
   const std::string tag = NewTag();
@@ -303,7 +303,8 @@ TEST_P(CompletionsTest, IdsOutsideTheCatalogNeedTerms) {  // decision 20
   EXPECT_EQ(Json::Parse(EngineRequests(tag).at(0).body)->operator[]("model").str(),
             "outside/model");
   EXPECT_EQ(SpentOf(key), 3 * 1500 + 4 * 2000) << "at the price for unlisted ids";
-  // An id that no engine knows is not found, nor are legacy ids; unlisted ids are not in the list.
+  // An id unknown to every engine is not found, nor are legacy ids; unlisted ids are not in the
+  // list.
   ExpectError(Complete(key, "", "\"x\"", "unknown/model"), 404, "model_unavailable",
               "not_found_error");
   ExpectError(Complete(key, "", "\"x\"", "tollgate/model"), 404, "model_unavailable",

@@ -1,5 +1,5 @@
-// Which engine is chosen, as operators see it in whole processes: the header x-tollgate-debug, and
-// the slow start of an engine that comes back (ADR 0032).
+// The selection of engines, as operators see it in whole processes: the header x-tollgate-debug,
+// and the slow start of an engine that comes back (ADR 0032).
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -41,7 +41,7 @@ class EngineChoiceTest : public ::testing::TestWithParam<bool> {
     return Http(cluster_->port(), "POST", "/v1/chat/completions", headers,
                 R"({"model":"sim/model","messages":[{"role":"user","content":"hi"}])" + more + "}");
   }
-  // What the engine counts for at the moment; negative: not known.
+  // The current effective weight of the engine; negative: unknown.
   double Weight(const std::string& engine) {
     const std::string page =
         Http(cluster_->admin_port(Process("inference-router")), "GET", "/metrics").body;
@@ -90,7 +90,7 @@ TEST_P(EngineChoiceTest, TheOperatorsKeyIsToldWhichEngineAnsweredAndNoOther) {
 
 TEST_P(EngineChoiceTest, AnEngineThatComesBackStartsSlowly) {
   ASSERT_TRUE(WaitUntil([&] { return Weight("sim-1") == 1 && Weight("sim-2") == 1; }, 10'000))
-      << "at the start of a router all are alike";
+      << "all engines weigh the same when a router starts";
   second_.SetListening(false);
   const std::string available = "\ntollgate_router_engine_available{engine=\"sim-2\"} 0";
   const auto page = [&] {

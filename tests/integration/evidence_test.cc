@@ -1,6 +1,5 @@
-// What a router knows about unpaid answers is not lost without a word: a damaged outbox delivers
-// what it still has, and one that is gone is noticed. With real processes (docs/design/ledger.md
-// 6).
+// A router never loses records of unpaid answers silently: a damaged outbox delivers the records
+// that are intact, and a lost outbox is reported. With real processes (docs/design/ledger.md 6).
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -45,8 +44,8 @@ class EvidenceTest : public ::testing::Test {
     if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
   }
 
-  // Complete answers whose settlements only the outbox has; then the router crashes. Returns what
-  // they cost together.
+  // Makes complete answers whose settlements are only in the outbox, then crashes the router.
+  // Returns their total cost.
   int64_t AnswersWithoutLedger() {
     std::vector<std::future<SseStream>> streams;
     for (int i = 0; i < kAnswers; ++i) {
@@ -69,7 +68,7 @@ class EvidenceTest : public ::testing::Test {
     return cost;
   }
   void RestartBoth() {
-    // The first one is ready, but the cluster is not before the second one.
+    // The first router is ready, but the cluster is not ready before the second one is.
     (void)cluster_->Restart(kRouter, 2'000);
     EXPECT_EQ(cluster_->Restart("billing", 20'000), "");
   }

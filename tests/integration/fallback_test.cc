@@ -62,11 +62,11 @@ class FallbackSystemTest : public ::testing::TestWithParam<bool> {
     if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
   }
 
-  // An endpoint's own members, and what holds there.
+  // Members of the request and rules of one endpoint.
   struct Surface {
     const char* body;
-    bool generates = true;   // a text, by a model that the answer names
-    bool has_param = true;   // in the error envelope
+    bool generates = true;   // generates text, by a model that the answer names
+    bool has_param = true;   // the error envelope has `param`
     bool one_model = false;  // `models` is refused
   };
   static std::vector<std::pair<const char*, Surface>> Surfaces() {
@@ -94,7 +94,7 @@ class FallbackSystemTest : public ::testing::TestWithParam<bool> {
     const auto balance = cluster_->Balance(key.workspace_id);
     return balance ? kUsd - balance->available : -1;
   }
-  // In nano-USD, by USD per million tokens.
+  // Cost in nano-USD, for prices in USD per million tokens.
   static int64_t Cost(const HttpResponse& answer, int64_t input, int64_t output) {
     const auto usage = answer.json()["usage"];
     return 1'000 * (usage["prompt_tokens"].integer() * input +
@@ -141,7 +141,7 @@ TEST_P(FallbackSystemTest, APromptTooLongForTheFirstGoesToALargerModel) {
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(answer.json()["model"].str(), "sim/large");
   EXPECT_EQ(SpentOf(key), Cost(answer, 5, 9));
-  // Without another model it is the caller's error.
+  // Without another model, the caller gets an error.
   EXPECT_EQ(Chat(key, R"("model":"sim/small","max_tokens":20)", content).status, 400);
 }
 
@@ -150,7 +150,7 @@ TEST_P(FallbackSystemTest, AnEngineErrorOrOneAtCapacityGoesToTheNextModel) {
        {R"({"status":500})", R"({"status":429})", R"({"cut_before_headers":true})"}) {
     large_.SetDefaultScript(script);
     const ApiKey key = cluster_->NewCustomer(kUsd);
-    // The catalog's own fall-back, of a caller who lists none.
+    // The catalog's own fall-back, for a caller that lists none.
     const HttpResponse answer = Chat(key, R"("model":"sim/large")");
     ASSERT_EQ(answer.status, 200) << script << answer.body;
     EXPECT_EQ(answer.json()["model"].str(), "sim/small");
@@ -174,7 +174,7 @@ TEST_P(FallbackSystemTest, StreamsNameTheModelThatAnswersAndStayWithIt) {
   for (const SseEvent& event : stream.events) {
     if (event.data != "[DONE]") EXPECT_EQ(event.json()["model"].str(), "sim/large");
   }
-  // Once a part was sent, a failure is the end.
+  // Once output was sent, a failure ends the request.
   large_.SetDefaultScript(R"({"tokens":50,"token_ms":2,"cut_after_tokens":10})");
   const SseStream broken =
       HttpStream(cluster_->port(), "/v1/chat/completions", key.headers(),
@@ -195,7 +195,8 @@ TEST_P(FallbackSystemTest, TheHoldCoversTheDearestWhileACheaperOneAnswers) {
   ASSERT_TRUE(small_.WaitFor([](const EngineSim& sim) { return sim.running() == 1; }));
   const auto balance = cluster_->Balance(key.workspace_id);
   ASSERT_TRUE(balance);
-  EXPECT_GT(balance->held, 1'000'000 * 9) << "1,000 tokens of the dearest, and the prompt";
+  EXPECT_GT(balance->held, 1'000'000 * 9)
+      << "1,000 tokens of the most expensive model, and the prompt";
   EXPECT_LT(balance->held, 1'000'000 * 9 + 200'000 * 5);
   small_.SetListening(false);  // breaks the connection: the other model answers
   EXPECT_TRUE(waiting.get().done());
@@ -205,7 +206,8 @@ TEST_P(FallbackSystemTest, TheHoldCoversTheDearestWhileACheaperOneAnswers) {
   ASSERT_TRUE(receipts);
   ASSERT_EQ(receipts->size(), 1u);
   EXPECT_EQ(receipts->at(0).model, "sim/large");
-  // Too little for the dearest, which needs 27 x 5,000 + 9,000; the other one needs 29,000.
+  // Too little for the most expensive model, which needs 27 x 5,000 + 9,000; the other one needs
+  // 29,000.
   const ApiKey poor = cluster_->NewCustomer(100'000);
   EXPECT_EQ(Chat(poor, R"("models":["sim/small","sim/large"])").status, 402);
 }
@@ -264,8 +266,8 @@ TEST_P(FallbackSystemTest, EverySurfaceNamesTheModelThatAnswers) {
   }
 }
 
-// The same list of terms on every endpoint; where they cannot be met, the answer names the member:
-// in `param`, and on the Messages endpoints, whose envelope has none, in the text.
+// Every endpoint accepts the same list of terms; when they cannot be met, the response names the
+// member: in `param`, or in the message on the Messages endpoints, whose envelope has no `param`.
 TEST_P(FallbackSystemTest, EverySurfaceReadsTheTerms) {
   const ApiKey key = cluster_->NewCustomer(kUsd);
   const std::pair<const char*, const char*> refused[] = {
@@ -322,7 +324,7 @@ TEST_P(FallbackSystemTest, AKilledRouterBetweenTwoModelsCostsTheCallerNothingTwi
   ASSERT_TRUE(large_.WaitFor([](const EngineSim& sim) { return sim.running() == 1; }));
   large_.SetDefaultScript("{}");
   for (const char* name : {"inference-router", "inference-router-2"}) {
-    // The one that runs it: the other one has no request.
+    // The router that runs it; the other one has no requests.
     Process& router = cluster_->process(name);
     router.Kill();
     if (large_.WaitFor([](const EngineSim& sim) { return sim.running() == 0; }, 8'000)) break;

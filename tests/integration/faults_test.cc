@@ -152,7 +152,7 @@ TEST_P(FaultsTest, ContextOverflowHasTheTextOfEachFamily) {
           << answer.body;
     }
   }
-  // The simulator, like vLLM, names a lower bound of the prompt; its tokenizer gives the exact
+  // The simulator, like vLLM, reports a lower bound of the prompt; its tokenizer gives the exact
   // size.
   std::string words;
   for (int i = 0; i < 131'000; ++i) words += "word ";

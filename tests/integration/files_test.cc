@@ -1,4 +1,5 @@
-// What the processes write is for their own user only: 0600 for files, 0700 for folders.
+// Files that the processes write are accessible only by their own user: 0600 for files, 0700 for
+// folders.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -26,7 +27,7 @@ mode_t ModeOf(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0;
 }
 
-// Checks the files that are there now and were not before.
+// Checks the files that were created since `before`.
 void ExpectPrivate(const std::string& folder, const std::set<std::string>& before) {
   for (const std::string& path : Listed(folder)) {
     if (before.contains(path)) continue;
@@ -66,7 +67,8 @@ TEST_P(FilesTest, NothingThatIsWrittenIsOpenToOtherUsers) {
   ExpectPrivate(cluster.dir(), of_test);
   ExpectPrivate(caches.path(), {});
 
-  // A database that an earlier version has left open to other users is closed at the next start.
+  // A database that an earlier version left readable by other users is made private at the next
+  // start.
   EXPECT_EQ(cluster.StopOrderly(), "");
   const std::string database = cluster.dir() + "/auth.db";
   ASSERT_EQ(chmod(database.c_str(), 0644), 0);

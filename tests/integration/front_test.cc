@@ -37,7 +37,7 @@ class FrontTest : public ::testing::Test {
     EXPECT_EQ(answer.status, 200) << path << answer.body;
     return answer.json();
   }
-  // The page of the dashboard with this key.
+  // Credentials of a dashboard page for this key.
   static HeaderList Page(const ApiKey& key) {
     HeaderList headers = key.headers();
     headers.emplace_back("Sec-Fetch-Site", "same-origin");
@@ -47,7 +47,7 @@ class FrontTest : public ::testing::Test {
   static std::string ChatBody(const std::string& more) {
     return R"({"model":"sim/model","messages":[{"role":"user","content":"hello"}])" + more + "}";
   }
-  // Requests that the engine has got, by chat completions.
+  // Number of chat completions that the engine received.
   static int64_t Served(const EngineSim& engine) { return engine.totals().requests; }
 
   EngineSim one_, two_;
@@ -130,7 +130,7 @@ TEST_F(FrontTest, TheSummaryIsWhatTheLedgerTheKeysAndTheRoutersHave) {
     ASSERT_EQ(cluster_->Post(key, "/v1/chat/completions", ChatBody(R"(,"stream":true)")).status,
               200);
   }
-  // A refusal before any hold: the model is not there.
+  // A refusal before any hold: the model does not exist.
   EXPECT_EQ(cluster_
                 ->Post(key, "/v1/chat/completions",
                        R"({"model":"sim/none","messages":[{"role":"user","content":"a"}]})")
@@ -167,7 +167,7 @@ TEST_F(FrontTest, TheSummaryIsWhatTheLedgerTheKeysAndTheRoutersHave) {
   EXPECT_EQ(summary["attention"][1]["subject"].str(), "models/sim/model");
   EXPECT_EQ(summary["attention"][1]["down"].integer(), 1);
   EXPECT_EQ(summary["attention"][1]["engines"].integer(), 2);
-  // A part that does not answer is left out, not made up.
+  // A process that does not respond is left out of the summary.
   cluster_->process("billing").Kill();
   summary = Get(path);
   EXPECT_EQ(summary["missing"][0].str(), "billing");
@@ -187,14 +187,14 @@ TEST_F(FrontTest, AStreamOfThePlaygroundIsThatOfTheGateway) {
   EXPECT_FALSE(stream.Text().empty());
   const HttpResponse refused = Http(cluster_->dashboard_port(), "POST",
                                     "/playground/v1/chat/completions", key.headers(), body);
-  EXPECT_EQ(refused.status, 403) << "no page of the dashboard: " << refused.body;
+  EXPECT_EQ(refused.status, 403) << "not a page of the dashboard: " << refused.body;
   ApiKey wrong = key;
   wrong.secret.back() = wrong.secret.back() == 'a' ? 'b' : 'a';
   EXPECT_EQ(
       Http(cluster_->dashboard_port(), "POST", "/playground/v1/chat/completions", Page(wrong), body)
           .status,
       401);
-  // The id that the page sees finds the receipt.
+  // The id that the page shows finds the receipt.
   const auto receipt = cluster_->Receipt(key.workspace_id, stream.head.header("x-request-id"));
   ASSERT_TRUE(receipt);
   EXPECT_EQ(receipt->outcome, "completed");

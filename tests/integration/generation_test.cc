@@ -1,4 +1,4 @@
-// What an answer cost: in its usage when asked for, and as its receipt. Both are what the ledger
+// The cost of an answer: in its usage on request, and in its receipt. Both equal what the ledger
 // has booked. See decisions 4, 8, 10 and 65.
 #include <map>
 
@@ -40,7 +40,7 @@ class GenerationTest : public SystemTest {
   }
   HttpResponse Receipt(const ApiKey& key, const std::string& id, const char* method = "GET") {
     return Http(cluster().port(), method, "/api/v1/generation?id=" + id,
-                // The end of a HEAD without a body is that of the connection.
+                // The response to HEAD has no body and ends with the connection.
                 {{"Authorization", "Bearer " + key.secret}, {"Connection", "close"}});
   }
   // The last usage object of an answer, streamed or not, and its id.
@@ -85,7 +85,7 @@ TEST_P(GenerationTest, TheCostIsWhatTheLedgerHasBooked) {
       EXPECT_TRUE(usage["cost_details"]["prompt_cost"].is_string()) << usage.Dump();
       EXPECT_FALSE(usage["cost_details"].has("cut_by_credit"));
 
-      // By the answer's id, and by the id in its header.
+      // The answer's id and the id in its header both work.
       if (id.empty()) id = answer.header("x-request-id");
       for (const std::string& name : {id, answer.header("x-request-id")}) {
         const HttpResponse receipt = Receipt(key, name);
@@ -100,7 +100,7 @@ TEST_P(GenerationTest, TheCostIsWhatTheLedgerHasBooked) {
         EXPECT_EQ(data["matches"].integer(), 1);
         EXPECT_GT(data["tokens_prompt"].integer(), 0);
       }
-      // Who does not ask sees nothing of it.
+      // Without the option, the response has no cost.
       const HttpResponse plain = Ask(Customer(), form, more);
       EXPECT_EQ(plain.body.find("\"cost"), std::string::npos) << plain.body;
     }
@@ -135,8 +135,8 @@ TEST_P(GenerationTest, TheBodyAsksOnEverySurface) {
   }
 }
 
-// An answer that is given again is the one that was given: with its cost if that had it. The
-// receipt tells it in any case.
+// A replayed answer equals the original: it has the cost only if the original had it. The receipt
+// always has it.
 TEST_P(GenerationTest, ARepeatedAnswerHasTheCostThatItHad) {
   for (const bool first_asks : {false, true}) {
     const ApiKey key = Customer();
@@ -167,7 +167,7 @@ TEST_P(GenerationTest, AnAnswerWithoutAnEngineHasNoReceipt) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-// Nothing of other workspaces, not even that there is something.
+// Receipts of other workspaces are not found, whether they exist or not.
 TEST_P(GenerationTest, OtherWorkspacesFindNothing) {
   const ApiKey key = Customer(), other = Customer();
   const HttpResponse answer = Ask(key, kForms[0], "", {{"X-Request-Id", "shared.name"}});
@@ -184,7 +184,7 @@ TEST_P(GenerationTest, OtherWorkspacesFindNothing) {
   EXPECT_EQ(Receipt(key, id, "POST").status, 404);
 }
 
-// Decision 65: of several requests with one x-request-id the newest, and how many there are.
+// Decision 65: several requests with one x-request-id return the newest, and their number.
 TEST_P(GenerationTest, ARepeatedRequestIdFindsTheNewest) {
   const ApiKey key = Customer();
   std::string last;
@@ -198,7 +198,7 @@ TEST_P(GenerationTest, ARepeatedRequestIdFindsTheNewest) {
   EXPECT_EQ(data["matches"].integer(), 3);
 }
 
-// Nothing is the key's own: all keys of a workspace see its receipts.
+// Receipts belong to the workspace: all its keys see them.
 TEST_P(GenerationTest, AnotherKeyOfTheWorkspaceFindsTheReceipt) {
   const ApiKey key = Customer(), second = cluster().NewKey(key.workspace_id);
   const HttpResponse answer = Ask(key, kForms[0], "");
@@ -211,8 +211,8 @@ TEST_P(GenerationTest, AnotherKeyOfTheWorkspaceFindsTheReceipt) {
   EXPECT_EQ(receipt.body, Receipt(key, id).body);
 }
 
-// In the usage, in a header or a comment, and in the receipt; and with a reason that clients of the
-// form know.
+// The cost is in the usage, in a header or a comment, and in the receipt, with a finish reason that
+// clients of the protocol know.
 TEST_P(GenerationTest, AnAnswerCutByCreditSaysSo) {
   const int64_t credit = Charge(80, 300);
   const std::string script = R"(,"x_sim":{"tokens":3000,"token_ms":1})";
@@ -228,7 +228,7 @@ TEST_P(GenerationTest, AnAnswerCutByCreditSaysSo) {
     for (const bool stream : {false, true}) {
       SCOPED_TRACE(std::string(form.path) + (stream ? " streamed" : ""));
       const ApiKey key = Customer(credit);
-      // Of a completion 16 tokens are wanted unless it says more.
+      // A completion generates 16 tokens unless it asks for more.
       const bool completion = form.path == std::string_view("/v1/completions");
       const HttpResponse answer = Ask(
           key, form,

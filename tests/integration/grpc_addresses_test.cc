@@ -1,5 +1,5 @@
-// Admin services have a gRPC address of their own (decision 62): they are not where other processes
-// call, and what other processes call is not there.
+// Admin services have their own gRPC address (decision 62): they are not served at the address for
+// other processes, nor the other way around.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// GET /healthz of a process that is told to stop: load balancers see it, and requests are still
-// served until they have left.
+// GET /healthz of a process that is stopping: load balancers see it, and requests are served until
+// the load balancers have removed the process.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -37,14 +37,14 @@ TEST(Health, SaysThatTheGatewayStopsBeforeItRefusesConnections) {
   EXPECT_EQ(cluster.Post(key, kChat, kBody).status, 200);
   ASSERT_TRUE(WaitUntil([&] { return !cluster.process("allinone").Running(); }, 20'000));
   EXPECT_EQ(cluster.process("allinone").exit_code(), 0);
-  // Probes come all the time: they are not in the access log.
+  // Frequent probes are not written to the access log.
   const std::string logs = cluster.Logs();
   EXPECT_NE(logs.find("\"endpoint\":\"chat_completions\""), std::string::npos);
   EXPECT_EQ(logs.find("\"endpoint\":\"healthz\""), std::string::npos);
 }
 
-// What a load balancer sees of a gateway that hangs, with a check each second and a time-out of one
-// (docs/operations.md).
+// How a load balancer sees a gateway that hangs, with a check each second and a time-out of one
+// second (docs/operations.md).
 TEST(Health, AHungGatewayIsSeenFromOutside) {
   EngineSim engine;
   ASSERT_TRUE(engine.Start());
@@ -59,7 +59,7 @@ TEST(Health, AHungGatewayIsSeenFromOutside) {
   };
   EXPECT_TRUE(WaitUntil([&] { return ready() == 200; }, 5'000, 50));
   cluster.process("gateway").Signal(SIGSTOP);
-  // The signal arrives a little later.
+  // The signal arrives with a short delay.
   EXPECT_TRUE(WaitUntil([&] { return ready() == 0; }, 5'000)) << "no answer in time";
   cluster.process("gateway").Signal(SIGCONT);
   EXPECT_TRUE(WaitUntil([&] { return ready() == 200; }, 5'000, 50));

@@ -1,5 +1,5 @@
 // A hold lives as long as its router works on the request, from admission on, and an outage of the
-// ledger is no lack of credit (decision 41). With the real ledger.
+// ledger is not reported as a lack of credit (decision 41). With the real ledger.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -16,9 +16,9 @@ constexpr char kPath[] = "/v1/chat/completions";
 constexpr int64_t kUsd = 1'000'000'000;
 constexpr int64_t kOutputNano = 3'000;  // per token
 constexpr int64_t kSliceTokens = 500;
-// Silent until the head, for longer than a hold lives without a heartbeat; more tokens than the
-// first slice of a hold pays for.
-// Its caller does not stream it, and its hold covers it: the engine is asked for it whole.
+// Silent before the head for longer than a hold lives without a heartbeat, with more tokens than
+// the first slice covers. The caller does not stream and the hold covers the answer, so the engine
+// is asked for a whole answer.
 constexpr char kWhole[] =
     R"(,"max_tokens":400,"x_sim":{"late_headers":true,"delay_ms":14000,"tokens":400}})";
 constexpr char kLateHead[] = R"(,"x_sim":{"late_headers":true,"delay_ms":14000,"tokens":6000}})";
@@ -64,7 +64,7 @@ TEST_F(HoldLifeTest, CreditStaysHeldUntilTheHeadOfTheEngineArrives) {
       std::async(std::launch::async, [&] { return cluster_->Post(bounded, kPath, Body(kWhole)); });
   ASSERT_TRUE(WaitUntil([&] { return engine_.running() == 3; }, 5'000));
   const int64_t begun_us = MonotonicUs();
-  // Beyond the time to live and the second within which the ledger finds what has expired.
+  // Longer than the time to live plus the second within which the ledger finds expired holds.
   while (MonotonicUs() - begun_us < 7'500'000) {
     for (const ApiKey* key : {&streamed, &whole, &bounded}) {
       const auto balance = cluster_->Balance(key->workspace_id);
@@ -92,7 +92,7 @@ TEST_F(HoldLifeTest, CreditStaysHeldUntilTheHeadOfTheEngineArrives) {
 
 TEST_F(HoldLifeTest, AnOutageOfTheLedgerCutsNoStreamOfACallerWithCredit) {
   const ApiKey key = cluster_->NewCustomer(kUsd);
-  // A slice lasts a second; the outage five.
+  // A slice lasts a second, the outage five.
   auto stream = std::async(std::launch::async, [&] {
     return HttpStream(cluster_->port(), kPath, key.headers(),
                       Body(R"(,"stream":true,"x_sim":{"token_ms":2,"tokens":4000}})"), 30'000);

@@ -1,6 +1,6 @@
-// Engines are not trusted: each answer ends legally, is settled once, and holds bounded memory; no
-// caller reaches through the gateway to an engine's templates, to hosts, or to another's cache.
-// H67, H75, decisions 7, 22, 23, 45.
+// Engines are not trusted: each answer ends legally, is settled once, and holds bounded memory; a
+// caller cannot reach an engine's templates, other hosts, or another caller's cache through the
+// gateway. H67, H75, decisions 7, 22, 23, 45.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -23,7 +23,7 @@ std::string Text(const std::string& text) {
 std::string Calls(const std::string& items) {
   return Chunk(R"("delta":{"tool_calls":[)" + items + "]}");
 }
-// A script: these chunks, the last one again and again, for ever.
+// A script: these chunks, of which the last one is repeated endlessly.
 std::string Endless(const std::string& chunks, const std::string& more = "") {
   return R"({"repeat_last":-1,"raw_chunks":[)" + chunks + "]" + more + "}";
 }

@@ -1,5 +1,5 @@
-// H80 of docs/design/hostile-inputs.md: a peer that may connect to a process's gRPC address and
-// sends what HTTP/2 allows to be abused. The process stays small and serves the others.
+// H80 of docs/design/hostile-inputs.md: a peer that may connect to a process's gRPC address abuses
+// HTTP/2. The process stays small and serves other peers.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kUsd = 1'000'000'000;
 constexpr uint8_t kHeaders = 1, kResetStream = 3, kSettings = 4, kContinuation = 9;
 constexpr uint8_t kEndHeaders = 4;
-// What one peer may make a process grow by.
+// Bound on the memory growth that one peer can cause.
 constexpr int64_t kMoreMemory = int64_t{64} << 20;
 
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload) {
@@ -33,7 +33,7 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::strin
   return frame + payload;
 }
 
-// A header as a literal, put into the receiver's table or not.
+// A literal header, added to the receiver's table or not.
 std::string Literal(const std::string& name, const std::string& value, bool indexed) {
   const auto text = [](const std::string& of) {
     std::string out;
@@ -46,10 +46,10 @@ std::string Literal(const std::string& name, const std::string& value, bool inde
   return std::string(1, static_cast<char>(indexed ? 0x40 : 0x00)) + text(name) + text(value);
 }
 
-// :method POST, :scheme http, and the path of a method, as every call begins.
+// The beginning of every call: :method POST, :scheme http, and the path of a method.
 std::string Call() { return "\x83\x86" + Literal(":path", "/grpc.health.v1.Health/Check", false); }
 
-// A connection that says hello as a gRPC client does. What the server sends is thrown away.
+// A connection that starts as a gRPC client does. Received bytes are discarded.
 class Peer {
  public:
   explicit Peer(const std::string& address) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -72,7 +72,7 @@ class Peer {
     reader_.join();
     close(socket_);
   }
-  // False: the server has closed the connection, or takes nothing more.
+  // Returns false when the server has closed the connection or no longer reads.
   bool Send(const std::string& bytes) {
     for (size_t at = 0; at < bytes.size();) {
       const ssize_t sent = send(socket_, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
@@ -115,7 +115,7 @@ class HostilePeerTest : public ::testing::Test {
                R"({"model":"sim/model","max_tokens":3,"messages":[{"role":"user","content":"a"}]})")
         .status;
   }
-  // Runs the attack on each process that others call, with requests beside it.
+  // Runs the attack on each process that has callers, while requests continue.
   template <typename Attack>
   void Each(const Attack& attack) {
     for (const std::string process : {"billing", "auth", "ratelimit", "inference-router"}) {
@@ -160,8 +160,8 @@ TEST_F(HostilePeerTest, StreamsThatAreResetAtOnceCostLittle) {
   });
 }
 
-// gRPC 1.51 keeps the bytes of headers until they end, however many (docs/design/keys.md 8): what a
-// peer sends costs as much memory, and no more.
+// gRPC 1.51 buffers the bytes of a header block until its end, without a limit (docs/design/keys.md
+// 8): memory grows by the bytes that a peer sends, and by no more.
 TEST_F(HostilePeerTest, HeadersThatNeverEndCostNoMoreThanTheirBytes) {
   Each([](Peer& peer, const auto& small) {
     std::string more;
@@ -176,7 +176,7 @@ TEST_F(HostilePeerTest, HeadersThatNeverEndCostNoMoreThanTheirBytes) {
   });
 }
 
-// A large entry of the table, named again and again by one byte each.
+// Refers to one large entry of the table again and again, with one byte each.
 TEST_F(HostilePeerTest, HeadersThatGrowWhenTheyAreReadAreRefused) {
   Each([](Peer& peer, const auto& small) {
     const std::string entry = Literal("x", std::string(3'000, 'v'), true);

@@ -12,7 +12,7 @@ class IdempotencyTest : public SystemTest {
     headers.emplace_back("Idempotency-Key", value);
     return Http(cluster().port(), "POST", kChat, headers, ChatBody(more));
   }
-  // Until the void of a refused request has been booked.
+  // Repeats the call until the void of a refused request has been booked.
   HttpResponse SendUntilRun(const ApiKey& key, const std::string& value, const std::string& more) {
     HttpResponse answer;
     (void)WaitUntil(
@@ -47,7 +47,7 @@ TEST_P(IdempotencyTest, AFinishedAnswerIsRepeatedAndBilledOnce) {
   }
   EXPECT_EQ(EngineRequests(tag).size(), 1u);
   EXPECT_EQ(SpentOf(key), ChargeOf(first));
-  // Another key of the caller, and no key, are requests of their own.
+  // Calls with another key, and without a key, are separate requests.
   const HttpResponse other = Send(key, "other", more);
   const HttpResponse none = Chat(key, more);
   EXPECT_EQ(SpentOf(key), ChargeOf(first) + ChargeOf(other) + ChargeOf(none));
@@ -79,7 +79,7 @@ TEST_P(IdempotencyTest, WhileTheFirstRuns409) {
     EXPECT_EQ(again.header("x-should-retry"), "true");
     EXPECT_EQ(again.header("retry-after"), "1");
   }
-  // The caller has left: what was generated is charged, and not generated again.
+  // The caller disconnected: generated output is charged, and not generated again.
   EXPECT_TRUE(cluster().WaitIdle(key.workspace_id));
   const HttpResponse gone = Http(cluster().port(), "POST", kChat, headers, body);
   ExpectError(gone, 409, "idempotency_answer_gone", "invalid_request_error");

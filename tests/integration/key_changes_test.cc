@@ -1,5 +1,5 @@
-// The gateway's key cache on auth's store and change feed: two replicas of auth on one database,
-// and the test decides in which order responses and messages arrive. See docs/design/keys.md 4,
+// The gateway's key cache on auth's store and change feed: two replicas of auth on one database;
+// the test controls the order in which responses and messages arrive. See docs/design/keys.md 4,
 // decision 14, ADR 0013.
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ class StoreClient : public AuthClient {
     co_return auth::v1::ReportKeyUseResponse();
   }
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<auth::v1::WatchKeysResponse>) override {
-    return nullptr;  // the test passes the messages on
+    return nullptr;  // the test delivers the messages itself
   }
 
   AuthStore* replica = nullptr;
@@ -87,7 +87,7 @@ class KeyChangesTest : public ::testing::Test {
   void Revoke(AuthStore& store, const auth::TestKey& key) {
     auth::SetState(store, key, auth::v1::KEY_STATE_REVOKED);
   }
-  // As the gateway's stream does it.
+  // Subscribes like the gateway's stream.
   uint64_t Watch(ChangeFeed& feed) {
     auth::v1::WatchKeysRequest request;
     request.set_after_version(version_);
@@ -119,7 +119,7 @@ class KeyChangesTest : public ::testing::Test {
       }(*this, cache_, key));
     });
   }
-  // The state of the key that the request got, unspecified when it is unknown.
+  // State of the key that the request got; unspecified when unknown.
   auth::v1::KeyState Outcome() {
     bool done = false;
     while (!done) OnLoop([&](Loop&) { done = done_; });
@@ -206,7 +206,7 @@ TEST_F(KeyChangesTest, AKeyWorksAsSoonAsItIsCreated) {
   Watch(feed);
   feed.Step();
   const auto key = CreateKey(*b_);
-  Request(key.secret());  // before any message tells of it
+  Request(key.secret());  // before any message reports it
   bool read = false;
   while (!read) OnLoop([&](Loop&) { read = client_->version_reads == 1; });
   EXPECT_EQ(client_->lookups, 0);

@@ -1,4 +1,4 @@
-// What keys can and may do, by requests over HTTP at a real gateway with a process for each
+// Rights and limits of keys, by requests over HTTP at a real gateway with a process for each
 // service. See docs/design/keys.md.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ constexpr int kRefusalsPerMinute = 30;
 
 class KeysTest : public ::testing::Test {
  protected:
-  // One cluster for all cases: each has keys of its own.
+  // One cluster for all cases; each case has its own keys.
   static void SetUpTestSuite() {
     files_ = new TempDir;
     WriteFile(OldPepper(), "an old pepper that nothing was made with before\n");
@@ -51,7 +51,7 @@ class KeysTest : public ::testing::Test {
 
   static void RestartAuthAndGateway() {
     ASSERT_EQ(cluster_->Restart(std::vector<std::string>{"auth", "gateway"}, 30'000), "");
-    // Admin calls have found the new process.
+    // Waits until admin calls reach the new process.
     ASSERT_TRUE(WaitUntil([&] { return !cluster_->NewWorkspace().empty(); }, 10'000, 100));
   }
 
@@ -71,7 +71,8 @@ class KeysTest : public ::testing::Test {
     Must(&pb::KeyService::Stub::GetKey, request, &found);
     return found;
   }
-  // "200", or the status and the code of the error. address: of the client behind the proxy.
+  // Returns "200", or the status and the code of the error. address: client address behind the
+  // proxy.
   static std::string Chat(const ApiKey& key, const std::string& address = "",
                           const std::string& body = kBody) {
     HeaderList headers = key.headers();
@@ -127,7 +128,7 @@ TEST_F(KeysTest, AKeyWithAllowedAddressesIsRefusedElsewhere) {
   EXPECT_EQ(Chat(key, "2001:db8:1::7"), "200");
   EXPECT_EQ(Chat(key, "198.51.101.7"), "403 virtual_key_blocked");
   EXPECT_EQ(Chat(key, "198.51.100.7, 203.0.113.9"), "403 virtual_key_blocked")
-      << "the last address that is no proxy counts, what the client wrote before it does not";
+      << "the last address that is not a proxy counts, not what the client sent before it";
 }
 
 TEST_F(KeysTest, ANamespaceOfAllowedModelsHasItsModelsOnly) {
@@ -156,13 +157,13 @@ TEST_F(KeysTest, KeysOfARetiredPepperGoOnWorking) {
   const std::string pepper_file = cluster_->dir() + "/pepper";
   WriteFile(OldPepper(), ReadFile(pepper_file));
   WriteFile(pepper_file, "another pepper for tests that is longer than 32 characters\n");
-  // The gateway, too: it knows no key.
+  // Restarts the gateway as well, so that its cache is empty.
   ASSERT_NO_FATAL_FAILURE(RestartAuthAndGateway());
   EXPECT_EQ(Chat(used), "200");
   EXPECT_EQ(Chat(unused), "200");
   const ApiKey made_later = cluster_->NewCustomer(kUsd);
   EXPECT_EQ(Chat(made_later), "200");
-  // Those that were used have moved: they work without the old pepper.
+  // Keys that were used have been rehashed: they work without the old pepper.
   WriteFile(OldPepper(), "an old pepper that nothing was made with before\n");
   ASSERT_NO_FATAL_FAILURE(RestartAuthAndGateway());
   EXPECT_EQ(Chat(used), "200");
@@ -186,7 +187,7 @@ TEST_F(KeysTest, AKeyWithTooManyRefusalsIsDisabled) {
   const ApiKey key = cluster_->NewCustomer(kUsd);
   const std::string unknown_model =
       R"({"model":"sim/none","messages":[{"role":"user","content":"hi"}]})";
-  // More than the threshold also if a minute ends among them.
+  // Above the threshold even if a minute ends in between.
   for (int i = 0; i < 2 * (kRefusalsPerMinute + 1); ++i) {
     ASSERT_NE(Chat(key, "", unknown_model), "200");
   }

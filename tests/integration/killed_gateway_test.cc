@@ -1,5 +1,5 @@
-// What the caller of a killed gateway never got is free, and what was delivered is paid (decisions
-// 7 and 52). The router notices at once, so nothing waits for the end of the hold's life.
+// When a gateway is killed, callers do not pay for undelivered output, and pay for delivered output
+// (decisions 7 and 52). The router notices at once, so no hold has to expire.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -57,7 +57,7 @@ TEST_F(KilledGatewayTest, WhatNoCallerGotIsFreeAndWhatWasDeliveredIsPaid) {
   };
   auto before_output = post(silent, R"("stream":true,"x_sim":{"delay_ms":60000,"tag":"silent"})");
   auto not_streamed = post(whole, R"("x_sim":{"token_ms":5,"tokens":12000,"tag":"whole"})");
-  // The engine is asked for it whole.
+  // The engine is asked for a whole answer.
   auto made_whole =
       post(bounded, R"("max_tokens":2000,"x_sim":{"token_ms":5,"tokens":2000,"tag":"bounded"})");
   auto with_output =

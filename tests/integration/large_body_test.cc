@@ -1,7 +1,8 @@
-// Bodies above any message between processes: up to the limits of gateway and router they reach the
-// engine, whatever the transport, and other requests are answered meanwhile; above the router's
-// limit they get the error of the catalog, cost nothing and harm no other request. A router that is
-// stopped costs the gateway neither memory nor a long wait (docs/design/failures.md row 22).
+// Bodies larger than any message between processes: up to the limits of gateway and router they
+// reach the engine on every transport, and other requests are answered meanwhile; above the
+// router's limit they get the error of the catalog, cost nothing and do not affect other requests.
+// A stopped router costs the gateway neither memory nor a long wait (docs/design/failures.md row
+// 22).
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr size_t kMiB = 1024 * 1024;
 
-// A system of its own with larger limits than the default.
+// A separate system with larger limits than the default.
 class LargeBodyTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -96,7 +97,7 @@ TEST_P(LargeBodyTest, AboveTheRoutersLimitItFailsAlone) {
   EXPECT_EQ(Spent(other), 0);
   reader.join();
   EXPECT_EQ(stream.head.status, 200);
-  EXPECT_TRUE(stream.complete) << "the stream on the same link lives on";
+  EXPECT_TRUE(stream.complete) << "the stream on the same link continues";
 }
 
 // Peak of the resident memory of a process since its start, in bytes.

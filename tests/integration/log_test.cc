@@ -1,4 +1,5 @@
-// The log of a whole process: its reader holds nothing up, and no credential is in it.
+// The log of a whole process: a slow reader does not block the process, and the log has no
+// credential.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ struct LoggedSystem {
   std::unique_ptr<Cluster> cluster;
 };
 
-// A named pipe that is standard error of the process, with its reading end here. (Standard output
+// A named pipe as standard error of the process; the test has its reading end. (Standard output
 // goes to the file of the cluster.)
 class StderrPipe {
  public:
@@ -36,7 +37,7 @@ class StderrPipe {
   std::vector<std::string> Wrapper() const {
     return {"/bin/sh", "-c", "exec \"$@\" 2>\"$0\"", path_};
   }
-  // Until the last writer has closed it.
+  // Reads until the last writer has closed the pipe.
   std::string ReadAll() const {
     std::string text;
     char buffer[65536];
@@ -55,7 +56,7 @@ class StderrPipe {
   int fd_ = -1;
 };
 
-constexpr int kRequests = 1'200;  // a line of each has more than 250 bytes
+constexpr int kRequests = 1'200;  // a log line of each has more than 250 bytes
 
 int AnsweredOf(Cluster& cluster, int requests) {
   HttpConnection connection(cluster.port(), 3'000);
@@ -86,7 +87,7 @@ TEST(Log, RequestsAreAnsweredWhileNobodyReadsTheLog) {
   EXPECT_EQ(AnsweredOf(cluster, kRequests), kRequests);
   EXPECT_GT(DroppedMetric(cluster), 0);
 
-  // The reader returns while the process stops: whole lines, the number of those that are missing,
+  // The reader resumes while the process stops: it gets whole lines, the number of dropped lines,
   // and the last line.
   std::string text;
   std::thread reader([&] { text = pipe.ReadAll(); });

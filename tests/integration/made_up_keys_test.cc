@@ -32,9 +32,8 @@ int KeysToSend() {
   return value != nullptr ? std::atoi(value) : 10'000;
 }
 
-// Connections that each send the next made-up key when the previous one is answered, from the
-// address of a client behind a trusted proxy that sends nothing else: at least this many, and until
-// Stop.
+// Connections that each send the next made-up key when the previous one is answered, through a
+// trusted proxy from a new client address each time: at least this many, and until Stop.
 class Flood {
  public:
   Flood(int port, int keys) : keys_(keys), thread_([this, port] { Run(port); }) {}
@@ -45,7 +44,7 @@ class Flood {
   }
   int answered() const { return answered_; }
   double seconds() const { return seconds_; }
-  // By status; 0: broken connections. After Stop.
+  // Number of responses by status; 0: broken connections. Call after Stop.
   const std::map<int, int>& statuses() const { return statuses_; }
 
  private:
@@ -84,7 +83,7 @@ class Flood {
                                  std::to_string(i / 256 % 256) + "." + std::to_string(i % 256)}},
         "{}");
   }
-  // False: nothing more comes on this connection.
+  // Returns false when the connection has ended.
   bool Read(Connection& connection) {
     char buffer[4096];
     const ssize_t got = ::recv(connection.http.fd(), buffer, sizeof(buffer), 0);
@@ -135,7 +134,7 @@ class MadeUpKeysTest : public ::testing::Test {
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
   }
-  // The sum over all labels but the given one, from the metrics of a process.
+  // Sum of a metric of one process over all labels except the given one.
   double Metric(const std::string& process, const std::string& name,
                 const std::string& label = "") {
     const HttpResponse page = Http(cluster_->admin_port(process), "GET", "/metrics");
@@ -190,7 +189,7 @@ TEST_F(MadeUpKeysTest, KeysOfCustomersWorkAndAuthGetsFewLookups) {
   std::printf("%d made-up keys in %.1f s, %.0f lookups, %.0f version reads, %d honest requests\n",
               keys, flood.seconds(), lookups, Metric("auth", "tollgate_auth_version_reads_total"),
               honest);
-  // The five honest keys on two loops, and the made-up ones that pass the filter.
+  // The five valid keys on two loops, and the made-up keys that pass the filter.
   EXPECT_LE(lookups, 20 + 50 * flood.seconds());
   EXPECT_LE(lookups, 20 + keys * 0.004) << "the design's rate of false positives";
   for (const auto& [status, count] : flood.statuses()) {

@@ -87,7 +87,7 @@ TEST_P(MessagesTest, ThinkingTextAndUsageAreEqualStreamedOrNot) {
   ASSERT_TRUE(whole.usage && stream.usage);
   EXPECT_TRUE(stream.usage->SameButForEstimates(*whole.usage));
   EXPECT_EQ(whole.usage->completion, 18);
-  // The same conversation as chat: the same prompt size, and both are charged.
+  // The same conversation as a chat has the same prompt size, and both are charged.
   const Json chat = Chat(key, R"(,"x_sim":{"tokens":1})").json()["usage"];
   EXPECT_EQ(whole.usage->prompt, chat["prompt_tokens"].integer());
   EXPECT_EQ(SpentOf(key), 2 * Charge(whole.usage->prompt, 18) + Charge(whole.usage->prompt, 1));
@@ -148,7 +148,7 @@ TEST_P(MessagesTest, ToolsRoundTrip) {
   const HttpResponse answer = Send(key, kTools + calls);
   EXPECT_EQ(CheckMessagesBody(answer.body).choices[0].calls.size(), 2u) << answer.body;
 
-  // The answer is sent back unchanged, and the results in the other order.
+  // The client returns the answer unchanged, and the results in the other order.
   const Json content = answer.json()["content"];
   const std::string first = content[1]["id"].str(), second = content[2]["id"].str();
   const std::string tag = NewTag();
@@ -228,7 +228,7 @@ TEST_P(MessagesTest, AStopSequenceIsReported) {
 
 TEST_P(MessagesTest, MaxTokensEndsTheMessage) {
   const ApiKey key = Customer();
-  // Inside the reasoning: only the thinking block (docs/design/wire.md 6.2).
+  // Inside the reasoning: the response has only the thinking block (docs/design/wire.md 6.2).
   const HttpResponse thought = cluster().Post(
       key, kPath,
       R"({"model":"sim/model","max_tokens":3,"messages":[{"role":"user","content":"q"}],"x_sim":{"tokens":4,"reasoning_tokens":6}})");
@@ -329,7 +329,7 @@ TEST_P(MessagesTest, ImagesNeedAVisionModel) {  // docs/contract.md, general rul
   EXPECT_NE(requests[0].body.find("data:image/png;base64,AA=="), std::string::npos);
 }
 
-// While the engine is silent pings keep the stream alive, also before its first event (decision
+// While the engine is silent, pings keep the stream alive, also before its first event (decision
 // 25).
 TEST(MessagesPing, IsSentWhileTheEngineIsSilent) {
   EngineSim engine(EngineSimOptions{});

@@ -1,4 +1,5 @@
-// Limits by model and plans through the admin API: they act on running gateways within a second.
+// Limits by model and plans through the admin API: they take effect on running gateways within a
+// second.
 #include <grpcpp/grpcpp.h>
 
 #include "tests/integration/system_test.h"
@@ -12,7 +13,7 @@ namespace av = admin::v1;
 
 class ModelLimitsTest : public SystemTest {
  protected:
-  // As an operator of the platform, whom the dashboard names.
+  // Calls as an operator of the platform, named by the dashboard.
   template <typename Request, typename Response>
   void Call(grpc::Status (av::LimitService::Stub::*method)(grpc::ClientContext*, const Request&,
                                                            Response*),
@@ -45,7 +46,7 @@ class ModelLimitsTest : public SystemTest {
     limits.set_requests_per_minute(per_minute);
     Call(&av::LimitService::Stub::UpdateKeyModelLimits, request);
   }
-  // Whether a request is answered so within a second.
+  // Whether the gateway responds with this status within a second.
   bool Answers(const ApiKey& key, int status, HttpResponse* last = nullptr) {
     return WaitUntil(
         [&] {
@@ -69,7 +70,8 @@ TEST_P(ModelLimitsTest, ALimitOfAModelActsWithinASecondAndOnThatModelOnly) {
   EXPECT_NE(refused.body.find("for this model"), std::string::npos) << refused.body;
   EXPECT_EQ(refused.header("x-ratelimit-limit-requests"), "1");
   EXPECT_EQ(refused.header("x-ratelimit-remaining-requests"), "0");
-  // Of one a minute the bucket is whole when the next one passes: both headers say the same second.
+  // With one request a minute the bucket is full when the next one passes: both headers have the
+  // same second.
   const std::string retry = refused.header("retry-after");
   const std::string reset = refused.header("x-ratelimit-reset-requests");
   EXPECT_EQ(reset, retry == "60" ? "1m0s" : retry + "s");
@@ -115,7 +117,7 @@ TEST_P(ModelLimitsTest, ALimitOfAKeyForAModelIsThatKeysAlone) {
   EXPECT_EQ(Chat(other).status, 200) << "another key of the workspace";
 }
 
-// An operator edits the catalog file; nothing is restarted.
+// An operator edits the catalog file; no process is restarted.
 TEST_P(ModelLimitsTest, TheCapacityOfAModelIsOfAllWorkspacesTogether) {
   const ApiKey one = Customer(), two = Customer();
   const std::string before = ReadFile(cluster().dir() + "/models.yaml");

@@ -32,7 +32,7 @@ TEST_P(MoneyTest, ChargeIsTheFloorOfPriceTimesUsage) {
 TEST_P(MoneyTest, UsageIsRecordedBeforeTheStreamEnds) {
   const ApiKey key = Customer();
   // When the ledger is slower than the router's timeout (a slow disk), the usage is in the router's
-  // outbox instead, which this test cannot see: so not each end needs a closed hold.
+  // outbox, which this test cannot see: so some requests may end without a closed hold.
   bool recorded = false;
   for (int i = 0; i < 10 && !recorded; ++i) {
     ASSERT_TRUE(ChatStream(key, R"(,"x_sim":{"tokens":5})").done());
@@ -46,8 +46,8 @@ TEST_P(MoneyTest, UsageIsRecordedBeforeTheStreamEnds) {
 
 TEST_P(MoneyTest, FiftyParallelRequestsOnCreditForFour) {
   constexpr int64_t kTokens = 1000;
-  // Exactly the price of four answers. Holds bound the prompt from above, so a fourth takes what is
-  // left.
+  // Credit for exactly four answers. Holds bound the prompt from above, so the fourth hold takes
+  // what is left.
   const int64_t prompt = Chat(Customer()).json()["usage"]["prompt_tokens"].integer();
   ASSERT_GT(prompt, 0);
   const int64_t credit = 4 * Charge(prompt, kTokens);
@@ -119,7 +119,7 @@ TEST_P(MoneyTest, AKeysQuotaIsOfThatKeyOnly) {
   EXPECT_EQ(Chat(key).status, 200);
 }
 
-// Any id of a response finds the receipt, and the receipt says what the response said.
+// Any id of a response finds the receipt, and the receipt agrees with the response.
 TEST_P(MoneyTest, TheIdsOfAResponseFindItsReceipt) {
   const ApiKey key = Customer();
   const HttpResponse made = Chat(key, R"(,"max_tokens":20)");
@@ -181,7 +181,7 @@ TEST_P(MoneyTest, HoldsOfLongAnswersAreExtendedAndSettledExactly) {
 }
 
 TEST_P(MoneyTest, ClientDisconnectAbortsTheEngineWithin500MsAndChargesWhatWasProduced) {
-  // The rule is about time. A busy machine delays some: one of ten must be in time.
+  // The rule limits time. A busy machine delays some requests: one of ten must be in time.
   bool in_time = false;
   for (int tries = 0; tries < 10 && !in_time; ++tries) {
     const ApiKey key = Customer();
@@ -224,11 +224,13 @@ TEST_P(MoneyTest, ClientDisconnectBeforeTheFirstTokenAbortsTheEngine) {
   ASSERT_TRUE(WaitUntil([&] { return EnginesRunning() == 0; }, 3000));
   EXPECT_TRUE(EngineRequests(tag)[0].aborted);
   EXPECT_LE(EngineRequests(tag)[0].ended_us - gone_us, 30'000'000);
-  // Decision 7: after a disconnect the input and the output produced are charged, here no output.
+  // Decision 7: after a disconnect the input and the produced output are charged; here there is no
+  // output.
   EXPECT_LE(SpentOf(key), Charge(EngineRequests(tag)[0].prompt_tokens, 0));
 }
 
-// The engine is asked for it whole, and shows nothing before its end: its caller has seen nothing.
+// The engine is asked for a whole answer and sends nothing before its end: the caller has seen
+// nothing.
 TEST_P(MoneyTest, ACallerWhoLeavesAWholeAnswerPaysThePromptAndTheEngineIsAborted) {
   const ApiKey key = Customer();
   const std::string tag = NewTag();
@@ -256,7 +258,7 @@ TEST_P(MoneyTest, ACallerWhoLeavesAWholeAnswerPaysThePromptAndTheEngineIsAborted
 
 TEST_P(MoneyTest, ImplausibleEngineUsageIsNotCharged) {
   // The engine reports plausible usage while it streams and an implausible one at the end: the last
-  // plausible figures are charged. Without any, one token per delta is charged (ADR 0004).
+  // plausible numbers are charged. Without any, one token per delta is charged (ADR 0004).
   const int64_t prompt = Chat(Customer()).json()["usage"]["prompt_tokens"].integer();
   ASSERT_GT(prompt, 0);
   for (const char* usage : {"absurd", "negative", "none"}) {
@@ -268,7 +270,7 @@ TEST_P(MoneyTest, ImplausibleEngineUsageIsNotCharged) {
       const Json reported =
           stream ? ChatStream(key, R"(,"stream_options":{"include_usage":true})" + more).Usage()
                  : answer["usage"];
-      // Of an answer that the engine made whole there are no earlier figures: its size counts.
+      // A whole answer has no earlier numbers: its size counts.
       const bool whole = !stream && WholeAnswers();
       const std::string text = answer["choices"][0]["message"]["content"].str();
       const int64_t expected = whole ? (static_cast<int64_t>(text.size()) + 4) / 5 : 10;

@@ -1,5 +1,5 @@
-// Every method of the admin API, called as every role on the real services: what the table of roles
-// refuses is refused, and nothing else for that reason.
+// Every method of the admin API, called with every role on the real services: a method is refused
+// for the role exactly where the table of roles says so.
 #include <google/api/annotations.pb.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor_database.h>
@@ -38,8 +38,8 @@ class PeopleRolesTest : public PeopleWorld {
     return methods;
   }
 
-  // A request that names something in acme, as the path of the method's HTTP rule does:
-  // {member.name=workspaces/*/members/*} is "workspaces/acme/members/x".
+  // A request that names a resource in acme, as the path of the method's HTTP rule does:
+  // {member.name=workspaces/*/members/*} becomes "workspaces/acme/members/x".
   static std::unique_ptr<Message> RequestOf(const MethodDescriptor& method) {
     auto* factory = google::protobuf::MessageFactory::generated_factory();
     std::unique_ptr<Message> request(factory->GetPrototype(method.input_type())->New());
@@ -126,7 +126,7 @@ TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
         continue;
       }
       ++passed;
-      // A handler may refuse what is not the caller's own, or a person who is not an operator.
+      // A handler may refuse resources of other callers, or persons who are not operators.
       const bool narrower =
           everybody || (letter != "P" && !::tollgate::admin::HasLetter(*rule, letter[0]));
       if (!narrower) {
@@ -137,7 +137,7 @@ TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
       EXPECT_NE(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << name;
     }
     if (!rule->step_up) continue;
-    // The same with an old sign-in, and with a token.
+    // The same calls with an old sign-in, and with a token.
     for (const auto& [letter, fresh] : callers) {
       if (letter.size() > 1 || !::tollgate::admin::HasLetter(*rule, letter[0])) continue;
       Identity stale = fresh;
@@ -156,7 +156,7 @@ TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
   EXPECT_GT(passed, 100);
 }
 
-// Whether a workspace exists is not told to those who are not its members.
+// Callers who are not members cannot find out whether a workspace exists.
 TEST_P(PeopleRolesTest, AForeignWorkspaceLooksLikeOneThatDoesNotExist) {
   pb::ListMembersRequest request;
   pb::ListMembersResponse response;
@@ -168,7 +168,7 @@ TEST_P(PeopleRolesTest, AForeignWorkspaceLooksLikeOneThatDoesNotExist) {
   }
 }
 
-// A person sees what they may call, as the services judge it.
+// The permissions shown to a person agree with the decisions of the services.
 TEST_P(PeopleRolesTest, PermissionsAreThoseOfTheRole) {
   const auto permissions = [&](const Identity& identity, const std::string& parent) {
     pb::GetPermissionsRequest request;

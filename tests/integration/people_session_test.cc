@@ -1,4 +1,4 @@
-// How people sign in at the dashboard, over HTTP, and what the admin services then know of them.
+// Sign-in of people at the dashboard, over HTTP, and the identity that admin services get from it.
 #include <algorithm>
 #include <fstream>
 
@@ -48,7 +48,7 @@ class PeopleSessionTest : public PeopleWorld {
       }
       return response;
     }
-    // Who is signed in; reads the CSRF token.
+    // Returns the signed-in person; reads the CSRF token.
     Json Show() {
       const Json json = Get("/session/v1/session").json();
       csrf = json["csrf_token"].str();
@@ -210,7 +210,7 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
   EXPECT_EQ(As(Person(Role::ROLE_ADMIN), *invitations_,
                &pb::InvitationService::Stub::CreateInvitation, owner, none),
             "PERMISSION_DENIED")
-      << "an admin makes no owners";
+      << "an admin cannot create owners";
   Identity by_token = Person(Role::ROLE_OWNER);
   by_token.set_by_token(true);
   by_token.add_scopes("admin");
@@ -218,7 +218,7 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
   EXPECT_EQ(
       As(by_token, *invitations_, &pb::InvitationService::Stub::CreateInvitation, owner, none),
       "PERMISSION_DENIED")
-      << "nor does a token with that scope, whoever has it";
+      << "nor can a token with that scope";
 
   const std::string path = invited.accept_path();
   const std::string token = path.substr(path.rfind('=') + 1);
@@ -245,7 +245,7 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
                member),
             "");
   EXPECT_EQ(member.role(), "owner");
-  EXPECT_EQ(bert.Show()["state"].str(), "SIGNED_OUT") << "a new role wants a new session";
+  EXPECT_EQ(bert.Show()["state"].str(), "SIGNED_OUT") << "a new role requires a new session";
   EXPECT_EQ(bert.Post("signIn", SignInBody("bert@example.com", kPassword)).status, 200);
 
   pb::DeleteMemberRequest leave;
@@ -301,17 +301,17 @@ TEST_P(PeopleSessionTest, SessionsAndTokensAreOnesOwn) {
   create.mutable_token()->mutable_expire_time()->set_seconds(NowUs() / 1'000'000 + 3600);
   create.mutable_token()->set_scopes(0, "operator");
   EXPECT_EQ(As(me, *users_, &pb::UserService::Stub::CreateToken, create, again), "INVALID_FIELD")
-      << "a right that the person has not";
+      << "a right that the person does not have";
   Identity by_token = me;
   by_token.set_by_token(true);
   by_token.add_scopes("owner");
   create.mutable_token()->set_scopes(0, "viewer");
   EXPECT_EQ(As(by_token, *users_, &pb::UserService::Stub::CreateToken, create, again),
             "PERMISSION_DENIED")
-      << "a token makes no tokens";
+      << "a token cannot create tokens";
 }
 
-// A new workspace gets its first owner from an operator of the platform.
+// An operator of the platform invites the first owner of a new workspace.
 TEST_P(PeopleSessionTest, AnOperatorInvitesTheFirstOwner) {
   pb::CreateInvitationRequest invite;
   invite.set_parent("workspaces/acme");
@@ -417,7 +417,7 @@ TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
   EXPECT_EQ(renamed.status, 200) << renamed.body;
   EXPECT_EQ(renamed.json()["displayName"].str(), "Anna");
 
-  // Nobody is who they say they are.
+  // The front ignores identities that a client claims.
   EXPECT_EQ(admin("GET", "users",
                   {{"cookie", anna.cookie},
                    {"Grpc-Metadata-Tollgate-Identity-Bin", "AAAA"},
@@ -442,10 +442,10 @@ TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
       admin("GET", "users/me", {{"authorization", "Bearer tgp_wrong"}, {"cookie", anna.cookie}})
           .status,
       401)
-      << "a wrong token is not made good by the cookie";
+      << "a valid cookie does not replace a wrong token";
 }
 
-// Without a mail server a forgotten password is a matter for an operator, whoever asks.
+// Without a mail server, only an operator can reset a forgotten password.
 TEST_P(PeopleSessionTest, WithoutMailAForgottenPasswordIsRefusedClearly) {
   Browser browser = NewBrowser();
   for (const char* email : {"anna@example.com", "nobody@example.com"}) {
@@ -477,8 +477,8 @@ TEST_P(PeopleSessionTest, AnOperatorResetsASecondStepAndNobodyElse) {
   EXPECT_EQ(As(herself, *users_, &pb::UserService::Stub::ResetTotp, reset, user), "SAME_PERSON");
 }
 
-// An operator of the platform looks at a workspace as its owner, changes nothing, and its people
-// see each look and may end it.
+// An operator of the platform reads a workspace as its owner and cannot change it; its members see
+// each session and may end it.
 TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
   const auto support = pb::SupportSessionService::NewStub(channel_);
   pb::CreateSupportSessionRequest create;
@@ -533,7 +533,7 @@ TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
     EXPECT_EQ(refused.status, 403) << method << " " << path << " " << refused.body;
   }
   EXPECT_EQ(call("GET", "users").status, 403) << "not an operator's rights";
-  EXPECT_EQ(call("GET", "users/me").status, 404) << "nobody's account";
+  EXPECT_EQ(call("GET", "users/me").status, 404) << "a support session has no account";
   EXPECT_EQ(call("GET", "workspaces/other/keys").status, 403) << "no other workspace";
 
   const HttpResponse log = call("GET", "workspaces/acme/auditEntries?pageSize=200");
@@ -566,7 +566,7 @@ TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
   EXPECT_EQ(call("GET", "workspaces/acme").status, 401) << "ended at once";
 }
 
-// The key that seals second steps comes from the pepper unless it has a file of its own.
+// The key that seals second factors is derived from the pepper unless it has its own file.
 TEST(PeopleStartTest, APepperIsNotRotatedWithoutASealKey) {
   ClusterOptions options;
   options.catalog = DefaultCatalog({"http://127.0.0.1:1"});  // no engine is asked
@@ -581,7 +581,7 @@ TEST(PeopleStartTest, APepperIsNotRotatedWithoutASealKey) {
   EXPECT_EQ(cluster.StopOrderly(), "");
 }
 
-// Nothing that was typed or given out as a secret is in a log.
+// Secrets that were typed or issued are not in any log.
 TEST_P(PeopleSessionTest, SecretsAreInNoLog) {
   Browser anna = SignedIn("anna@example.com");
   anna.Post("signIn", SignInBody("anna@example.com", "canary-wrong-password"));

@@ -1,4 +1,4 @@
-// The all-in-one process on SQLite or PostgreSQL, whose admin services get identities as the
+// The all-in-one process on SQLite or PostgreSQL; its admin services get identities as the
 // dashboard sends them.
 #pragma once
 

@@ -1,5 +1,5 @@
-// H78: an admin call that is refused since the caller lacks the right is an entry of the audit log,
-// whether it came over HTTP or gRPC, and to whichever service. A flood makes few entries.
+// H78: an admin call that is refused for missing rights is recorded in the audit log, over HTTP and
+// over gRPC, at every service. A flood of calls makes few entries.
 #include <map>
 
 #include "tests/integration/people_world.h"
@@ -79,7 +79,7 @@ TEST_P(RefusedCallsTest, OverGrpcWhatTheRoleTheStepUpOrTheScopeForbids) {
   stale.set_signed_in_us(1);
   EXPECT_EQ(As(stale, *ledger_, &pb::LedgerService::Stub::FreezeWorkspace, freeze, balance),
             "STEP_UP_REQUIRED");
-  // Refused by the handler, which looks at the amount.
+  // The handler refuses it for its amount.
   pb::CreateCreditGrantRequest grant;
   grant.set_parent("workspaces/acme");
   grant.set_request_id("g1");
@@ -88,7 +88,7 @@ TEST_P(RefusedCallsTest, OverGrpcWhatTheRoleTheStepUpOrTheScopeForbids) {
   EXPECT_EQ(
       As(stale, *adjustments_, &pb::AdjustmentService::Stub::CreateCreditGrant, grant, granted),
       "STEP_UP_REQUIRED");
-  // Refused by the handler, which looks at the role that is given away.
+  // The handler refuses it for the role that it grants.
   pb::CreateInvitationRequest invite;
   invite.set_parent("workspaces/acme");
   invite.set_request_id("i1");
@@ -127,13 +127,13 @@ TEST_P(RefusedCallsTest, AFloodMakesFewEntriesAndEveryCallIsStillRefused) {
   pb::CreateKeyResponse created;
   const int64_t begun_us = NowUs();
   for (int i = 0; i < 1000; ++i) {
-    // Each call by another one: many names are no way around the bound.
+    // Each call has another caller: many names do not get around the bound.
     const Identity caller = Person(Role::ROLE_VIEWER, "v" + std::to_string(i));
     ASSERT_EQ(As(caller, *keys_, &pb::KeyService::Stub::CreateKey, create, created),
               "PERMISSION_DENIED");
   }
   ASSERT_TRUE(WaitFor("user:v0", "KeyService/CreateKey"));
-  // What is beyond the bound is one entry with a number.
+  // Refusals beyond the bound are one entry with a count.
   EXPECT_TRUE(WaitUntil(
       [&] {
         for (const pb::AuditEntry& entry : Refusals()) {

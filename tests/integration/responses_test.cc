@@ -74,7 +74,7 @@ TEST_P(ResponsesTest, TextHasThePublishedShape) {
   EXPECT_GE(answer["completed_at"].integer(), answer["created_at"].integer());
 }
 
-// ADR 0017: the engine gets the reasoning of its workspace and model back, and no other.
+// ADR 0017: the engine gets back the reasoning of the same workspace and model only.
 TEST_P(ResponsesTest, SealedReasoningComesBackToItsOwnWorkspaceAndModel) {
   const ApiKey key = Customer();
   const std::string question = Item("user", "Think.");

@@ -1,5 +1,5 @@
-// A small balance stays usable without `max_tokens`, and is never overspent, whatever races for its
-// last cent (decisions 1 to 4).
+// A small balance is usable without `max_tokens`, and is never overspent, whatever requests compete
+// for its last cent (decisions 1 to 4).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -61,7 +61,8 @@ TEST_P(SmallBalanceTest, ServesAtLeast95PercentOfWhatItIsWorthAndNotANanoMore) {
   std::vector<std::thread> callers;
   for (int i = 0; i < kConcurrency; ++i) {
     callers.emplace_back([&, streamed = i % 2 == 0] {
-      // Until the ledger says that there is no credit; a held one passes.
+      // Runs until the ledger reports that the credit is used up; credit that is only held is a
+      // temporary refusal.
       while (served < 2 * kRequests) {
         const std::string more = streamed ? R"(,"stream":true})" : "}";
         const SseStream answer = HttpStream(cluster_->port(), "/v1/chat/completions", key.headers(),
@@ -97,7 +98,7 @@ TEST_P(SmallBalanceTest, ServesAtLeast95PercentOfWhatItIsWorthAndNotANanoMore) {
   const auto balance = cluster_->Balance(key.workspace_id);
   ASSERT_TRUE(balance);
   EXPECT_GE(balance->available, 0);
-  EXPECT_LT(balance->available, price) << "what is left pays no further answer";
+  EXPECT_LT(balance->available, price) << "the remaining credit does not cover another answer";
   EXPECT_EQ(balance->held, 0);
   EXPECT_EQ(BillingMetric("tollgate_billing_overrun_nano_usd_total"), 0);
   const LedgerCheck check = cluster_->VerifyLedger();

@@ -36,8 +36,8 @@ bool UsePostgres(ClusterOptions& options, System& system) {
   return true;
 }
 
-// One of each kind for the whole binary; at the end the ledger must verify and each must stop
-// cleanly.
+// One system of each kind for the whole binary; at exit the ledger must verify and each system must
+// stop cleanly.
 class Systems : public ::testing::Environment {
  public:
   System& Of(const std::string& kind) {

@@ -14,7 +14,7 @@
 
 namespace tollgate::test {
 
-// USD per million tokens of the catalog here; chosen so that exact costs are not whole nano-USD.
+// Catalog prices in USD per million tokens; chosen so that exact costs are not whole nano-USD.
 inline constexpr char kInputPrice[] = "0.150101";
 inline constexpr char kOutputPrice[] = "0.600307";
 inline constexpr int64_t kInputPico = 150'101;
@@ -44,7 +44,7 @@ class SystemTest : public ::testing::TestWithParam<std::string> {
   std::vector<SimRequest> EngineRequests(const std::string& tag) const;  // of both engines
   int64_t EnginesRunning() const;
 
-  // A customer with this much credit.
+  // Creates a customer with this much credit.
   ApiKey Customer(int64_t nano_usd = kUsd, const KeyOptions& options = {}) {
     return cluster().NewCustomer(nano_usd, options);
   }

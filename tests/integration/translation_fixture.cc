@@ -5,7 +5,7 @@
 namespace tollgate::test {
 namespace {
 
-// The engines take prompts of any size: their own window is far above "sim/small"'s.
+// The engines accept prompts of any size: their window is far above the one of "sim/small".
 std::string Catalog(const std::string& engine, const std::string& no_tokenizer) {
   const auto model = [](const std::string& id, int64_t window, const std::string& more) {
     return "  - id: " + id + "\n    context_window: " + std::to_string(window) +

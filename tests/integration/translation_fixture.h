@@ -1,4 +1,4 @@
-// The fixture of the tests of unusual requests: what the engine gets of them, and what is charged.
+// The fixture of the tests of unusual requests: what the engine receives, and what is charged.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct TranslationWorld {
 
   TranslationWorld();
 };
-// One of each kind, "allinone" and "tcp", for the whole binary.
+// One world of each kind, "allinone" and "tcp", for the whole binary.
 TranslationWorld& TranslationWorldOf(const std::string& kind);
 
 class TranslationTest : public ::testing::TestWithParam<std::string> {
@@ -46,7 +46,7 @@ class TranslationTest : public ::testing::TestWithParam<std::string> {
                     const std::string& model = "sim/model") {
     return cluster().Post(key_, path, "{\"model\":\"" + model + "\"," + members + "}");
   }
-  // What the engine got of a request that is answered.
+  // The body that the engine received of a request that succeeds.
   std::string Sent(const std::string& path, const std::string& members,
                    const std::string& model = "sim/model") {
     const HttpResponse answer = Post(path, members, model);
@@ -63,7 +63,7 @@ class TranslationTest : public ::testing::TestWithParam<std::string> {
 
   const ApiKey key_ = TranslationWorldOf(GetParam()).cluster->NewCustomer(kUsd);
 };
-// A JSON string of so many words, each a token of the simulated engines.
+// A JSON string of `count` words, each a token of the simulated engines.
 std::string Words(int count);
 
 }  // namespace tollgate::test

@@ -1,5 +1,5 @@
-// How much to reason: what the engine gets, what the client gets and pays. See docs/design/wire.md
-// 2.6.
+// The amount of reasoning: what the engine receives, what the client receives and pays. See
+// docs/design/wire.md 2.6.
 #include "tests/integration/translation_fixture.h"
 
 #include <map>
@@ -30,7 +30,7 @@ TEST_P(TranslationTest, ReasoningControlsBecomeTheEngines) {
   EXPECT_EQ(refused.json()["error"]["param"].str(), "reasoning.effort") << refused.body;
 }
 
-// Of each surface, in the words of the kind of engine (docs/design/wire.md 2.6).
+// Each surface, for each kind of engine (docs/design/wire.md 2.6).
 TEST_P(TranslationTest, ReasoningIsTurnedOffInTheWordsOfTheKind) {
   const std::string chat = R"("messages":[{"role":"user","content":"x"}],)";
   const std::pair<const char*, std::string> kOff[] = {
@@ -92,7 +92,8 @@ TEST_P(TranslationTest, TheCatalogSaysHowReasoningIsControlled) {
   EXPECT_EQ(controls["sim/tgi"], R"(["exclude"])");
 }
 
-// The client leaves in the middle of the reasoning; the engine has reported no reasoning tokens.
+// The client disconnects in the middle of the reasoning; the engine has reported no reasoning
+// tokens.
 TEST_P(TranslationTest, AnAbortedStreamHasItsReasoningTokens) {
   {
     HttpConnection connection(cluster().port());

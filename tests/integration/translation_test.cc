@@ -1,5 +1,5 @@
-// What the engine gets of unusual requests: strings that no engine can take, late system messages.
-// See decisions 38 and 39.
+// What the engine receives of unusual requests: strings that no engine accepts, late system
+// messages. See decisions 38 and 39.
 #include "tests/integration/translation_fixture.h"
 
 namespace tollgate::test {
@@ -55,7 +55,7 @@ TEST_P(TranslationTest, ALoneSurrogateIsReplaced) {
     EXPECT_EQ(sent.find("ud83d"), std::string::npos) << sent;
   }
   EXPECT_EQ(Post(kChat, "\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]").status, 400)
-      << "bytes that are no UTF-8 are not JSON";
+      << "bytes that are not UTF-8 are not JSON";
 }
 
 TEST_P(TranslationTest, AModelWithANulInItsNameIsUnknown) {
@@ -120,7 +120,7 @@ TEST_P(TranslationTest, ALateSystemMessageIsFoldedUnlessTheModelTakesIt) {  // d
   }
 }
 
-// The charge is for the prompt that the engine has got.
+// The charge is for the prompt that the engine received.
 TEST_P(TranslationTest, AFoldedMessageIsBilledAsTheEngineGotIt) {
   const HttpResponse answer = Post(kChat, kLate);
   ASSERT_EQ(answer.status, 200) << answer.body;

@@ -62,7 +62,7 @@ TEST_P(TranslationTest, APromptThatSurelyFitsIsNotCounted) {
 constexpr char kPicture[] =
     R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}})";
 
-// The request of a surface with a prompt of so many words, and with an image beside them.
+// A request of a surface with a prompt of `count` words, and the same with an image.
 struct Prompt {
   const char* path;
   std::string before, after, param;
@@ -114,7 +114,7 @@ TEST_P(TranslationTest, OfAPromptWithAnImageItsTextsDecide) {
   }
 }
 
-// Ollama has no tokenizer to ask: what it reports of an answer that is not streamed decides.
+// Ollama has no tokenizer endpoint: its reported count of an unstreamed answer decides.
 TEST_P(TranslationTest, WithoutATokenizerTheEnginesOwnCountDecides) {
   std::vector<Prompt> prompts = Prompts();
   for (Prompt& one : PromptsWithImage()) prompts.push_back(one);
@@ -129,7 +129,7 @@ TEST_P(TranslationTest, WithoutATokenizerTheEnginesOwnCountDecides) {
   }
 }
 
-// It cuts a prompt to its own window without a word, and counts what it has left.
+// Ollama truncates a prompt to its own window silently, and counts the rest.
 TEST_P(TranslationTest, AnEngineThatHasCutThePromptDoesNotAnswer) {
   const std::string cut =
       R"(,"x_sim":{"usage":{"prompt_tokens":1000,"completion_tokens":5,"total_tokens":1005}})";

@@ -86,14 +86,15 @@ class UsageTest : public SystemTest {
     EXPECT_EQ(sum, ReadUsed(report["totals"])) << "buckets must add up: " << answer.body;
     return report;
   }
-  // Whether every loop of every gateway reports it: new connections are distributed round robin.
+  // Whether every loop of every gateway responds with it: new connections are distributed round
+  // robin.
   bool Always(const ApiKey& key, int status) {
     for (int i = 0; i < 6; ++i) {
       if (Get(key).status != status) return false;
     }
     return true;
   }
-  // One request and its entry in the ledger.
+  // One request and its usage record.
   Used Use(const ApiKey& key, const std::string& script, bool stream = false) {
     const std::string more = R"(,"x_sim":)" + script;
     const Json usage =

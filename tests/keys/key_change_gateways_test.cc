@@ -1,7 +1,7 @@
-// Changes of keys and limits act on three whole gateways within a second (p99): three processes
-// that callers reach over HTTP, two auth processes on one PostgreSQL of which one is killed at
-// random, and chats on all gateways meanwhile. See docs/design/keys.md 4. TOLLGATE_KEY_TRIES sets
-// how many changes, TOLLGATE_KEY_SEED the random order.
+// Changes of keys and limits take effect on three whole gateways within a second (p99). Three
+// gateways serve chats over HTTP meanwhile; two auth processes share one PostgreSQL, and one of
+// them is killed at random. See docs/design/keys.md 4. TOLLGATE_KEY_TRIES sets the number of
+// changes, TOLLGATE_KEY_SEED the random order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ int64_t ValueOf(const std::string& metrics, const std::string& series) {
   return at == std::string::npos ? 0 : std::atoll(metrics.c_str() + at + 1 + series.size());
 }
 
-// Asks one gateway over a connection that is kept.
+// Calls one gateway over a persistent connection.
 class Caller {
  public:
   explicit Caller(int port) : port_(port) {}
@@ -61,13 +61,13 @@ class Caller {
 
 class KeyChangeGatewaysTest : public ::testing::Test {
  protected:
-  // What tells that a gateway knows of the change.
+  // The response by which a gateway shows that it knows of the change.
   struct Change {
     std::string what;
     const ApiKey* key = nullptr;
     int status = 200;
     std::string code;   // of the error
-    int64_t limit = 0;  // x-ratelimit-limit-requests; 0: not looked at
+    int64_t limit = 0;  // x-ratelimit-limit-requests; 0: not checked
     bool SeenIn(const HttpResponse& answer) const {
       return answer.status == status &&
              (code.empty() || answer.json()["error"]["code"].str() == code) &&
@@ -138,7 +138,7 @@ class KeyChangeGatewaysTest : public ::testing::Test {
     Must(&pb::KeyService::Stub::UpdateKey, request, &changed);
   }
 
-  // The i-th change, made when it returns.
+  // Makes the i-th change; it is made when the function returns.
   Change Make(int i) {
     const int64_t per_minute = kManyAMinute + i + 1;
     pb::Key changed;
@@ -179,7 +179,7 @@ class KeyChangeGatewaysTest : public ::testing::Test {
     }
   }
 
-  // How long it takes from now until every gateway acts on the change, in µs.
+  // Time from now until every gateway applies the change, in µs.
   int64_t UntilAllAct(const Change& change) {
     const int64_t from_us = MonotonicUs();
     for (size_t i = 0; i < callers_.size(); ++i) {
@@ -219,7 +219,7 @@ class KeyChangeGatewaysTest : public ::testing::Test {
     load_.clear();
   }
 
-  // One auth process is killed now and then, and back a few changes later.
+  // Kills one auth process now and then, and restarts it a few changes later.
   void KillOrRestart(int i, std::mt19937& random) {
     if (!down_.empty() && i % 20 == 10) {
       ASSERT_EQ(cluster_->Restart(down_, 30'000), "");
@@ -264,7 +264,7 @@ TEST_F(KeyChangeGatewaysTest, ChangesActOnThreeWholeGatewaysWithinASecond) {
     EXPECT_EQ(cluster_->Restart(down_, 30'000), "");
   }
   EXPECT_EQ(failed_, 0) << "a caller saw that auth was killed";
-  // What the gateways say themselves.
+  // Counts that the gateways report.
   int64_t applied = 0, in_time = 0;
   for (const std::string& name : cluster_->process_names()) {
     if (!name.starts_with("gateway")) continue;
@@ -273,7 +273,7 @@ TEST_F(KeyChangeGatewaysTest, ChangesActOnThreeWholeGatewaysWithinASecond) {
     in_time += ValueOf(text, "tollgate_gateway_key_change_seconds_bucket{le=\"1\"}");
   }
   EXPECT_GE(applied, kGateways * tries) << "each change is counted by each gateway";
-  // In full one change in a hundred may be late; in a short run, beside other work, half of them.
+  // A full run allows one late change in a hundred; a short run shares the machine and allows half.
   const bool in_full = std::getenv("TOLLGATE_KEY_TRIES") != nullptr;
   EXPECT_GE(in_time, applied - (in_full ? applied / 100 : applied / 2));
   std::ranges::sort(times_us);

@@ -1,8 +1,8 @@
-// Changes of keys act on three gateways within a second (p99), under load, with two replicas of
-// auth on one PostgreSQL of which one is killed at random. The gateways are their part that knows
-// keys: cache, stream and client, over gRPC on TCP; the replicas are processes. See
-// docs/design/keys.md 4. TOLLGATE_KEY_TRIES sets how many changes, TOLLGATE_KEY_SEED the random
-// order.
+// Changes of keys take effect on three gateways within a second (p99), under load, with two
+// replicas of auth on one PostgreSQL, one of which is killed at random. Only the gateways'
+// key cache, its stream and client run here, over gRPC on TCP; the replicas are processes. See
+// docs/design/keys.md 4. TOLLGATE_KEY_TRIES sets the number of changes, TOLLGATE_KEY_SEED the
+// random order.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ int Setting(const char* name, int otherwise) {
   return text != nullptr ? std::atoi(text) : otherwise;
 }
 
-// A replica of auth as a process. It keeps its ports when it is started again.
+// A replica of auth as a process. It keeps its ports across restarts.
 class Replica {
  public:
   Replica(const std::string& name, std::string url, const TempDir& dir)
@@ -76,7 +76,7 @@ class Replica {
   std::unique_ptr<Process> process_;
 };
 
-// What a gateway knows of keys, on a loop of its own, with requests that use keys all the time.
+// The key cache of a gateway on its own loop, with requests that use keys all the time.
 class Gateway {
  public:
   Gateway(const std::string& target, std::vector<std::string> digests)
@@ -110,7 +110,7 @@ class Gateway {
     });
     factory_->Stop();
   }
-  // Null: unknown, or not to be decided.
+  // nullptr: the key is unknown, or cannot be decided.
   KeyPtr Get(const std::string& digest) {
     const auto cache = cache_;
     auto key = ::tollgate::testing::RunOn(loop(), [&](Loop&) -> Task<Result<KeyPtr>> {
@@ -145,7 +145,7 @@ class Gateway {
 
 class KeyPropagationTest : public ::testing::Test {
  protected:
-  // The call at one replica, at the other one when it does not answer.
+  // Calls one replica, and the other one when it does not respond.
   template <typename Call>
   grpc::Status AtAnyReplica(const Call& call) {
     grpc::Status status;
@@ -198,7 +198,7 @@ TEST_F(KeyPropagationTest, ChangesActOnThreeGatewaysWithinASecond) {
     pb::Workspace response;
     grpc::ClientContext context;
     const auto status = admin->CreateWorkspace(&context, request, &response);
-    // There is no billing that would open its wallet; keys do not need one.
+    // Without billing, the wallet is not opened; keys do not need one.
     ASSERT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION)
         << status.error_message() << replicas_[0]->Log();
   }
@@ -218,7 +218,7 @@ TEST_F(KeyPropagationTest, ChangesActOnThreeGatewaysWithinASecond) {
   std::vector<int64_t> times_us;
   int kills = 0, down = -1;
   for (int i = 0; i < tries; ++i) {
-    // One replica is killed now and then, and back a few changes later.
+    // Kills one replica now and then, and restarts it a few changes later.
     if (down >= 0 && i % 20 == 10) {
       ASSERT_TRUE(replicas_[static_cast<size_t>(down)]->Start());
       down = -1;
@@ -284,7 +284,7 @@ TEST_F(KeyPropagationTest, ChangesActOnThreeGatewaysWithinASecond) {
       tries, static_cast<long long>(percentile(0.5) / 1000),
       static_cast<long long>(percentile(0.99) / 1000),
       static_cast<long long>(times_us.back() / 1000), kills, static_cast<long long>(uses), seed);
-  // In full: 99 of 100 within a second. A short run beside other work: half of them.
+  // A full run: 99 of 100 within a second. A short run shares the machine: half of them.
   const bool in_full = std::getenv("TOLLGATE_KEY_TRIES") != nullptr;
   EXPECT_LE(percentile(in_full ? 0.99 : 0.5), 1'000'000);
 }

@@ -1,5 +1,5 @@
-// Gateways and ratelimit processes that die: slots come back, and no second burst is granted. And
-// limiters that do not know of each other are noticed.
+// Gateways and ratelimit processes that crash: slots are released, and no second burst is granted.
+// Limiters that do not share their state are detected.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -45,7 +45,7 @@ class DeathsTest : public ::testing::Test {
         .status;
   }
 
-  // Until the limiter has written its state twice: one of them was begun after the last request.
+  // Waits until the limiter has written its state twice: one write began after the last request.
   void AwaitStateFile() {
     const std::filesystem::path file = cluster_->dir() + "/ratelimit.state";
     for (int i = 0; i < 2; ++i) {
@@ -59,8 +59,8 @@ class DeathsTest : public ::testing::Test {
           10'000));
     }
   }
-  // Uses the limit up and kills the limiter, which then goes on where it was. burst: what the limit
-  // grants at once, from_us: when it began to grow.
+  // Uses up the limit and kills the limiter, which must continue where it was. burst: requests that
+  // the limit grants at once; from_us: when it began to refill.
   void NoSecondBurst(int64_t burst, int64_t from_us) {
     const ApiKey key = cluster_->NewCustomer(kUsd, {.limits = {.requests_per_minute = kPerMinute}});
     int64_t granted = 0;
@@ -68,16 +68,16 @@ class DeathsTest : public ::testing::Test {
     EXPECT_GE(granted, burst);
     if (burst > 0) ASSERT_NO_FATAL_FAILURE(AwaitStateFile());
     cluster_->process("ratelimit").Kill();
-    granted += ChatAt(1, key) == 200 ? 1 : 0;  // by the gateway's share
+    granted += ChatAt(1, key) == 200 ? 1 : 0;  // by the gateway's local share
     ASSERT_EQ(cluster_->Restart("ratelimit", 30'000), "");
     for (int i = 0; i < 2 * kPerMinute; ++i) granted += ChatAt(1, key) == 200 ? 1 : 0;
     const double seconds = static_cast<double>(MonotonicUs() - from_us) / 1e6;
-    // The burst and the rate, of which a fifth more by the gateway's own share; and what the
-    // limiter, the share and the new limiter round up; on a busy machine the share is asked for
-    // longer than the limiter is gone. A second burst would be 60.
+    // The burst and the rate, plus a fifth by the gateway's local share, plus what the limiter, the
+    // share and the new limiter round up; on a busy machine the local share is used for longer than
+    // the limiter is down. A second burst would be 60.
     EXPECT_LE(static_cast<double>(granted),
               static_cast<double>(burst) + kPerMinute * 1.2 * seconds / 60 + kPerMinute / 2);
-    EXPECT_TRUE(WaitUntil([&] { return ChatAt(1, key) == 200; }, 5'000, 100)) << "not closed";
+    EXPECT_TRUE(WaitUntil([&] { return ChatAt(1, key) == 200; }, 5'000, 100)) << "failed closed";
   }
 
   EngineSim engine_;
@@ -94,7 +94,7 @@ TEST_F(DeathsTest, TheSlotsOfAKilledGatewayAreFreeOnAnotherWithinTenSeconds) {
   options.ratelimit_settings = {"redis_url: " + redis->url()};
   ASSERT_NO_FATAL_FAILURE(Start(options));
   const ApiKey key = cluster_->NewCustomer(kUsd, {.limits = {.concurrent_requests = 2}});
-  // A Redis that is new may have lost leases: no slot is given before all would have been renewed.
+  // A new Redis may have lost leases: no slot is granted before all leases would have been renewed.
   ASSERT_TRUE(WaitUntil([&] { return ChatAt(1, key) == 200; }, 10'000, 50));
   std::vector<std::unique_ptr<HttpConnection>> running;
   for (int i = 0; i < 2; ++i) {
@@ -116,7 +116,7 @@ TEST_F(DeathsTest, TheSlotsOfAKilledGatewayAreFreeOnAnotherWithinTenSeconds) {
   for (const int gateway : {2, 3}) {
     ASSERT_TRUE(WaitUntil([&] { return ChatAt(gateway, key) == 200; }, 20'000, 50));
   }
-  // A lease lives nine seconds. In a short run other work may be done beside it.
+  // A lease lives nine seconds. A short run may share the machine with other work.
   const bool in_full = std::getenv("TOLLGATE_LIMITS_SECONDS") != nullptr;
   EXPECT_LE(MonotonicUs() - killed_us, in_full ? 10'000'000 : 30'000'000);
   ASSERT_EQ(cluster_->Restart("gateway", 30'000), "");
@@ -132,14 +132,14 @@ TEST_F(DeathsTest, AKilledLimiterWithoutAStateFileGrantsNoSecondBurst) {
   options.ratelimit_settings = {"replicas: 1"};  // instead of the state file
   const int64_t from_us = MonotonicUs();
   ASSERT_NO_FATAL_FAILURE(Start(options));
-  // Each start is one without a burst, for a minute.
+  // Each start is without a burst, for a minute.
   NoSecondBurst(0, from_us);
 }
 
 TEST_F(DeathsTest, LimitersWithoutASharedStoreAreReportedByTheGateway) {
   ClusterOptions options;
   options.ratelimits = 2;
-  options.ratelimit_settings = {"replicas: 1"};  // a lie: there are two
+  options.ratelimit_settings = {"replicas: 1"};  // wrong on purpose: there are two
   ASSERT_NO_FATAL_FAILURE(Start(options));
   const ApiKey key = cluster_->NewCustomer(kUsd, {.limits = {.requests_per_minute = 100'000}});
   EXPECT_TRUE(WaitUntil(

@@ -20,7 +20,7 @@ int64_t SumOf(const std::string& metrics, const std::string& name) {
   return sum;
 }
 
-// The most requests that ran at one moment of this time, and which they were.
+// The highest number of concurrent requests in this period, and which requests they were.
 std::pair<int64_t, std::string> MostAtOnce(const std::vector<SimRequest>& requests, int64_t from_us,
                                            int64_t until_us) {
   struct Change {
@@ -33,14 +33,14 @@ std::pair<int64_t, std::string> MostAtOnce(const std::vector<SimRequest>& reques
     changes.push_back({request.received_us, 1, &request});
     if (!request.running) changes.push_back({request.ended_us, -1, &request});
   }
-  // An end counts before a begin of the same microsecond.
+  // An end counts before a start of the same microsecond.
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return std::tie(a.at_us, a.by) < std::tie(b.at_us, b.by);
   });
   int64_t now = 0, most = 0, most_us = 0;
   for (const Change& change : changes) {
     if (change.at_us > until_us) break;
-    // Also those that ran when the time began.
+    // Includes requests that ran when the period began.
     const int64_t running = change.at_us < from_us ? 0 : std::max(now, now + change.by);
     now += change.by;
     if (running > most) most_us = std::max(change.at_us, from_us);
@@ -100,7 +100,7 @@ void Gateways::Call(int number) {
       R"("x_sim":{"tokens":1,"delay_ms":)" +
       std::to_string(load_.run_ms) + "}}";
   const int port = cluster_->port(1 + number % kGateways);
-  // Not all at the same moment.
+  // The callers do not start at the same moment.
   SleepMs(load_.pause_ms * number / load_.callers);
   auto connection = std::make_unique<HttpConnection>(port, 20'000);
   while (!stopped_) {

@@ -1,5 +1,5 @@
-// The limits at ten times the load, with four whole gateways and three ratelimit processes on one
-// Redis. Small here; ./dev prove limits runs it in full.
+// Limits under ten times their rate, with four whole gateways and three ratelimit processes on one
+// Redis. A short run here; ./dev prove limits runs it in full.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -26,10 +26,10 @@ int64_t Seconds() { return Setting("TOLLGATE_LIMITS_SECONDS", 6, 3); }
 // The limit; ten times as many requests are made.
 int64_t PerMinute() { return Setting("TOLLGATE_LIMITS_RATE", 300, 60); }
 constexpr int64_t kConcurrent = 20;
-// How long a request runs during a fault: a lease is renewed meanwhile.
+// How long a request runs during a fault: long enough for a renewal of its lease.
 constexpr int64_t kRunMs = 4'000;
 
-// What the limit admits in this time: its burst and its rate.
+// What the limit admits in this time: its burst plus its rate.
 double Admitted(double seconds) { return static_cast<double>(PerMinute()) * (1 + seconds / 60); }
 double PerSecond() { return static_cast<double>(PerMinute()) / 60; }
 
@@ -37,7 +37,7 @@ Gateways::Load TenTimesTheRate() {
   Gateways::Load load;
   load.limits.requests_per_minute = PerMinute();
   load.callers = 40;
-  // An answer takes time, too: half of the pause is left to it.
+  // An answer takes time, too: half of the pause is reserved for it.
   load.pause_ms = std::max<int64_t>(1, 500 * load.callers * 60 / (10 * PerMinute()));
   return load;
 }
@@ -56,7 +56,7 @@ void Report(const char* part, int64_t limit, const Gateways::Count& count, doubl
       static_cast<long long>(count.local), deviation, static_cast<long long>(count.most_running));
 }
 
-// Sentinels that got no processor for two seconds do nothing for the next 30 (their "tilt").
+// Sentinels without CPU time for two seconds do nothing for the next 30 (their "tilt").
 bool FailedOver(const TestSentinels& group) {
   return WaitUntil([&] { return group.MasterPort() == group.replica->port(); }, 90'000, 50);
 }
@@ -74,13 +74,13 @@ class GatewaysTest : public ::testing::Test {
     if (HasFailure()) std::fprintf(stderr, "%s\n", gateways_->Logs().c_str());
     EXPECT_EQ(gateways_->Stop(), "");
   }
-  // And each gateway has seen it: in an outage its share begins with what it was told last.
+  // Each gateway has seen it: during an outage its local share starts from the last response.
   bool BurstIsSpent() {
     return WaitUntil([&] { return gateways_->Taken().least_refused > 0; }, 120'000, 20);
   }
 
-  // Ten times the rate: what is admitted is the limit's, to one per cent and the two requests at
-  // the ends. Once more if the machine stood still for longer than a gateway waits.
+  // Ten times the rate: the limit is met to one per cent, plus the two requests at the ends. The
+  // run is repeated if the machine stalled for longer than a gateway waits.
   void Rate() {
     SCOPED_TRACE("rate");
     Gateways::Count count;
@@ -90,7 +90,7 @@ class GatewaysTest : public ::testing::Test {
       ASSERT_TRUE(BurstIsSpent());
       before = gateways_->Taken().refused;
       SleepMs(Seconds() * 1000);
-      // Several times the rate is asked for.
+      // Several times the rate is requested.
       EXPECT_TRUE(WaitUntil(
           [&] {
             return static_cast<double>(gateways_->Taken().refused - before) >
@@ -101,8 +101,8 @@ class GatewaysTest : public ::testing::Test {
       if (count.local == 0 && count.failed == 0) break;
     }
     const double admitted = Admitted(count.seconds);
-    // A decision that took longer than a gateway waits was made by a local share: at most 1.2 times
-    // the rate. A machine that is this slow gives no exact figures.
+    // The local share is used when a decision takes longer than a gateway waits: at most 1.2 times
+    // the rate. A machine this slow gives no exact numbers.
     const bool in_full = std::getenv("TOLLGATE_LIMITS_SECONDS") != nullptr;
     if (in_full || (count.local == 0 && count.failed == 0)) {
       EXPECT_EQ(count.local, 0) << "the machine is too busy for exact figures";
@@ -115,7 +115,7 @@ class GatewaysTest : public ::testing::Test {
     Report("rate", PerMinute(), count, Deviation(count));
   }
 
-  // Never more at a time than the limit, counted where the requests run.
+  // The number of concurrent requests never exceeds the limit, counted at the engine.
   void Concurrency() {
     SCOPED_TRACE("concurrency");
     Gateways::Load load;
@@ -127,16 +127,16 @@ class GatewaysTest : public ::testing::Test {
     SleepMs(Seconds() * 1000);
     const Gateways::Count count = gateways_->StopLoad();
     EXPECT_EQ(count.failed, 0) << count.failure;
-    // What a gateway decided by its share, because the machine stood still, Redis did not admit.
+    // Decisions by a gateway's local share, because the machine stalled, were not made by Redis.
     EXPECT_LE(count.most_running, kConcurrent + count.local) << count.running;
     EXPECT_GE(count.most_running, kConcurrent - 2) << "the limit is used";
     EXPECT_GT(count.refused, kConcurrent);
     Report("concurrency", kConcurrent, count, 0);
   }
 
-  // A fault while ten times the rate is asked for. Never open: what is admitted in all stays below
-  // the limit and a small part of it while the fault lasts. Never closed: requests are admitted
-  // all the time.
+  // A fault while ten times the rate is requested. It never fails open: total admissions stay below
+  // the limit plus a small part of it during the fault. It never fails closed: requests are
+  // admitted all the time.
   void Fault(const char* name, const std::function<void()>& begin,
              const std::function<bool()>& mend) {
     SCOPED_TRACE(name);
@@ -161,9 +161,10 @@ class GatewaysTest : public ::testing::Test {
     SleepMs(Seconds() * 500);
     const Gateways::Count count = gateways_->StopLoad();
     EXPECT_EQ(count.failed, 0) << count.failure;
-    EXPECT_GE(during, 0.3 * PerSecond() * fault_s - 1) << "all closed";
-    // A local share may begin with a small burst of its own; open would be ten times the rate.
-    EXPECT_LE(during, 3 * PerSecond() * fault_s + 8 * PerSecond()) << "open";
+    EXPECT_GE(during, 0.3 * PerSecond() * fault_s - 1) << "failed closed";
+    // A local share may start with a small burst of its own; failing open would be ten times the
+    // rate.
+    EXPECT_LE(during, 3 * PerSecond() * fault_s + 8 * PerSecond()) << "failed open";
     EXPECT_LE(static_cast<double>(count.granted),
               1.2 * Admitted(count.seconds) + 0.4 * PerSecond() * mended_s)
         << "a second burst";
@@ -172,9 +173,10 @@ class GatewaysTest : public ::testing::Test {
     Report(name, PerMinute(), count, Deviation(count));
   }
 
-  // A fault while more is asked for than may run at a time, and requests run for longer than it
-  // takes to notice. Never above the limit while Redis lives, whatever it has lost; while it is out
-  // of reach each gateway runs at most its part of 1.2 times the limit, or what it ran before.
+  // A fault while more requests are made than may run at a time, and requests run for longer than
+  // the detection takes. The limit is never exceeded while Redis is reachable, whatever it has
+  // lost; while Redis is unreachable each gateway runs at most its part of 1.2 times the limit, or
+  // what it ran before.
   void ConcurrencyFault(const char* name, bool redis_lives, const std::function<void()>& begin,
                         const std::function<bool()>& mend) {
     SCOPED_TRACE(name);
@@ -195,7 +197,7 @@ class GatewaysTest : public ::testing::Test {
     if (!redis_lives) SleepMs(Seconds() * 500);
     ASSERT_TRUE(mend());
     const int64_t mended_us = MonotonicUs();
-    // What was granted in a gateway's own right ends, and Redis decides again.
+    // Slots that a gateway granted by its local share end, and Redis decides again.
     SleepMs(2 * kRunMs);
     const int64_t settled_us = MonotonicUs();
     const int64_t local_until = gateways_->Taken().local;
@@ -206,7 +208,8 @@ class GatewaysTest : public ::testing::Test {
     const auto before = gateways_->MostRunning(0, begun_us);
     const auto during = gateways_->MostRunning(begun_us, settled_us);
     const auto after = gateways_->MostRunning(settled_us, MonotonicUs());
-    // None by a share while Redis answers; on a machine that stands still a few.
+    // No slot is granted by a local share while Redis responds, except for a few on a machine that
+    // stalls.
     EXPECT_LE(before.first, kConcurrent + local_before) << before.second;
     EXPECT_LE(after.first, kConcurrent + count.local - local_until) << after.second;
     EXPECT_GE(after.first, kConcurrent - 2) << "the limit is used";
@@ -220,7 +223,7 @@ class GatewaysTest : public ::testing::Test {
   }
 
   std::unique_ptr<Gateways> gateways_;
-  // Of the last fault: what was admitted while it lasted, and how long that was.
+  // The last fault: admissions while it lasted, and its duration.
   double during_ = 0, fault_s_ = 0;
 };
 
@@ -267,8 +270,8 @@ TEST_F(GatewaysTest, ConcurrencyStaysWithinTheLimitAfterAFailoverOfTheSentinels)
       [&] { return FailedOver(*group); }));
 }
 
-// Each gateway has its part of 1.2 times the limit, by how many there are, and of what was left
-// when a limiter last answered: the burst is spent.
+// Each gateway has its part of 1.2 times the limit, by their number, starting from what was left
+// when a limiter last responded: the burst is spent.
 TEST_F(GatewaysTest, WithoutAnyLimiterTheGatewaysTogetherStayWithin120Percent) {
   const auto redis = TestRedis::Start();
   ASSERT_NE(redis, nullptr);
@@ -276,8 +279,7 @@ TEST_F(GatewaysTest, WithoutAnyLimiterTheGatewaysTogetherStayWithin120Percent) {
   ASSERT_NO_FATAL_FAILURE(Fault(
       "limiters", [&] { gateways_->KillLimiters(); },
       [&] { return gateways_->RestartLimiters().empty(); }));
-  // One a minute for each gateway at least (the rule for the smallest limits), and one that was
-  // under way.
+  // At least one a minute per gateway (the rule for the smallest limits), and one in progress.
   EXPECT_LE(during_, 1.2 * PerSecond() * fault_s_ + 2 * Gateways::kGateways);
 }
 

@@ -15,7 +15,7 @@ struct Limiters::Shared {
   std::atomic<bool> stopped{false};
   std::atomic<int> callers{0};
   std::atomic<int64_t> granted{0}, refused{0}, failed{0}, local{0}, running{0}, most{0};
-  // The leases of each client, as a gateway's LeaseKeeper has them; on the client's loop.
+  // Leases by client, as in a gateway's LeaseKeeper; used on the client's loop.
   std::vector<std::map<std::string, pb::RenewItem>> leases;
 };
 
@@ -86,7 +86,7 @@ Task<void> Limiters::Call(Loop& loop, RateLimitClient& client, std::shared_ptr<S
     auto answer = co_await client.Acquire(item);
     if (!answer) {
       ++shared->failed;
-      // As a gateway: it may have been granted.
+      // Like a gateway: the slot may have been granted.
       pb::ReleaseItem release;
       release.set_lease_id(item.lease_id());
       release.set_workspace_id("w");

@@ -1,5 +1,5 @@
-// Real ratelimit processes, and gateways' clients of them: each client is that of a gateway, on an
-// event loop of its own, over gRPC to all processes.
+// Real ratelimit processes and clients of them: each client is a gateway's, on its own event loop,
+// over gRPC to all processes.
 #pragma once
 
 #include <atomic>
@@ -19,13 +19,13 @@ class Limiters {
   // settings: lines of the section ratelimit, the same for all processes.
   Limiters(int processes, int clients, const std::string& settings);
   ~Limiters();
-  // False if a process does not serve.
+  // Returns false if a process does not serve.
   bool Start();
   Process& process(int index) { return *processes_[static_cast<size_t>(index)]; }
 
   struct Load {
     ratelimit::v1::SubjectLimits limits;
-    int callers = 100;      // of all clients together
+    int callers = 100;      // callers of all clients together
     int64_t pause_ms = 10;  // between two requests of one caller
     int64_t hold_ms = 0;    // how long a granted request runs
   };
@@ -39,7 +39,7 @@ class Limiters {
   // Starts the load in the background; Stop returns what was counted. Taken may be read meanwhile.
   void StartLoad(const Load& load);
   Count Taken() const;
-  // The most requests that ran at a time since the last call, which starts anew.
+  // Highest number of concurrent requests since the last call; resets the count.
   int64_t TakeMostRunning();
   Count StopLoad();
 

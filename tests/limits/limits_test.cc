@@ -1,5 +1,5 @@
-// The limits at ten times the load, with three ratelimit processes on one Redis and four gateways'
-// clients. Small here; ./dev prove limits runs it in full.
+// Limits under ten times their rate, with three ratelimit processes on one Redis and four gateways'
+// clients. A short run here; ./dev prove limits runs it in full.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -21,7 +21,7 @@ int64_t Seconds() {
   return text == nullptr ? 6 : std::max(3, std::atoi(text));
 }
 
-// In full: nothing else is done on the machine.
+// A full run has the machine to itself.
 bool InFull() { return std::getenv("TOLLGATE_LIMITS_SECONDS") != nullptr; }
 
 // A pause of this machine must not look like a fault of Redis, and a client waits for 500 ms…
@@ -44,7 +44,7 @@ Limiters::Load TenTimesTheRate() {
   return load;
 }
 
-// What a limit admits in this time: its burst and its rate.
+// What a limit admits in this time: its burst plus its rate.
 double Admitted(double seconds) { return static_cast<double>(kPerMinute) * (1 + seconds / 60); }
 
 // A line of docs/proofs.md. deviation: in percent; 0 where the limit has no rate.
@@ -68,7 +68,7 @@ TEST(Limits, TenTimesTheRateIsAdmittedToOnePercent) {
   Limiters limiters(3, 4, PatientSettings(redis->url()));
   ASSERT_TRUE(limiters.Start());
   Limiters::Load load = TenTimesTheRate();
-  // The burst is spent first, so that also a short run refuses.
+  // The burst is spent first, so that a short run refuses as well.
   load.pause_ms = 10;
   const int64_t from_us = MonotonicUs();
   limiters.StartLoad(load);
@@ -79,7 +79,7 @@ TEST(Limits, TenTimesTheRateIsAdmittedToOnePercent) {
   EXPECT_EQ(count.local, 0);
   EXPECT_LE((InFull() ? 100 : 5) * count.failed, count.granted + count.refused);
   EXPECT_GT(count.refused, count.granted / 10);
-  // Never more. Less where the clients were kept from asking by other work.
+  // Never more; fewer when other work delayed the clients.
   EXPECT_LE(static_cast<double>(count.granted), 1.01 * Admitted(seconds));
   EXPECT_GE(static_cast<double>(count.granted), (InFull() ? 0.99 : 0.8) * Admitted(seconds));
   Report("rate", seconds, kPerMinute, count, Deviation(count, seconds));
@@ -105,8 +105,9 @@ TEST(Limits, ConcurrencyIsNeverAboveTheLimit) {
   Report("concurrency", static_cast<double>(Seconds()), 20, count, 0);
 }
 
-// A fault of Redis while ten times the rate is asked for. Never open: what is admitted in all stays
-// below 1.2 times the limit and one per cent. Never closed: requests are admitted all the time.
+// A fault of Redis while ten times the rate is requested. It never fails open: total admissions
+// stay below 1.2 times the limit plus one per cent. It never fails closed: requests are admitted
+// all the time.
 template <typename Break, typename Mend>
 void FaultUnderLoad(const char* name, Limiters& limiters, const Break& break_redis,
                     const Mend& mend) {
@@ -135,8 +136,8 @@ void FaultUnderLoad(const char* name, Limiters& limiters, const Break& break_red
   const double seconds = static_cast<double>(MonotonicUs() - from_us) / 1e6;
   const double rate = static_cast<double>(kPerMinute) / 60;
   EXPECT_LE((InFull() ? 100 : 5) * count.failed, count.granted + count.refused) << name;
-  EXPECT_GE(static_cast<double>(during), 0.3 * rate * fault_s) << name << ": all closed";
-  EXPECT_LE(static_cast<double>(during), 1.5 * rate * fault_s + rate) << name << ": open";
+  EXPECT_GE(static_cast<double>(during), 0.3 * rate * fault_s) << name << ": failed closed";
+  EXPECT_LE(static_cast<double>(during), 1.5 * rate * fault_s + rate) << name << ": failed open";
   EXPECT_LE(static_cast<double>(count.granted), 1.05 * Admitted(seconds) + 0.2 * rate * fault_s)
       << name << ": a second burst";
   Report(name, seconds, kPerMinute, count, Deviation(count, seconds));
@@ -181,13 +182,13 @@ TEST(Limits, AFailoverOfTheSentinelsIsFollowed) {
   FaultUnderLoad(
       "failover", limiters, [&] { group->master->process().Kill(); },
       [&] {
-        // Sentinels that got no processor for two seconds do nothing for the next 30.
+        // Sentinels without CPU time for two seconds do nothing for the next 30.
         return WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 90'000, 50);
       });
 }
 
-// Slots of running requests survive a flush: gateways tell of them when they renew, and until then
-// no other is granted.
+// Slots of running requests survive a flush: gateways report them when they renew, and no other
+// slot is granted until then.
 TEST(Limits, AfterAFlushTheRunningRequestsAreCountedAgain) {
   const auto redis = TestRedis::Start();
   ASSERT_NE(redis, nullptr);
@@ -202,12 +203,12 @@ TEST(Limits, AfterAFlushTheRunningRequestsAreCountedAgain) {
   ASSERT_TRUE(WaitUntil([&] { return limiters.Taken().granted >= 10; }, 10'000));
   EXPECT_EQ(redis->Command({"FLUSHALL"}), "OK");
   const int64_t granted = limiters.Taken().granted;
-  // Those that run are counted again within one interval of renewals; none is granted before.
+  // Running requests are counted again within one renewal interval; no slot is granted before.
   EXPECT_TRUE(WaitUntil([&] { return limiters.Taken().granted > granted + 5; }, 30'000, 20));
   EXPECT_LE(limiters.StopLoad().most_running, 10);
 }
 
-// Without a shared store several processes are refused, by name.
+// Several processes without a shared store are refused with an error that names the setting.
 TEST(Limits, SeveralProcessesWithoutASharedStoreDoNotStart) {
   Limiters limiters(1, 1, "  replicas: 3\n");
   EXPECT_FALSE(limiters.Start());

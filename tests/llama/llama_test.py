@@ -1,6 +1,6 @@
-"""Tollgate before llama.cpp's own server: each kind of request, what it costs, and what happens when the engine goes.
+"""Tollgate in front of llama.cpp's own server: each kind of request, its cost, and the loss of the engine.
 
-llama_test.py TEST-CLUSTER [-v …]. 77: the engine is not there (./dev parts llama-server)."""
+llama_test.py TEST-CLUSTER [-v …]. Exits with 77 when the engine is missing (./dev parts llama-server)."""
 import json
 import pathlib
 import sys
@@ -13,7 +13,7 @@ from world import wait_for
 
 CHAT, TEXT, MESSAGES, RESPONSES, EMBEDDINGS = (
     "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses", "/v1/embeddings")
-# In words that the tokenizer has seen: the gateway never charges more than a token for each byte that it knows of, and the
+# The prompts use words that the tokenizer has seen: the gateway never charges more than a token for each byte that it knows of, and the
 # template adds some of its own.
 TEXT_IT_KNOWS = ("each Contributor hereby grants to You a perpetual, worldwide, non-exclusive, no-charge, royalty-free, irrevocable "
                  "copyright license to reproduce, prepare Derivative Works of, publicly display, publicly perform, sublicense, and "
@@ -22,7 +22,7 @@ HELLO = [{"role": "user", "content": TEXT_IT_KNOWS}]
 WEATHER = {"type": "function", "function": {
     "name": "get_weather", "description": "The weather of a city.",
     "parameters": {"type": "object", "properties": {"city": {"type": "string", "enum": ["Berlin", "Paris"]}}, "required": ["city"]}}}
-# The random model ends its answer, or goes on.
+# The random model may end its answer or continue.
 ENDS = {str(tiny_model.END): 30}
 GOES_ON = {str(tiny_model.END): -100}
 WINDOW = world.CONTEXT
@@ -363,7 +363,7 @@ class Leaving(Case):
 
 class Load(Case):
     def test_what_waits_at_the_engine_is_known(self):
-        """Callers beside Tollgate; the engine works on two requests at a time."""
+        """Callers that bypass Tollgate; the engine works on two requests at a time."""
         self.assertEqual(there.metric("engine_queue", "chat"), 0)
         body = {"messages": HELLO, "max_tokens": 3500, "logit_bias": GOES_ON, "stream": True}
         others = []
@@ -381,10 +381,10 @@ class Load(Case):
 
 
 class Pool(Case):
-    """Two engines, one of which goes."""
+    """Two engines, one of which is stopped."""
 
     def begin(self):
-        """A stream with its first output, and the engine that makes it."""
+        """A stream that has its first output, and its engine."""
         before = [engine.running() for engine in there.pair]
         stream = there.stream(CHAT, model="tiny/pair", messages=HELLO, max_tokens=3500, logit_bias=GOES_ON)
         events = stream.events()
@@ -407,7 +407,7 @@ class Pool(Case):
             self.booked_as_told(answer)
         self.assertEqual(list(whole)[-1], "[DONE]", "the other engine's answer was not whole")
         there.pair[dead].start()
-        # Until it has its whole share again (router.slow_start_seconds).
+        # Waits until it has its full share again (router.slow_start_seconds).
         wait_for("the engine's return", lambda: there.metric("engine_weight", ("one", "two")[dead]) == 1)
         streams = [self.begin() for _ in range(2)]
         self.assertEqual(sorted(engine for *_, engine in streams), [0, 1])
@@ -418,6 +418,6 @@ class Pool(Case):
 if __name__ == "__main__":
     CLUSTER, SERVER = sys.argv.pop(1), world.program()
     if SERVER is None:
-        print("NOT RUN: the tests of a real engine, for want of llama.cpp's server; get it with ./dev parts llama-server", file=sys.stderr)
+        print("NOT RUN: the tests of a real engine: llama.cpp's server is missing; get it with ./dev parts llama-server", file=sys.stderr)
         sys.exit(77)
     unittest.main()

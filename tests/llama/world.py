@@ -21,7 +21,7 @@ ENGINE_KEY = "sk-engine-" + secrets.token_hex(16)
 
 
 def program():
-    """llama.cpp's server as `./dev parts llama-server` builds it; None: it is not there."""
+    """llama.cpp's server as `./dev parts llama-server` builds it; None: not built."""
     parts = os.environ.get("TOLLGATE_PARTS") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tollgate", "parts")
     version = re.search(r"^llama_cpp=(\S+)$", (ROOT / "dev").read_text(encoding="utf-8"), re.M)[1]
@@ -36,7 +36,7 @@ def free_port():
 
 
 def wait_for(what, condition, seconds=30):
-    """What the condition returns, when it is something. After two minutes at least it does not come."""
+    """Waits at least two minutes until the condition returns a value, and returns it."""
     seconds = max(seconds, 120)
     until = time.monotonic() + seconds
     while True:
@@ -89,7 +89,7 @@ class Engine:
         self.log.close()
 
     def metrics(self):
-        """Its own figures, by name."""
+        """Metrics of the engine, by name."""
         text = call(self.port, "GET", "/metrics", headers=self.headers)[2]
         return {name: float(value) for name, value in re.findall(r"^llamacpp:(\w+) (\S+)$", text, re.M)}
 
@@ -97,7 +97,7 @@ class Engine:
         return int(self.metrics()["requests_processing"])
 
     def tokens(self):
-        """Prompt tokens that it has worked through, those of its cache not among them, and tokens that it has made."""
+        """Prompt tokens processed by the engine, excluding cached ones, and tokens generated."""
         figures = self.metrics()
         return int(figures["prompt_tokens_total"]), int(figures["tokens_predicted_total"])
 
@@ -107,7 +107,7 @@ class Engine:
 
 
 class Asked:
-    """A request that is sent."""
+    """A sent request."""
 
     def __init__(self, port, path, body, headers):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -199,7 +199,7 @@ class World:
 
     def catalog(self):
         models = [("chat", "chat", CONTEXT, "chat, tools, reasoning"), ("text", "chat", CONTEXT, "completion"),
-                  ("wide", "chat", 131072, "chat"),  # more than its engine has
+                  ("wide", "chat", 131072, "chat"),  # larger than its engine's window
                   ("pair", "pair", CONTEXT, "chat"), ("embed", "embed", CONTEXT, "embedding")]
         text = "models:\n"
         for name, pool, window, capabilities in models:
@@ -231,7 +231,7 @@ class World:
         return Stream(self.port, path, {"stream": True} | body, self.auth())
 
     def receipt(self, answer_id):
-        """Of the ledger, once it is booked."""
+        """The receipt of the ledger, once the request is booked."""
         def booked():
             status, _, text = call(self.port, "GET", "/api/v1/generation?id=" + answer_id, headers=self.auth())
             receipt = json.loads(text).get("data", {})
@@ -239,14 +239,14 @@ class World:
         return wait_for("the receipt", booked)
 
     def usage(self):
-        """Tokens of the ledger, of all requests so far: of prompts without those of caches, and of answers."""
-        # What a caller has left is booked a moment later.
+        """Tokens in the ledger of all requests so far: uncached prompt tokens, and answer tokens."""
+        # An abandoned request is booked a moment later.
         wait_for("the end of all requests", lambda: self.metric("running_requests") == 0)
         totals = json.loads(self.get("/api/v1/usage"))["totals"]
         return totals["input_tokens"] - totals["cached_tokens"], totals["output_tokens"]
 
     def metric(self, name, engine=None):
-        """Of the router, the sum over its labels."""
+        """A metric of the router, summed over its labels."""
         text = call(self.ops, "GET", "/metrics")[2]
         lines = re.findall(rf"^tollgate_router_{name}(?:\{{(.*)\}})? (\S+)$", text, re.M)
         return sum(float(value) for labels, value in lines if engine is None or f'engine="{engine}"' in labels)

@@ -1,5 +1,5 @@
 // Mails to people, with a real mail server over TLS and the real processes: invitations, forgotten
-// passwords, notices; a server that is down and comes back; two replicas.
+// passwords, notices; a mail server that is down and comes back; two replicas.
 #include <filesystem>
 #include <set>
 
@@ -74,7 +74,7 @@ class MailServerTest : public ::testing::Test {
     Json envelope;
     std::string text;
   };
-  // All that the server took, of those to one recipient.
+  // All mails that the server accepted for one recipient.
   std::vector<Mail> MailsTo(const std::string& recipient) const {
     std::vector<Mail> mails;
     for (const auto& file : std::filesystem::directory_iterator(dir_.path())) {
@@ -87,7 +87,7 @@ class MailServerTest : public ::testing::Test {
     }
     return mails;
   }
-  // The first mail to the recipient that says this.
+  // The first mail to the recipient that contains this text.
   std::string WaitForMail(const std::string& recipient, const std::string& what) {
     std::string found;
     EXPECT_TRUE(WaitUntil(
@@ -146,7 +146,7 @@ class MailServerTest : public ::testing::Test {
     if (!cookie.empty()) headers.emplace_back("cookie", cookie);
     return Http(cluster_->dashboard_port(), "POST", "/session/v1/" + path, headers, json);
   }
-  // What a browser sends for the form of a page that it was shown.
+  // The request that a browser sends for the form of a page.
   HttpResponse PostForm(const std::string& path, const std::string& body) {
     return Http(cluster_->dashboard_port(), "POST", path,
                 {{"content-type", "application/x-www-form-urlencoded"},
@@ -166,8 +166,8 @@ class MailServerTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// From the mail to an account, to a forgotten password, to a session; each link is opened in a
-// browser, as pages with a form.
+// From an invitation mail to an account, to a forgotten password, to a session; each link is opened
+// like in a browser, as pages with a form.
 TEST_F(MailServerTest, APersonIsInvitedAndForgetsThePassword) {
   StartAll("starttls");
   const auto invited = Invite("bert@example.com");
@@ -216,7 +216,7 @@ TEST_F(MailServerTest, APersonIsInvitedAndForgetsThePassword) {
       Post("signIn", R"({"email":"bert@example.com","password":"another good password"})").status,
       200);
   WaitForMail("bert@example.com", "password of your Tollgate account was changed");
-  // Secrets of links and of the mail server are in no log.
+  // Secrets of links and of the mail server are not in any log.
   const std::string logs = cluster_->Logs();
   for (const std::string& secret :
        {TokenIn(invitation), TokenIn(reset), std::string("canary-mail-password")}) {
@@ -225,7 +225,7 @@ TEST_F(MailServerTest, APersonIsInvitedAndForgetsThePassword) {
   }
 }
 
-// The answer says nothing, and only who has an account gets a mail.
+// The response reveals nothing, and only an existing account gets a mail.
 TEST_F(MailServerTest, AskingForAPasswordDoesNotTellWhoExists) {
   StartAll("tls");
   const auto users = pb::UserService::NewStub(channel_);
@@ -248,7 +248,7 @@ TEST_F(MailServerTest, AskingForAPasswordDoesNotTellWhoExists) {
   EXPECT_TRUE(last.has_header("retry-after"));
 }
 
-// A mail server that is down holds nothing up; when it is back the mails come, each once.
+// A mail server that is down blocks nothing; when it is back each mail is sent once.
 TEST_F(MailServerTest, AServerThatComesBackGetsEveryMailOnce) {
   StartAll("starttls");
   server_->Kill();
@@ -268,7 +268,7 @@ TEST_F(MailServerTest, AServerThatComesBackGetsEveryMailOnce) {
   }
 }
 
-// However many processes look at the outbox.
+// Each mail is sent once, however many processes read the outbox.
 TEST_F(MailServerTest, TwoReplicasSendEachMailOnce) {
   StartAll("starttls", true);
   if (IsSkipped()) return;
@@ -282,7 +282,7 @@ TEST_F(MailServerTest, TwoReplicasSendEachMailOnce) {
   }
 }
 
-// A server whose certificate nobody vouches for gets no mail and no password.
+// A server with an untrusted certificate gets no mail and no password.
 TEST_F(MailServerTest, AServerThatIsNotWhoItShouldBeGetsNothing) {
   StartAll("starttls");
   server_->Terminate();

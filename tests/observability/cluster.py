@@ -31,7 +31,7 @@ def get(url, form=None, timeout=30):
 
 
 def wait_for(what, seconds, condition):
-    """What the condition returns, when it is something. After two minutes at least it does not come: a busy machine delays
+    """Waits at least two minutes until the condition returns a value, and returns it: a busy machine delays
     everything."""
     seconds = max(seconds, 120)
     until = time.monotonic() + seconds
@@ -45,7 +45,7 @@ def wait_for(what, seconds, condition):
 
 
 class Daemons:
-    """Processes that end with this object."""
+    """Processes that are stopped with this object."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="tollgate-observed-")
@@ -63,7 +63,7 @@ class Daemons:
     def close(self):
         for process in reversed(self.running):
             if process.stdin:
-                process.stdin.close()  # the cluster stops in order
+                process.stdin.close()  # the cluster stops in an orderly way
             elif process.poll() is not None:
                 continue
             else:
@@ -76,7 +76,7 @@ class Daemons:
 
 
 class Observed(Daemons):
-    """The cluster with everything on that has metrics: TLS, Redis, checkpoints, archive."""
+    """The cluster with every feature that has metrics: TLS, Redis, checkpoints, archive."""
 
     def __init__(self, bin_folder, flags=(), rules=(), scrape="1s"):
         super().__init__()
@@ -122,7 +122,7 @@ class Observed(Daemons):
                    "--gateway", f"edge_tls: {{certificate_file: {self.folder}/edge.pem, private_key_file: {self.folder}/edge.key}}",
                    "--auth", f"audit_checkpoint_key_file: {key}", "--auth", f"audit_checkpoint_file: {self.folder}/audit.checkpoints",
                    "--auth", "audit_checkpoint_seconds: 1",
-                   # A collector of traces that is down, and a mail server.
+                   # An unreachable trace collector, and a mail server.
                    "--host", f"tracing: {{otlp_endpoint: '127.0.0.1:{free_port()}'}}",
                    "--auth", f"people: {{smtp_url: 'smtp://127.0.0.1:{free_port()}', mail_from: gate@example.test, "
                              "public_url: 'https://gate.example.test'}",
@@ -186,7 +186,7 @@ class Observed(Daemons):
         return {group["labels"]["instance"]: group["targets"][0] for group in json.loads(pathlib.Path(self.targets).read_text())}
 
     def pid_of(self, name):
-        """The process that listens there."""
+        """The process that listens at this address."""
         port = int(self.processes()[name].rpartition(":")[2])
         inodes = {row.split()[9] for row in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
                   if row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "0A"}
@@ -207,7 +207,7 @@ class Observed(Daemons):
 
     def call(self, method, path, key=None, body=None, headers=None):
         """Status and body of one call to the gateway."""
-        context = ssl._create_unverified_context()  # of this test's own certificate
+        context = ssl._create_unverified_context()  # the certificate is this test's own
         connection = http.client.HTTPSConnection("127.0.0.1", self.facts["port"], timeout=60, context=context)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key or self.facts['keys']['good']}"} | (headers or {})
         connection.request(method, path, body if isinstance(body, (bytes, type(None))) else json.dumps(body), headers)

@@ -62,7 +62,7 @@ def labels_of(arguments_left, source, position):
         # {{"kind", x}, …}
         keys.update(re.findall(r'\{\s*"([a-z_]+)"\s*,', argument))
         if re.fullmatch(r"[a-z]+", argument):
-            # Of the function that the call is in: from the last line that ends one.
+            # The function around the call: from the last line that ends a function.
             begin = max(source.rfind("\n}", 0, position), 0)
             keys.update(keys_of_variable(argument, source[begin:position]))
     return keys
@@ -87,7 +87,7 @@ def read_file(path, source):
             continue
         help_text = text_of(parts[1], source)
         if help_text is None:
-            raise ValueError(f"{path}: the help of {name} is no text: {parts[1]}")
+            raise ValueError(f"{path}: the help of {name} is not a text: {parts[1]}")
         keys = labels_of(parts[2:], source, call.start())
         kind = call.group(1).removeprefix("Held").lower()
         yield Metric(name, kind, help_text.rstrip(".") + ".", tuple(sorted(keys)), str(path))
@@ -107,7 +107,7 @@ def read(root):
                     raise ValueError(f"{metric.name} is described twice: {before} {metric}")
                 if len(metric.labels) > len(before.labels):
                     found[metric.name] = metric
-    # A name in the code that no call describes was not understood.
+    # A metric name without a call that describes it was not parsed.
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.cc")):
             if path.stem.endswith("_test") or "testing" in path.parts:

@@ -7,7 +7,7 @@ import metric_sources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/metrics.md"
-# By the beginning of the name, the most special one first.
+# Sections by prefix of the name, the most specific one first.
 PARTS = (
     ("tollgate_gateway_", "Gateway"),
     ("tollgate_http_", "HTTP servers (gateway, dashboard)"),

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Every query of every panel returns data, and every metric is documented: panels_test.py BIN-FOLDER
 
-Of a cluster of real processes under a little load, scraped by a real Prometheus. Also: metrics have names by
-Prometheus's rules (promtool), docs/metrics.md says of each its type, meaning and labels, and each metric that it names exists.
+Runs a cluster of real processes under a little load, scraped by a real Prometheus. Also: metrics have names by
+Prometheus's rules (promtool), docs/metrics.md states for each its type, meaning and labels, and each metric that it names exists.
 """
 import concurrent.futures
 import json
@@ -17,14 +17,14 @@ import cluster
 import metric_sources
 
 ROOT = cluster.ROOT
-# What a cluster without these faults, or on SQLite, does not have; with the reason.
+# Metrics that a cluster without these faults, or on SQLite, does not have, with the reason.
 ABSENT = {}
 # Seconds until each panel has data.
 PATIENCE = 40
 
 
 def load(observed):
-    """Something of everything that panels show."""
+    """Produces data for every panel."""
     keys = observed.facts["keys"]
     text = {"model": "sim/text", "prompt": "Once", "max_tokens": 20}
     stream = {"tokens": 40, "token_ms": 5}

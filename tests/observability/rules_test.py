@@ -13,7 +13,7 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy/prometheus"
 CASES = yaml.safe_load((ROOT / "tests/observability/alert_cases.yml").read_text())
-# Names of what the operator runs, and words of the code.
+# Names of the operator's systems, and words of the code.
 LABELS = {"address", "answer", "by", "caller", "channel", "class", "clock", "code", "coding", "database", "endpoint", "engine", "error",
           "error_type", "file", "folder", "gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_type",
           "kind", "limit", "outcome", "part", "process", "reason", "reload", "result", "router", "service", "source", "stage", "state",
@@ -21,7 +21,7 @@ LABELS = {"address", "answer", "by", "caller", "channel", "class", "clock", "cod
 
 
 def rule_files():
-    """What prometheus.yml loads."""
+    """The rule files that prometheus.yml loads."""
     return [FOLDER / name for name in yaml.safe_load((FOLDER / "prometheus.yml").read_text())["rule_files"]]
 
 
@@ -32,7 +32,7 @@ def alerts(files=None):
 
 
 def unit_test(name, case, severity):
-    """As promtool wants it. An alert that fires is a series of its own, with the labels that its receiver sees."""
+    """The format of promtool. A firing alert is a separate series, with the labels that its receiver sees."""
     expected = []
     if "labels" in case or severity:
         labels = {"alertname": name, "alertstate": "firing", "severity": severity} | case.get("labels", {})
@@ -63,7 +63,7 @@ class Rules(unittest.TestCase):
 
     def test_each_alert_fires_in_its_case_and_not_in_the_other(self):
         for rules in rule_files():
-            # Days of data are not looked at each minute.
+            # Rules over days of data are not evaluated each minute.
             step = "5m" if rules.stem == "slo" else "1m"
             tests = []
             for name, rule in alerts([rules]).items():
@@ -91,7 +91,7 @@ class Rules(unittest.TestCase):
             self.assertEqual(page, f"docs/runbooks/{name}.md")
             self.assertIn(f"[{name}]({name}.md)", listed)
             text = (ROOT / page).read_text()
-            for heading in ("What it means", "Who is hurt", "Look at", "Do"):
+            for heading in ("What it means", "Impact", "Check", "Action"):
                 self.assertRegex(text, rf"(?m)^## {heading}\n\n\S", f"{page}: {heading}")
 
 

@@ -1,4 +1,4 @@
-// Decision 63: sign-in with an OpenID Connect provider, against a real one.
+// Decision 63: sign-in with a real OpenID Connect provider.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,8 +28,8 @@ class OidcTest : public ::testing::Test {
     const char* packages = std::getenv("TOLLGATE_OIDC_PACKAGES");
     if (script == nullptr || packages == nullptr) GTEST_SKIP() << "run this with tests/oidc/run";
     WriteFile(dir_.path() + "/client-secret", "secret of the client: with / and +\n");
-    // The dashboard's port is not known before it starts; the redirect address is its public one,
-    // which the test follows itself.
+    // The dashboard's port is unknown before it starts; the redirect address is its public one, and
+    // the test follows it itself.
     const std::string log = dir_.path() + "/provider.log";
     provider_ = std::make_unique<Process>(
         "oidc-provider",
@@ -64,7 +64,7 @@ class OidcTest : public ::testing::Test {
     EXPECT_EQ(Http(provider_port_, "POST", "/test/account", {}, json).status, 200);
   }
 
-  // Cookies by name, of one host.
+  // Cookies of one host by name.
   struct Jar {
     std::map<std::string, std::string> cookies;
     HttpResponse Get(int port, const std::string& target) {
@@ -88,8 +88,8 @@ class OidcTest : public ::testing::Test {
     return host == std::string::npos ? url : url.substr(url.find('/', host + 3));
   }
 
-  // Starts at the dashboard and follows the provider until it sends the browser back; the path of
-  // the callback with its query.
+  // Starts at the dashboard and follows the provider until it redirects the browser back; returns
+  // the path of the callback with its query.
   std::string AtTheProvider(Jar& dashboard, const std::string& return_path = "",
                             bool step_up = false) {
     const HttpResponse start = dashboard.Get(
@@ -137,7 +137,7 @@ TEST_F(OidcTest, APersonWhomTheProviderKnowsIsSignedIn) {
   EXPECT_EQ(shown["state"].str(), "SIGNED_IN");
   EXPECT_EQ(shown["user"]["display_name"].str(), "Anna Berg");
   const std::string user = shown["user"]["name"].str();
-  // The subject counts, whatever the address is now.
+  // The subject identifies the person, whatever the address is now.
   SetAccount(R"({"sub":"anna-1","email":"other@elsewhere.org","email_verified":false,"name":"A"})");
   Jar again;
   Finish(again, AtTheProvider(again));
@@ -156,13 +156,13 @@ TEST_F(OidcTest, OthersAreNot) {
   }
 }
 
-// A code, a state or a browser of another sign-in is worth nothing.
+// A code, a state or a browser of another sign-in is refused.
 TEST_F(OidcTest, TheAnswerBelongsToTheBrowserThatBegan) {
   SetAccount(kAnna);
   Jar browser, victim;
   const std::string callback = AtTheProvider(browser);
   EXPECT_EQ(Finish(victim, callback).header("location"), "/#/sign-in/SIGN_IN_FAILED")
-      << "a browser that has begun nothing: sign-in as the attacker";
+      << "a browser that did not begin the sign-in";
   Jar other;
   const std::string others = AtTheProvider(other);
   EXPECT_EQ(Finish(other, callback).header("location"), "/#/sign-in/SIGN_IN_FAILED")
@@ -183,13 +183,14 @@ TEST_F(OidcTest, TheAnswerBelongsToTheBrowserThatBegan) {
       << "a code works once";
 }
 
-// A sign-in is fresh when the provider says that it asked just now; for a step-up it is asked to.
+// A sign-in is fresh when the provider says that it has just authenticated the person; a step-up
+// requests that.
 TEST_F(OidcTest, AStepUpIsAFreshSignInAtTheProvider) {
   SetAccount(kAnna);
   Jar browser;
   ASSERT_EQ(Finish(browser, AtTheProvider(browser)).header("location"), "/");
   EXPECT_EQ(Show(browser)["signed_in_us"].integer(-1), 0)
-      << "the provider does not say when it asked";
+      << "the provider does not say when it authenticated";
   const std::string old = browser.cookies["tollgate"];
   const int64_t before_us = std::time(nullptr) * int64_t{1'000'000};
   ASSERT_EQ(Finish(browser, AtTheProvider(browser, "%2Fkeys", true)).header("location"), "/keys");
@@ -214,7 +215,7 @@ TEST_F(OidcTest, AProviderThatDoesNotAskAgainMakesNoStepUp) {
   EXPECT_EQ(Show(browser)["state"].str(), "SIGNED_IN") << "the session goes on";
 }
 
-// No open redirect.
+// An open redirect is not possible.
 TEST_F(OidcTest, OnlyPagesOfTheDashboardAreReturnedTo) {
   SetAccount(kAnna);
   for (const char* path : {"https:%2F%2Fevil.test", "%2F%2Fevil.test", "%2F%5Cevil.test", "keys"}) {

@@ -5,12 +5,12 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-// Packages are in the build folder, not beside this file.
+// Packages are in the build folder, not next to this file.
 const require = createRequire(join(process.argv[2], 'package.json'));
 const { default: Provider } = await import(pathToFileURL(require.resolve('oidc-provider')));
 
 let account = null;
-// Whether it keeps to prompt and max_age, as some providers do not.
+// Whether it follows prompt and max_age; some providers do not.
 let asksAgain = true;
 let provider = null;
 
@@ -62,7 +62,7 @@ server.listen(0, '127.0.0.1', () => {
       accountId: sub,
       claims: () => ({ sub, email: account.email, email_verified: account.email_verified, name: account.name }),
     }),
-    // The client is our own: nobody is asked for consent.
+    // The client is our own: consent is not requested.
     loadExistingGrant: async (context) => {
       const grant = new context.oidc.provider.Grant({
         clientId: context.oidc.client.clientId, accountId: context.oidc.session.accountId,

@@ -1,4 +1,4 @@
-"""docs/admin-openapi.yaml: that it is what the protos say, that it is OpenAPI, and that a running Tollgate answers so:
+"""Checks that docs/admin-openapi.yaml agrees with the protos, is valid OpenAPI, and describes the responses of a running Tollgate:
 admin_openapi_test.py TEST-CLUSTER GENERATOR PROTO-FOLDER OPENAPI-FILE."""
 import glob
 import http.client
@@ -84,7 +84,7 @@ class AdminOpenApi(unittest.TestCase):
             self.fail(f"{where}: {error.message} at {list(error.absolute_path)}, of {json.dumps(value)[:2000]}")
 
     def get(self, facts, path, operation, token):
-        """Of the workspace "good"; other resources do not exist."""
+        """A call on the workspace "good"; other resources do not exist."""
         target = re.sub(r"\{\w+\}", "none", path.replace("{workspace}", facts["workspaces"]["good"]))
         required = [parameter["name"] + "=x" for parameter in operation.get("parameters", [])
                     if parameter["in"] == "query" and parameter.get("required")]

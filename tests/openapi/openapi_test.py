@@ -184,7 +184,7 @@ class OpenApi(unittest.TestCase):
                 for media in operation["responses"]["200"]["content"]:
                     if (method.upper(), path, "ok", media) not in self.seen:
                         missing.append(f"{method} {path} 200 {media}")
-                # Public and without parameters: the catalog has no errors, and health none while it runs.
+                # Public and without parameters: the catalog has no error responses, and health none while the process runs.
                 if path.endswith("/models") or path == "/healthz":
                     continue
                 if (method.upper(), path, "error", "application/json") not in self.seen:
@@ -196,7 +196,7 @@ class OpenApi(unittest.TestCase):
                 for value in kind.get("enum", [kind.get("const")]):
                     if ("event", value) not in self.seen:
                         missing.append(f"event {value}")
-        # A ping needs an engine that is silent for long; refusals an engine that refuses.
+        # A ping needs a silent engine, a refusal a refusing one.
         self.assertEqual(set(missing) - {"event ping", "event response.refusal.delta", "event response.refusal.done"},
                          set())
 

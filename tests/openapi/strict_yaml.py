@@ -3,7 +3,7 @@ import yaml
 
 
 class StrictLoader(yaml.SafeLoader):
-    """Refuses what strict readers and generators refuse: a key that stands twice, and a key without a value (what a
+    """Refuses what strict readers and generators refuse: duplicate keys, and a key without a value (what a
     comma in unquoted text leaves behind)."""
 
     def construct_mapping(self, node, deep=False):

@@ -1,4 +1,4 @@
-"""One service scaled alone raises what it limits: each router runs so many requests at a time on an engine, so a second router runs as many
+"""Scaling one service raises its limit: each router runs a number of requests at a time on an engine, so a second router runs as many
 more. Callers wait in the routers' queues meanwhile; no request fails."""
 import time
 
@@ -15,14 +15,14 @@ def one_router(project):
 
 
 def measure(routers):
-    """Answers of engines a second, and the most that ran at a time."""
+    """Answers of engines per second, and the highest number of concurrent requests."""
     def total(family):
         return sum(metric(cluster, name, family) for name in routers)
     ended, began, most = total("tollgate_router_engine_requests_total"), time.monotonic(), 0
     while total("tollgate_router_engine_requests_total") < ended + CALLS:
         most = max(most, total("tollgate_router_engine_running_requests"))
         check(time.monotonic() < began + 120, "engines do not answer")
-        time.sleep(0.2)  # the two cores are the engines', too
+        time.sleep(0.2)  # the engines share the two cores
     rate = CALLS / (time.monotonic() - began)
     calls.more(CALLS)
     return rate, most

@@ -9,7 +9,7 @@ there = cluster.machine.containers
 
 
 def serial(who, where, *more):
-    """Of the certificate that a server shows."""
+    """The serial number of a server's certificate."""
     done = there[who].execute("bash", "-c", 'openssl s_client "$@" </dev/null 2>/dev/null | openssl x509 -noout -serial', "_",
                               "-connect", where, *more)
     check(done.returncode == 0, f"{where} shows {who} no certificate: {done.stderr}")
@@ -25,7 +25,7 @@ calls.more(CALLS)
 for _ in range(ROUNDS):
     old = {server: serial(*server) for server in SERVERS}
     cluster.make_secrets("--rotate")
-    # What docs/operations/compose.md says.
+    # The commands of docs/operations/compose.md.
     done = there["postgres"].execute("install", "-m", "600", "/run/tls/private_key.pem", "/tmp/server.key")
     check(done.returncode == 0, done.stderr)
     there["postgres"].signal(signal.SIGHUP)

@@ -12,14 +12,14 @@ from operation import CALLERS, FULL, LONGEST, ROUNDS, Load, books_are_right, che
 import compose  # noqa: E402  operation knows where it is
 
 WORKERS = ("citus-1", "citus-2")
-# As docker compose up starts them, once more or for the first time.
+# Starts containers like docker compose up, again or for the first time.
 STOPPED = ("auth-1", "auth-2", "billing-1", "billing-2", "postgres")
 STARTED = ("postgres", *WORKERS, "citus-join", "citus-distribute", "auth-1", "auth-2", "billing-1", "billing-2")
 NEW = "citus-3"
 TOKENS = LONGEST if FULL else 120
 CALLS = CALLERS if FULL else CALLERS // 2
 PIECES = 32 if FULL else 8
-LOST_SECONDS = 4  # more than admissions wait for
+LOST_SECONDS = 4  # longer than admissions wait
 SOON = 5  # seconds after a worker's return in which calls may still be refused, on a busy machine
 
 if not os.path.exists("/usr/share/postgresql/15/extension/citus.control"):
@@ -34,14 +34,14 @@ def sql(text):
 
 
 def piece(workspace):
-    """The piece of the ledger that has the workspace, and its server."""
+    """The piece of the ledger with the workspace, and its server."""
     number, server = sql(f"""select shardid, nodename from citus_shards where table_name = 'wallet'::regclass and shardid =
         get_shard_id_for_distribution_column('wallet', ('x' || left(encode(sha256('{workspace}'), 'hex'), 4))::bit(16)::int % 1024)""").split("|")
     return number, server
 
 
 def again(name):
-    """A container that ends is run once more, as by docker compose up; what it says."""
+    """Runs a container that ends once more, like docker compose up; returns its output."""
     before = len(there[name].log(1_000_000))
     there[name].start()
     cluster.machine.wait_healthy([name], 60)
@@ -49,13 +49,13 @@ def again(name):
 
 
 def answers(calls):
-    """A few calls in a row that are answered."""
+    """Waits for a few successful calls in a row."""
     calls.more(CALLS)
     return all(one["whole"] for one in calls.calls[-CALLS:])
 
 
 def lose(name):
-    """When it was lost, and when it was back."""
+    """Returns when it was lost, and when it was back."""
     at, before = time.monotonic(), len(on_it.failed())
     there[name].kill()
     while len(on_it.failed()) == before:
@@ -70,7 +70,7 @@ def lose(name):
 
 
 def refusals():
-    """Of each loss: seconds from its end to the last refusal, and how many calls were refused. No other call has failed."""
+    """For each loss: seconds from its end to the last refusal, and the number of refused calls. No other call has failed."""
     found = []
     failed = [one for one in on_it.failed() if one["at"] >= warm]
     for at, back in lost:
@@ -88,7 +88,7 @@ def refusals():
 
 
 def grow():
-    """The third worker, as docs/operations/citus.md says it; in full, all pieces are rebalanced."""
+    """Adds the third worker as described in docs/operations/citus.md; a full run rebalances all pieces."""
     there[NEW].start()
     cluster.machine.wait_healthy([NEW], 120)
     done = there["postgres"].execute("sh", "/etc/tollgate/citus", "join", NEW)

@@ -1,6 +1,6 @@
 """One machine after the other is drained for maintenance under load, as docs/operations/restarts.md says: its engine by the admin API, then its
 gateway, router and the rest, each while it works. It stays off while callers go on, comes back, and works again. No request fails, no
-answer is cut. At last a router that cannot reach billing is drained: it says what its disk still has, and the ledger gets it afterwards."""
+answer is cut. Finally a router that cannot reach billing is drained: it reports what its disk still has, and the ledger gets it afterwards."""
 import contextlib
 import http.client
 import json
@@ -9,7 +9,7 @@ import ssl
 from operation import (CALLS, NAME, ROUNDS, books_are_right, check, cut_from_billing, join_billing, load, metric, none_failed, record, secret,
                        start)
 
-# Nobody comes in, then nothing runs, then what the rest calls.
+# First the entry, then the processes with running requests, then the services that they call.
 ORDER = ["gateway", "router", "dashboard", "ratelimit", "catalog", "auth", "billing"]
 RUNNING = {"gateway": "tollgate_http_requests_in_flight", "router": "tollgate_router_running_requests"}
 WORK = {"gateway": "tollgate_http_requests_total", "router": "tollgate_router_engine_requests_total"}
@@ -36,7 +36,7 @@ def outbox():
 
 
 def running(engine):
-    """Of all routers, which all have to answer."""
+    """The engines of all routers; every router must respond."""
     found = admin("GET", f"engines/{engine}")
     return int(found.get("runningRequests", 0)) if found and not found.get("silentRouters") else None
 
@@ -49,7 +49,7 @@ def change(engine, verb, reason, state):
 
 
 def stop_while_it_works(name, family):
-    """The stop waits for what runs; that something does is seen right before it."""
+    """The stop waits for running requests; checks right before it that there are some."""
     cluster.wait(f"{name} has work", lambda: metric(cluster, name, family) > 0)
     check(there[name].stop() == (0, True), f"{name} did not stop in its time: {there[name].log()}")
 

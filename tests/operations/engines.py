@@ -27,13 +27,13 @@ def behind_one_name(project):
 
 
 def of_engine(family, number):
-    """The figures of both routers."""
+    """Metrics of both routers."""
     engine = f"sim@{there[f'engine-sim-{number}'].addresses['engines']}"
     return [metric(cluster, router, f'{family}{{engine="{engine}"') for router in ROUTERS]
 
 
 def known(number, by=len(ROUTERS)):
-    """Whether so many routers know the engine: only then they have its weight."""
+    """Whether this many routers know the engine and therefore its weight."""
     return sum(one > 0 for one in of_engine("tollgate_router_engine_weight", number)) == by
 
 
@@ -51,9 +51,9 @@ check(known(3, by=0), "an engine that does not run is known")
 there["engine-sim-3"].start()
 cluster.wait("the new engine has work of both routers", lambda: works(3))
 calls.more(CALLS)
-there["engine-sim-1"].service["networks"] = {"engines": {}}  # it runs, and is behind the name no more
+there["engine-sim-1"].service["networks"] = {"engines": {}}  # it runs, but is no longer behind the name
 cluster.wait("the engine is unknown", lambda: known(1, by=0))
-# Its figures stay until its last answer has ended.
+# Its metrics stay until its last answer has ended.
 cluster.wait("its answers have ended", lambda: sum(of_engine("tollgate_router_engine_running_requests", 1)) == 0, 120)
 check(there["engine-sim-1"].stop()[1], "the engine did not stop in its time")
 calls.more(CALLS)

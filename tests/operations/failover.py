@@ -16,7 +16,7 @@ LIMITERS = ("ratelimit-1", "ratelimit-2")
 
 
 class Limited:
-    """Calls of a key with a limit, which is used up."""
+    """Calls with a key whose limit is used up."""
 
     def __init__(self):
         cluster.tollgate("workspace", "create", "Limited", "--id", "limited")
@@ -41,7 +41,7 @@ class Limited:
             return error.code
 
     def check(self):
-        """A run of any length is given the burst and what the time gives; while Redis is lost, 1.2 times what is left of it."""
+        """A run of any length gets the burst plus the rate; while Redis is lost, 1.2 times the rest of it."""
         most = LIMIT + 1.2 * LIMIT * (time.monotonic() - self.began) / 60 + len(LIMITERS)
         check(self.granted <= most, f"{self.granted} calls of a key with {LIMIT} a minute were let in; {most:.1f} are allowed")
         check(not self.other, f"calls of a key with a limit got {self.other}")
@@ -75,13 +75,13 @@ def lose_redis():
 
 
 def answers():
-    """Ten calls in a row that are answered."""
+    """Waits for ten successful calls in a row."""
     calls.more(10)
     return all(one["whole"] for one in calls.calls[-10:])
 
 
 def lose_postgres():
-    """Seconds until another one led, and until the last refusal."""
+    """Seconds until another node was primary, and until the last refusal."""
     old, new = databases.leader(), databases.standby()
     calls.more(CALLS)
     before = len(calls.failed())

@@ -1,4 +1,4 @@
-"""What the scripts about the profile "ha" share: its cluster without what they do not need, and questions to its databases."""
+"""Shared by the scripts about the profile "ha": its cluster without unneeded services, and queries to its databases."""
 import json
 import urllib.parse
 
@@ -10,7 +10,7 @@ UNUSED = ("dashboard-1", "dashboard-2", "catalog-2", "alertmanager", "otel-colle
 
 
 def lean(project):
-    """31 services are many for a small machine."""
+    """Drops services: 31 are too many for a small machine."""
     for name in UNUSED:
         project["services"].pop(name, None)
     for service in project["services"].values():
@@ -29,14 +29,14 @@ class Databases:
         return done.stdout.strip() if done.returncode == 0 else ""
 
     def leader(self):
-        """The node that takes writes; "": none."""
+        """The node that accepts writes; "": none."""
         return next((node for node in NODES if self.there[node].runs() and self.sql(node, "select pg_is_in_recovery()") == "f"), "")
 
     def standby(self):
         return next(node for node in NODES if node != self.leader())
 
     def both(self):
-        """Whether one leads and the other has all that it has acknowledged."""
+        """Whether one node is primary and the other has everything that it has acknowledged."""
         leader = self.leader()
         return leader and self.sql(leader, "select count(*) from pg_stat_replication where sync_state = 'sync'") == "1"
 
@@ -44,7 +44,7 @@ class Databases:
         self.cluster.wait("a primary and its synchronous standby", self.both, 120)
 
     def watched(self):
-        """Whether Prometheus reads Patroni and etcd on each node, and sees what the nodes are."""
+        """Whether Prometheus scrapes Patroni and etcd on each node, and sees the roles of the nodes."""
         def count(query):
             path = f"/api/v1/query?query={urllib.parse.quote(query)}"
             rows = json.loads(self.cluster.get("prometheus", "monitoring", 9090, path))["data"]["result"]
@@ -68,7 +68,7 @@ class Databases:
         return done.stdout
 
     def redis_leader(self):
-        """What a Sentinel says to those who have no password."""
+        """The response of a Sentinel without a password."""
         done = self.there["sentinel-3"].execute("redis-cli", "--tls", "--cacert", "/run/tls/authority.pem", "-p", "26379", "sentinel",
                                                 "get-master-addr-by-name", "limits")
         return done.stdout.split("\n")[0]

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: a cluster of docker-compose.yml, its catalog, callers whose failures are counted, a line for the record.
+"""Shared by the scripts of this folder: a cluster of docker-compose.yml, its catalog, callers whose failures are counted, a line for the record.
 
     tests/operations/run PROGRAMS WEB PACKAGES SCRIPT
 
@@ -21,7 +21,7 @@ FULL = os.environ.get("TOLLGATE_OPERATIONS") == "full"
 LONGEST = 3600 if FULL else 600
 ROUNDS = 3 if FULL else 1
 CALLERS = 12 if FULL else 8
-# Answers that must end before and after each step.
+# Number of answers that must end before and after each step.
 CALLS = 2 * CALLERS
 
 
@@ -67,7 +67,7 @@ def load(cluster, **more):
 
 
 def metric(cluster, name, family):
-    """The sum of a process's series that begin so: a name, or a name with the first of its labels."""
+    """The sum of a process's series with this prefix: a name, or a name with its first labels."""
     lines = cluster.get(name, "inside", 9464, "/metrics").split("\n")
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(family) and line[len(family)] in "{,} ")
 
@@ -78,7 +78,7 @@ def secret(cluster, name):
 
 
 def on_postgres(cluster, *command):
-    """What a command in the database's container prints, which may connect to it."""
+    """Output of a command in the database's container, which may connect to the database."""
     done = cluster.machine.containers["postgres"].execute("env", f"PGPASSWORD={secret(cluster, 'postgres_password')}", "PGSSLMODE=require",
                                                           *command, timeout=120)
     check(done.returncode == 0, f"{command}: {done.stderr}")
@@ -95,7 +95,7 @@ def check(condition, what):
 
 
 def cut_from_billing(cluster, router):
-    """Nothing that it sends to billing arrives: no refusal either, as with a lost network."""
+    """Drops everything that it sends to billing, without a reset, like a lost network."""
     billing = ", ".join(one.addresses["inside"] for one in cluster.machine.of("billing"))
     for command in ("add table inet cut", "add chain inet cut out { type filter hook output priority 0; }",
                     f"add rule inet cut out ip daddr {{ {billing} }} drop"):
@@ -106,12 +106,12 @@ def join_billing(router):
     run("ip", "netns", "exec", router.name, "nft", "delete table inet cut")
 
 
-# What gateways and routers say when they refuse a request, end its answer, or lose one another.
+# Log lines of gateways and routers that refuse a request, end its answer, or lose each other.
 SAID = ('"request failed"', '"stream failed"', "could not be moved", '"level":"warn"', '"level":"error"')
 
 
 def none_failed(calls, what, allowed=lambda call: False):
-    """No call failed but those that this operation may end."""
+    """No call failed, except those that this operation may end."""
     failed = [one for one in calls.failed() if not allowed(one)]
     if failed:
         for process in CLUSTERS[-1].machine.of("gateway") + CLUSTERS[-1].machine.of("inference-router"):

@@ -1,5 +1,5 @@
 """The database is lost and restored from pg_basebackup and archived WAL to a point in time, under load. Callers get errors only while it is
-unreachable; afterwards the cluster works without a restart, the ledger verifies, and what was charged until that time is there."""
+unreachable; afterwards the cluster works without a restart, the ledger verifies, and all charges until that time are there."""
 import json
 import shutil
 import time
@@ -46,7 +46,7 @@ cluster.machine.wait_healthy([name for name in cluster.machine.containers if nam
 
 
 def answers():
-    """Ten calls in a row that are answered."""
+    """Waits for ten successful calls in a row."""
     calls.more(10)
     return all(one["whole"] for one in calls.calls[-10:])
 
@@ -55,7 +55,7 @@ cluster.wait("calls are answered", answers, 120)
 served = time.monotonic()
 calls.more(CALLS)
 calls.end()
-# Calls that began before may have waited for the database.
+# Calls that began earlier may have waited for the database.
 failed = [one for one in calls.failed() if one["at"] > served]
 check(not failed, f"calls failed after the restore: {failed[:3]}")
 there = [one["workspace_id"] for one in json.loads(cluster.tollgate("--json", "workspace", "list"))["workspaces"]]

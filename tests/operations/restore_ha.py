@@ -1,6 +1,6 @@
 """The databases of the profile "ha" are restored to a point in time on all nodes, under load, by deploy/restore-database from a full and an
 incremental backup of pgBackRest and the archived WAL; in full, then once more after both nodes have lost their disks. Callers get errors only while there is no primary; afterwards the cluster works without
-a restart, both nodes have one new timeline and the same rows, the ledger verifies, and what was charged until that time is there."""
+a restart, both nodes have one new timeline and the same rows, the ledger verifies, and all charges until that time are there."""
 import json
 import os
 import shutil
@@ -35,7 +35,7 @@ def archived():
 
 
 def lose_both_disks():
-    """What was charged before is there, from the archive alone."""
+    """All earlier charges are there, from the archive alone."""
     databases.sql(databases.leader(), "select pg_switch_wal()")
     cluster.wait("the WAL is archived", archived, 60)
     known = cluster.requests()
@@ -69,7 +69,7 @@ paid("9")
 databases.sql(databases.leader(), "select pg_switch_wal()")
 cluster.wait("the WAL is archived", archived, 60)
 
-# Refused before anything is touched.
+# Refused before any change.
 for wrong in (before_backup, "2026-11-26 12:00:00", "2999-01-01 00:00:00+00"):
     check(restore(wrong)[0] == 2, f"it restores to {wrong}")
 check(databases.both(), "a restore that was refused has changed something")
@@ -86,7 +86,7 @@ check(timelines[0] == timelines[1] > timeline, f"timelines {timelines}, {timelin
 
 
 def answers():
-    """Ten calls in a row that are answered."""
+    """Waits for ten successful calls in a row."""
     calls.more(10)
     return all(one["whole"] for one in calls.calls[-10:])
 

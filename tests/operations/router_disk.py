@@ -1,5 +1,5 @@
-"""A router loses its disk with settlements that billing has not got: it cannot reach billing any more, ends answers by its outbox, and is
-killed. The ledger charges what the last heartbeats said, no hold stays open, the ledger verifies, the router works on with an empty disk.
+"""A router loses its disk with settlements that billing has not received: it loses contact with billing, ends answers by its outbox, and is
+killed. The ledger charges what the last heartbeats reported, no hold stays open, the ledger verifies, the router works on with an empty disk.
 
 What callers may see, and nothing else: a stream that had begun there ends with an error."""
 import os
@@ -17,7 +17,7 @@ def holds(state):
 
 
 def may_fail(call, killing_at, killed_at):
-    """It ran when the router was lost, between the two times, and had begun."""
+    """Whether it ran when the router was lost, between the two times, and had begun."""
     return call["begun"] and call["streamed"] and call["at"] <= killed_at and killing_at <= call["at"] + call["seconds"]
 
 
@@ -26,7 +26,7 @@ calls = load(cluster)
 calls.more(CALLS)
 router = cluster.machine.containers["router-1"]
 cut_from_billing(cluster, router)
-# Answers end there, and their callers have them whole: the outbox has their settlements.
+# Answers end there and are complete for their callers: the outbox has their settlements.
 cluster.wait("answers end in the outbox", lambda: metric(cluster, router.name, "tollgate_router_outbox_depth") >= 2, 60)
 expired = holds(EXPIRED_CHARGED) + holds(EXPIRED_VOID)
 killing_at = time.monotonic()
@@ -49,6 +49,6 @@ whole, failed, charged = len(calls.calls) - len(calls.failed()), len(calls.faile
 free, by_heartbeat = holds(EXPIRED_VOID), holds(EXPIRED_CHARGED)
 # Settlements that were lost cannot have arrived: their holds have ended by time.
 check(free + by_heartbeat > expired, f"an outbox of {lost} bytes was lost, but no hold expired")
-# A whole answer is free only if its settlement was lost before a heartbeat had told of output.
+# A complete answer is free only if its settlement was lost before a heartbeat had reported output.
 check(whole - free <= charged <= whole + failed, f"{whole} whole answers and {failed} cut ones, {charged} charged, {free} free by time-out")
 record("router_disk", calls, charged=charged, expired_free=free, expired_charged=by_heartbeat)

@@ -5,12 +5,12 @@ import copy
 from operation import CALLS, books_are_right, check, load, none_failed, record, start
 
 SCALED = ["auth", "billing", "catalog", "ratelimit", "gateway", "router"]
-# What shows that a replica works.
+# Metrics that show that a replica works.
 WORK = {"gateway": "tollgate_http_requests_total", "router": "tollgate_router_engine_requests_total"}
 
 
 def with_thirds(project):
-    """One more of each, with the name of all and a volume of its own."""
+    """Adds one replica of each service, under the shared name and with its own volume."""
     for name in SCALED:
         third = copy.deepcopy(project["services"][f"{name}-2"])
         third["volumes"] = [one.replace(f"{name}-2:", f"{name}-3:") for one in third.get("volumes", [])]

@@ -7,7 +7,7 @@ import os
 from operation import CALLS, books_are_right, check, load, none_failed, record, start
 
 BEFORE = os.environ["TOLLGATE_BEFORE"]
-# Who owns a database first: its new tables and columns are there before anybody asks for them.
+# The owner of a database first: its new tables and columns exist before another process uses them.
 ORDER = ["auth", "billing", "catalog", "ratelimit", "router", "gateway", "dashboard"]
 
 
@@ -27,7 +27,7 @@ def replace(cluster, calls, programs, root, order):
             cluster.wait(f"all replicas are used before {container.name} is replaced", cluster.all_used)
             container.programs, container.root = programs, root
             cluster.restart(container.name)
-            calls.more(CALLS // 4)  # both versions side by side
+            calls.more(CALLS // 4)  # both versions run
 
 
 cluster = start(before_up=from_before)

@@ -1,4 +1,4 @@
-"""A workspace gets engines of its own while it has load, as docs/operations/workspace-load.md says, is stopped and goes on, and goes back to the
+"""A workspace gets its own engines under load, as described in docs/operations/workspace-load.md, is stopped and resumed, and goes back to the
 shared ones. No request fails but those that began while it was stopped, no answer is cut."""
 import json
 import time
@@ -7,7 +7,7 @@ import urllib.request
 from operation import CALLS, FULL, NAME, Catalog, books_are_right, check, load, metric, none_failed, record, start
 
 MODEL = "demo/own"
-# How long the workspace is stopped, and after what time no call is served any more; in a short run other work is done beside it.
+# How long the workspace is stopped, and the time after which no call is served; a short run may share the machine.
 STOPPED_SECONDS, ACTS_SECONDS = (5, 1) if FULL else (12, 6)
 SHARED = Catalog.demo()
 OWN = SHARED.replace("models:\n", f"""models:
@@ -61,7 +61,7 @@ shared.more(CALLS)
 catalog.write(OWN)
 cluster.wait("the workspace has its model", lambda: everywhere(cluster.key, True))
 check(everywhere(other, False), "another workspace has the model, too")
-# The customer changes the name of the model; what runs ends where it is.
+# The customer changes the name of the model; running requests end on their engine.
 own = load(cluster, model=MODEL)
 shared.end()
 own.more(CALLS)

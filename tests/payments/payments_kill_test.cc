@@ -26,14 +26,14 @@ namespace tollgate::billing::payments {
 namespace {
 
 namespace av = admin::v1;
-constexpr int kPerKill = 4;  // workspaces that start to charge for each kill
+constexpr int kPerKill = 4;  // workspaces that begin to charge before each kill
 
 int64_t Setting(const char* name, int64_t fallback) {
   const char* text = std::getenv(name);
   return text ? std::atoll(text) : fallback;
 }
 
-// For a minute at least: a busy machine delays everything.
+// Waits for at least a minute: a busy machine delays everything.
 bool Eventually(int seconds, const std::function<bool()>& condition) {
   for (int i = 0; i < std::max(seconds, 60) * 20; ++i) {
     if (condition()) return true;
@@ -83,7 +83,7 @@ class PaymentsKillTest : public ::testing::Test {
   std::unique_ptr<av::PaymentService::Stub> Stub(int i) {
     return av::PaymentService::NewStub(Channel(i));
   }
-  // Asks both processes until one has done it or refused it: any replica serves any workspace.
+  // Calls both processes until one has done or refused it: any replica serves any workspace.
   grpc::Status Call(
       const std::function<grpc::Status(av::PaymentService::Stub&, grpc::ClientContext&)>& call) {
     grpc::Status status;
@@ -113,7 +113,7 @@ class PaymentsKillTest : public ::testing::Test {
                                                         "visa", "4242", "2029-04", 1});
                           })
                     .ok());
-    // Nothing is charged for a workspace without a wallet.
+    // A workspace without a wallet is not charged.
     EXPECT_TRUE(Eventually(20, [&, i = 0]() mutable {
       const auto stub = av::LedgerService::NewStub(Channel(i++ % 2));
       grpc::ClientContext context;

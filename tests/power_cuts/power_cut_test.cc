@@ -37,7 +37,7 @@ Result<std::vector<Reply>> Do(LedgerService& ledger, Operation operation,
                               const std::function<void(const Reply&)>& on_reply = {}) {
   std::promise<Result<std::vector<Reply>>> promise;
   ledger.Submit({std::move(operation)}, [&](Result<std::vector<Reply>> replies) {
-    // What is recorded here was known to the caller before the cut.
+    // The caller knew of everything recorded here before the cut.
     if (replies.ok() && on_reply) {
       PowerCutVfs::Get().UnlessCut([&] { on_reply(replies->front()); });
     }
@@ -62,7 +62,7 @@ T Read(LedgerService& ledger, std::function<sql::SqlResult<T>(sql::Database&)> r
   return promise.get_future().get();
 }
 
-// What the world was told. Guarded by the file system's lock.
+// What clients were told. Guarded by the file system's lock.
 struct Known {
   std::map<std::string, int64_t> credits;  // command id to amount
   std::map<std::string, int64_t> settles;  // request id to charge
@@ -89,17 +89,17 @@ class PowerCutTest : public ::testing::TestWithParam<bool> {
     LedgerService::Options options;
     options.sql.url = "sqlite:" + folder + "/billing.db";
     options.sql.deferred_sync = GetParam();
-    // Every other ledger copies its log back all the time.
+    // Every other ledger checkpoints its log all the time.
     if (cuts_ / kCutsOfALedger % 2 == 1) options.sql.checkpoint_pages = 40;
     return options;
   }
 
   void Work(LedgerService& ledger, int thread, Known& known, int64_t& commands);
   void CheckKnown(LedgerService& ledger, const Known& known);
-  // The folder of the ledger after the cut.
+  // Restores the folder of the ledger after the cut.
   std::string Restore(const PowerCutVfs::Image& image);
 
-  // Prints the figures; a proof in full also adds them to the page of TOLLGATE_POWER_CUT_RECORD.
+  // Prints the results; a full proof also adds them to the page of TOLLGATE_POWER_CUT_RECORD.
   void Report(int64_t wanted) const;
 
   std::string root_;
@@ -110,7 +110,7 @@ class PowerCutTest : public ::testing::TestWithParam<bool> {
 
 std::string Workspace(int thread) { return "ws-" + std::to_string(thread); }
 
-// Until the power is cut.
+// Runs until the power is cut.
 void PowerCutTest::Work(LedgerService& ledger, int thread, Known& known, int64_t& commands) {
   const std::string workspace = Workspace(thread);
   std::minstd_rand random(static_cast<unsigned>(commands) * 7919u + static_cast<unsigned>(thread));
@@ -176,7 +176,8 @@ void PowerCutTest::CheckKnown(LedgerService& ledger, const Known& known) {
     EXPECT_EQ(closed[id], 1) << "a settlement after cut " << cuts_;
     EXPECT_EQ(charges[id], charge);
   }
-  // With holds before the disk a power cut may lose a hold: its request ran on this machine.
+  // When holds are granted before they are on disk, a power cut may lose a hold: its request ran on
+  // this machine.
   if (!GetParam()) {
     for (const auto& [id, authorized] : known.holds) EXPECT_EQ(holds[id], authorized);
   }
@@ -229,7 +230,7 @@ TEST_P(PowerCutTest, NothingAcknowledgedIsLost) {
       known = {};
     }
     disk.Reset();
-    // The first cut of a ledger falls into its migrations, or soon behind them.
+    // The first cut of a ledger falls into its migrations, or soon after them.
     disk.CutAfter(Random(1, cuts_ % kCutsOfALedger == 0 ? 60 : 800),
                   static_cast<uint64_t>(Random(0, 1 << 30)));
     {

@@ -1,8 +1,8 @@
-// Races for the credit that routers lease: lessees that enlarge, use, lose and give back leases,
-// requests beside them that take ordinary holds, top-ups, caps that change, leases that expire,
-// and connections that are lost before the answer. Whatever the order, every admitted request is
-// covered, the customer pays exactly what was acknowledged, and the ledger verifies.
-// TOLLGATE_LEASE_RACES: how many on each database.
+// Races for the credit that routers lease: lessees enlarge, use, lose and return leases while other
+// requests take ordinary holds, credit is added, caps change, leases expire, and connections are
+// lost before the response. In every order, every admitted request is covered, the customer pays
+// exactly what was acknowledged, and the ledger verifies. TOLLGATE_LEASE_RACES: number of races on
+// each database.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,7 +26,7 @@ namespace tollgate::billing {
 namespace {
 
 constexpr int kLessees = 6;
-// Of each lessee, in every fourth race and in the others.
+// Steps of each lessee, in every fourth race and in the others.
 constexpr int kSteps[] = {40, 8, 12, 16};
 
 int64_t LeaseSetting(const char* name, int64_t fallback) {
@@ -36,8 +36,8 @@ int64_t LeaseSetting(const char* name, int64_t fallback) {
 
 class LeaseRacesTest : public LedgerDatabaseTest {
  protected:
-  // The ledger's clock of a race. It never passes the end of a lease that still has requests which
-  // the ledger does not know: then what they used would not be reserved any more.
+  // The ledger's clock of a race. It never passes the end of a lease that still has requests
+  // unknown to the ledger: their cost would no longer be reserved.
   struct Race {
     std::string workspace;
     std::mutex mutex;
@@ -64,7 +64,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
       }
       now_us += by_us;
     }
-    // Whether the lease is valid; then the clock waits for the lessee's requests.
+    // Whether the lease is valid; if it is, the clock waits for the lessee's requests.
     bool Begin(size_t lessee, int64_t valid_until_us) {
       const std::lock_guard lock(mutex);
       if (now_us >= valid_until_us) return false;
@@ -74,7 +74,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
     Id NewId() { return TestId(static_cast<int>(++ids), kNowUs); }
   };
 
-  // One client or router, on a connection of its own.
+  // One client or router with its own connection.
   class Actor {
    public:
     Actor(LeaseRacesTest& test, Race& race, uint64_t seed)
@@ -129,7 +129,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
         }
       }
     }
-    // As the ledger does it.
+    // Expires holds as the ledger does.
     void Expire() {
       auto leases = ReadLeases(*connection_, race_.workspace);
       ASSERT_TRUE(leases.ok());
@@ -152,7 +152,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
       bool known = false;
     };
 
-    // Repeats it, as a caller does that got no answer.
+    // Repeats the operation until there is a response, as callers do.
     Reply Do(const Operation& operation) {
       const int tries = Below(8) == 0 ? 2 : 1;
       Reply reply;
@@ -183,7 +183,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
       const int64_t asked_us = race_.now_us;
       const Reply reply = Do(TakeLease{race_.workspace, Lessee(), month_, used_, wanted});
       if (wanted == 0) valid_until_us_ = 0;
-      if (!reply.ok || Below(10) == 0) return;  // refused, or lost
+      if (!reply.ok || Below(10) == 0) return;  // refused or lost
       month_ = reply.lease.month;
       granted_ = reply.lease.granted_nano_usd;
       if (wanted > 0) valid_until_us_ = asked_us + reply.lease.valid_ms * 1000;
@@ -212,7 +212,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
         EXPECT_TRUE(Do(alive).ok);
       }
       if (Below(10) == 0) {
-        // Its caller got an error.
+        // The caller got an error.
         EXPECT_TRUE(Do(Void{settle.request_id, settle.workspace, "test", true}).ok);
         EXPECT_EQ(Do(settle).denied_by, Deny::kClosed);
       } else {
@@ -220,7 +220,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
       }
       if (pending_.empty()) race_.limit_us[index_] = INT64_MAX;
     }
-    // Its files are delivered; its lease is left to expire.
+    // The lessee crashes: its files are delivered, its lease expires.
     void Die() {
       while (!pending_.empty()) Report();
       ++life_;

@@ -1,7 +1,7 @@
 // Races for the last cent: 64 clients and two billing processes on one PostgreSQL, at the end of a
-// balance, of a month cap and of a key's quota. Whatever the order, the customer is charged exactly
-// what was acknowledged, and never more than there was.
-// TOLLGATE_RACES: how many (./dev prove races: 10,000).
+// balance, of a month cap and of a key's quota. In every order, the customer is charged exactly
+// what was acknowledged, and never more than the limit. TOLLGATE_RACES: number of races (./dev
+// prove races: 10,000).
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ int64_t Setting(const char* name, int64_t fallback) {
   return text ? std::atoll(text) : fallback;
 }
 
-// What ends in a race. The other two are plenty or absent.
+// The limit that ends in a race. The other two are ample or absent.
 enum class End { kBalance, kCap, kQuota };
 
 struct Race {
@@ -113,7 +113,7 @@ class LedgerRacesTest : public ::testing::Test {
     if (!operations.empty()) run();
   }
 
-  // Asks until there is an answer, one replica after the other, under the same id.
+  // Calls one replica after the other, under the same id, until there is a response.
   template <typename Request, typename Response, typename Call>
   Response Ask(const Request& request, int replica, Call call) {
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -165,7 +165,7 @@ class LedgerRacesTest : public ::testing::Test {
     op.set_sequence(1);
     auto& settle = *op.mutable_settle();
     settle.mutable_usage()->set_prompt_tokens(prompt);
-    // Up to twice of what was asked for: what no credit covers is the operator's.
+    // Up to twice the requested amount: cost that no credit covers is the operator's.
     settle.mutable_usage()->set_completion_tokens(static_cast<int64_t>(random() % (2 * output)));
     settle.set_outcome(v1::OUTCOME_COMPLETED);
     settle.set_engine_id("engine");
@@ -179,7 +179,7 @@ class LedgerRacesTest : public ::testing::Test {
     ++race.settled;
   }
 
-  // The ledger says what the clients were told.
+  // The ledger agrees with what the clients were told.
   void Check(const Race& race) {
     auto balance = ReadBalance(*database_, race.workspace, SystemClock::Get().WallUs());
     ASSERT_TRUE(balance.ok()) << balance.error().message;
@@ -193,7 +193,7 @@ class LedgerRacesTest : public ::testing::Test {
     EXPECT_EQ(balance->open_holds, 0) << race.workspace;
     EXPECT_EQ(balance->month_spent_nano_usd, charged) << race.workspace;
     EXPECT_GT(race.settled, 0) << race.workspace;
-    EXPECT_GT(race.refused, 0) << race.workspace << ": nobody met the limit";
+    EXPECT_GT(race.refused, 0) << race.workspace << ": no client met the limit";
   }
 
   test::TempDir folder_;

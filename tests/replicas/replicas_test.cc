@@ -1,7 +1,7 @@
 // Two replicas each of auth, billing, catalog, ratelimit and the inference router, under load. In
-// turn one of them is stopped (SIGSTOP, continued later) or killed (SIGKILL, and restarted). No
-// caller may notice anything but of a router, and there only those whose answer had begun.
-// Afterwards what callers were told is compared with the ledger. See docs/design/failures.md 3.
+// turn one of them is stopped (SIGSTOP, continued later) or killed (SIGKILL, and restarted).
+// Callers may notice only the fault of a router, and only after their answer had begun. Afterwards
+// what callers received is compared with the ledger. See docs/design/failures.md 3.
 //
 // TOLLGATE_REPLICA_FAULTS sets the number of faults (7 when not set), TOLLGATE_CHAOS_SEED the seed.
 #include <gtest/gtest.h>
@@ -31,23 +31,23 @@ using testing::TestPostgres;
 using testing::TestRedis;
 
 constexpr int kHoldTtlSeconds = 10;
-// A stop is longer than anybody waits for a replica; a killed one is restarted sooner.
+// A stop is longer than any caller waits for a replica; a killed replica is restarted sooner.
 constexpr int64_t kStopMs = 5'000;
 constexpr int64_t kKillMs = 1'000;
-// A replica that hangs is left within this time.
+// Time within which a replica that hangs is ejected.
 constexpr int64_t kLeftUs = 1'000'000;
-// What a call may take beyond the engine's time on a loaded machine: one that begins after that,
-// one that begins before and waits for it, and one that was running and is run again elsewhere.
-// In a short run other work may be done beside it: still less than a stop lasts.
+// What a call may take beyond the engine's time on a loaded machine: one that begins after the
+// ejection, one that begins before and waits for it, and one that was running and runs again
+// elsewhere. A short run may share the machine with other work: still less than a stop lasts.
 const int64_t kSlowUs = std::getenv("TOLLGATE_REPLICA_FAULTS") != nullptr ? 1'500'000 : 3'500'000;
 const int64_t kWaitsUs = kSlowUs + kLeftUs;
 const int64_t kAgainUs = kWaitsUs + 2'500'000;
-// What a change may take while a replica hangs, for as long as the test likes; two seconds on a
-// machine without other work.
+// What a change may take while a replica hangs: two seconds on a machine without other work; this
+// bound only ends the test.
 constexpr int64_t kNoticeUs = 30'000'000;
 constexpr int kKeysOfAWorkspace = 40;
-// Longer than any ejection lasts: a replica that was left several times within a minute is left for
-// up to half a minute (ReplicaHealth::kMaxEjectionUs).
+// Longer than any ejection: a replica that was ejected several times within a minute stays ejected
+// for up to half a minute (ReplicaHealth::kMaxEjectionUs).
 constexpr int64_t kReturnMs = 35'000;
 
 struct Fault {
@@ -106,7 +106,7 @@ class ReplicasTest : public ::testing::Test {
       cluster_->process(fault.name).Signal(SIGCONT);
     }
   }
-  // Whether no process has a replica ejected.
+  // Returns true when no process has ejected a replica.
   bool AllUsed() {
     for (const char* name : {"gateway", "inference-router", "inference-router-2"}) {
       const std::string text = Http(cluster_->admin_port(name), "GET", "/metrics").body;
@@ -149,9 +149,9 @@ TEST_F(ReplicasTest, NoCallerNoticesThatAReplicaHangsOrDies) {
     int64_t faults = 0;
     int64_t calls = 0;
     int64_t failed = 0;
-    // Beyond the engine's time.
+    // Time beyond the engine's own.
     int64_t slowest_us = 0;
-    int64_t slowest_later_us = 0;  // of calls that began after kLeftUs
+    int64_t slowest_later_us = 0;  // the same for calls that began after kLeftUs
   };
   std::vector<Done> done;
   std::map<std::string, Sum> sums;
@@ -177,7 +177,7 @@ TEST_F(ReplicasTest, NoCallerNoticesThatAReplicaHangsOrDies) {
   load_->Stop();
 
   for (const Call& call : load_->calls()) {
-    // The faults that it met.
+    // The faults that the call met.
     Done* last = nullptr;
     bool may_fail = false;
     for (Done& at : done) {
@@ -228,7 +228,7 @@ TEST_F(ReplicasTest, NoCallerNoticesThatAReplicaHangsOrDies) {
               static_cast<long long>(figures.entries));
 }
 
-// The streams of changes go on at the other replica, from where they were.
+// The streams of changes continue at the other replica, from their last position.
 TEST_F(ReplicasTest, ChangesActSoonWhicheverReplicaHangs) {
   const ApiKey key = cluster_->NewCustomer(Load::kCredit);
   ASSERT_TRUE(WaitUntil([&] { return StatusOf(key) == 200; }, 10'000));
@@ -259,7 +259,7 @@ TEST_F(ReplicasTest, ChangesActSoonWhicheverReplicaHangs) {
   for (const char* name : {"auth-2", "catalog-2"}) cluster_->process(name).Signal(SIGCONT);
 }
 
-// A process of which one loop hangs answers much; all who use it are told to leave it.
+// A process with one hanging loop answers many calls; all its callers are told to leave it.
 TEST_F(ReplicasTest, AProcessWithALoopThatHangsIsLeft) {
   const ApiKey key = cluster_->NewCustomer(Load::kCredit);
   ASSERT_TRUE(WaitUntil([&] { return StatusOf(key) == 200; }, 10'000));

@@ -1,5 +1,5 @@
-// A secret that stands at a wrong place of a configuration, or in a form that cannot be used, is
-// not in the error: operators send those to others, and logs keep them.
+// A secret at a wrong place of a configuration, or in an unusable form, is not in the error:
+// operators pass errors on, and logs keep them.
 #include <gtest/gtest.h>
 
 #include "tests/secrets/canaries.h"
@@ -22,7 +22,7 @@ std::vector<Case> Cases() {
     cases.push_back({"tollgate-auth", "auth:\n" + lines});
   };
   const std::string sql = "  sql: {url: \"sqlite:/dev/null/at/all.db\"}\n";
-  // Wrong places and types.
+  // Secrets at wrong places and with wrong types.
   auth("  pepper: [" + quoted + "]\n" + sql);
   auth("  pepper: {" + quoted + ": 1}\n" + sql);
   auth("  " + quoted + ": pepper\n" + sql);
@@ -31,18 +31,18 @@ std::vector<Case> Cases() {
   auth("  people: " + quoted + "\n" + sql);
   auth("  retired_peppers: [" + quoted + "]\n" + sql);
   auth("  pepper: " + quoted + "\n  pepper: " + quoted + "\n" + sql);
-  // YAML that is none, or means another thing.
+  // Text that is not YAML, or that YAML reads as something else.
   auth("  pepper: *" + std::string("canary_secret_hunter2_with_odd_signs\n") + sql);
   auth("  pepper: !<" + std::string("canary_secret_hunter2_with_odd_signs> x: y\n") + sql);
   auth("  pepper: \"" + std::string(kSecret) + "\n" + sql);
   auth("  pepper: " + std::string("%canary_secret_hunter2_with_odd_signs: \"\n"));
   auth("  pepper: ${canary_secret_hunter2_with_odd_signs}\n" + sql);
   auth("  pepper: ${file:/nowhere}" + std::string(kSecret) + "\n" + sql);
-  // Too short to be used; and a database that cannot be opened.
+  // A pepper that is too short, and a database that cannot be opened.
   auth("  pepper: \"canary/secret:hunter2\"\n" + sql);
   auth("  pepper: " + quoted + "\n" + sql);
   for (const char* url : {
-           // The signs in the password are not percent-encoded.
+           // The special characters of the password are not percent-encoded.
            "postgresql://user:canary/secret:hunter2@with#odd%signs@127.0.0.1:1/db",
            "postgresql://user:canary_secret_hunter2_with_odd_signs",
            "postgresql://user:x@canary_secret_hunter2_with_odd_signs@127.0.0.1:1/db",
@@ -94,7 +94,7 @@ TEST(BadConfig, AnErrorNamesTheFieldAndNotWhatWasInIt) {
                   at.section);
     Process process(at.binary, {BinaryPath(at.binary), "--config", stem + ".yaml"}, stem + ".log");
     ASSERT_TRUE(process.Start());
-    // A database that is out of reach is waited for.
+    // The process waits for an unreachable database.
     const bool ended = WaitUntil(
         [&] { return !process.Running() || process.LogTail().find("onnect") != std::string::npos; },
         20'000, 20);

@@ -16,7 +16,7 @@ std::string Hex(std::string_view bytes, const char* digits) {
   return text;
 }
 
-// What stands in the base64 of any text that has these bytes at this place of a group of three.
+// The part of the base64 of any text that contains these bytes at this place of a group of three.
 std::string Base64(std::string_view bytes, size_t place, std::string_view last) {
   const std::string digits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + std::string(last);
@@ -53,7 +53,7 @@ bool Canaries::Add(const std::string& kind, const std::string& text) {
     canary.forms.push_back(Base64(text, place, "+/"));
     canary.forms.push_back(Base64(text, place, "-_"));
   }
-  // Half of a secret is as bad: what cuts a text off must not help.
+  // Half of a secret also counts: truncation must not hide it.
   if (text.size() >= 24) canary.forms.push_back(text.substr(0, text.size() / 2));
   if (text.size() >= 24) canary.forms.push_back(text.substr(text.size() / 2));
   std::erase_if(canary.forms, [](const std::string& form) { return form.size() < 8; });

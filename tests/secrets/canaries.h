@@ -1,4 +1,4 @@
-// Secrets that a test gave to the product or got from it, and where they must not be found.
+// Secrets that a test gave to the product or received from it, and the search for them.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace tollgate::test {
 
 class Canaries {
  public:
-  // kind: what it is, for messages. Texts of less than 8 bytes would be found by chance: ignored,
-  // and false.
+  // kind: description for messages. Texts of less than 8 bytes could be found by chance: they are
+  // ignored, and false is returned.
   bool Add(const std::string& kind, const std::string& text);
-  // "KIND in WHERE: …what stands around it…" for each one that is in the text: as it is, in hex, in
+  // Returns "KIND in WHERE: …surrounding text…" for each canary in the text: as it is, in hex, in
   // base64 or percent-encoded.
   std::vector<std::string> FindIn(const std::string& where, std::string_view text) const;
   size_t size() const { return canaries_.size(); }

@@ -5,7 +5,7 @@
 namespace tollgate::test {
 namespace {
 
-// What the other tests here do not find is not there.
+// Tests the search that the other tests rely on.
 TEST(Canaries, ASecretIsFoundInAnyFormAndPlace) {
   Canaries canaries;
   ASSERT_TRUE(canaries.Add("secret", "canary/ab+cd=ef?gh&ijklm"));
@@ -15,7 +15,7 @@ TEST(Canaries, ASecretIsFoundInAnyFormAndPlace) {
         "63616e6172792f61622b63643d65663f676826696a6b6c6d",
         "63616E6172792F61622B63643D65663F676826696A6B6C6D", "x=canary%2Fab%2Bcd%3Def%3Fgh%26ijklm",
         "Y2FuYXJ5L2FiK2NkPWVmP2doJmlqa2xt",
-        // After one byte and after two.
+        // The secret after one byte and after two.
         "eGNhbmFyeS9hYitjZD1lZj9naCZpamtsbQ==", "eHhjYW5hcnkvYWIrY2Q9ZWY_Z2gmaWprbG0",
         "canary/ab+cd", "=ef?gh&ijklm"}) {
     EXPECT_EQ(canaries.FindIn("log", text).size(), 1U) << text;

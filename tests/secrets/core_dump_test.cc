@@ -1,5 +1,5 @@
 // A process that crashes leaves no core file, which would hold every secret and prompt that it
-// knew, unless its configuration says so.
+// knew, unless its configuration allows it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -11,7 +11,7 @@
 namespace tollgate::test {
 namespace {
 
-// The processes may write core files of this many blocks (ulimit -c), into this folder.
+// Allows core files of this many blocks (ulimit -c), in this folder.
 ClusterOptions MayDump(const TempDir& folder) {
   ClusterOptions options;
   options.all_in_one = false;
@@ -47,7 +47,7 @@ TEST(CoreDumps, NoProcessThatCrashesLeavesACoreFile) {
   EXPECT_EQ(FilesIn(folder), 0U);
 }
 
-// The same test would see one.
+// This test would find a core file if there was one.
 TEST(CoreDumps, ASettingAllowsThem) {
   if (!CanDump()) GTEST_SKIP() << "no process may write core files here";
   TempDir folder;
@@ -59,7 +59,7 @@ TEST(CoreDumps, ASettingAllowsThem) {
   process.Signal(SIGABRT);
   ASSERT_TRUE(WaitUntil([&] { return !process.Running(); }, 20'000));
   EXPECT_TRUE(process.dumped_core());
-  // The search for core files (scan_logs.py) is for those that nobody wanted.
+  // The search for unwanted core files (scan_logs.py) must not find this one.
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
     std::filesystem::remove(file.path());
   }

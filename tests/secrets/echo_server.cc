@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kPatienceMs = 2'000;
 
-// Up to the end of the body.
+// Reads to the end of the body.
 std::string ReadRequest(int socket) {
   std::string text;
   size_t wanted = std::string::npos;

@@ -1,5 +1,5 @@
-// An HTTP server that answers each request with an error and with the request itself, head and
-// body: the worst that the other side of a call may send back.
+// An HTTP server that answers each request with an error that contains the request, head and body:
+// the worst response of a peer.
 #pragma once
 
 #include <atomic>

@@ -25,7 +25,7 @@ MailBox::MailBox() {
 }
 
 void MailBox::Start() {
-  // Not *.log: its own record of what it got would be searched with the product's.
+  // Not *.log: the search of the product's logs must not read its own record.
   const std::string log = dir_.path() + "/server.log." + std::to_string(++starts_);
   const char* source = std::getenv("TOLLGATE_SOURCE");
   server_ = std::make_unique<Process>(

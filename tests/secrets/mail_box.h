@@ -1,4 +1,4 @@
-// A real mail server (tests/mail/server.py, STARTTLS) and what it got.
+// A real mail server (tests/mail/server.py, STARTTLS) and the mails it received.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class MailBox {
   // Members of "people" in auth's settings.
   std::string Settings() const;
   static const char* password() { return "canary-mail-password"; }
-  // The token of the link in the newest mail to this address that says so, which is waited for and
-  // forgotten; "" after 30 s without one.
+  // Waits for the newest mail to this address that contains `what`, and removes it. Returns the
+  // token of its link; "" after 30 s without one.
   std::string TakeToken(const std::string& recipient, const std::string& what);
 
  private:

@@ -20,7 +20,7 @@ int64_t NowS() {
       .count();
 }
 
-// What stands behind the sign in "…?token=x" or "…/x".
+// The part after the sign in "…?token=x" or "…/x".
 std::string TokenOf(const std::string& path) { return path.substr(path.find_last_of("=/") + 1); }
 
 }  // namespace
@@ -46,7 +46,7 @@ HttpResponse PeopleCalls::Session(const std::string& path, const std::string& bo
   if (!csrf_.empty()) headers.emplace_back("x-csrf-token", csrf_);
   const HttpResponse answer = Send("POST", "/session/v1/" + path, body, headers);
   KeepCookie(answer);
-  // The cookie itself is given by the header.
+  // The cookie itself is in the header.
   HttpResponse rest = answer;
   std::erase_if(rest.headers, [](const auto& header) { return header.first == "set-cookie"; });
   once ? world_.Collect(rest) : world_.CollectAll(rest);
@@ -61,7 +61,7 @@ void PeopleCalls::ReadCsrf() {
 
 HttpResponse PeopleCalls::Admin(const std::string& method, const std::string& path,
                                 const std::string& body, bool once) {
-  // Reads by the token, changes by the session.
+  // Reads use the token, changes the session.
   const HeaderList session = {{"cookie", cookie_}, {"x-csrf-token", csrf_}};
   const HeaderList token = {{"authorization", "Bearer " + token_}};
   const HttpResponse answer =
@@ -95,7 +95,7 @@ void PeopleCalls::SignInAsOperator(const std::string& email) {
   ASSERT_EQ(Session("link", body).status, 200);
   cookie_.swap(token_);  // once more, without a session
   EXPECT_NE(Session("link", body).status, 200);
-  // The page is for who has the link: its form holds the token.
+  // The page is for the holder of the link: its form contains the token.
   world_.Collect(Http(port_, "GET", response.sign_in_path()));
   cookie_.swap(token_);
   token_.clear();
@@ -188,7 +188,7 @@ void PeopleCalls::Mails() {
   const std::string late = reset();
   EXPECT_NE(Session("resetPassword", body(late, "short")).status, 200);
   EXPECT_NE(Session("resetPassword", body(late + "x", password_)).status, 200);
-  // The page is for who has the link: its form holds the token.
+  // The page is for the holder of the link: its form contains the token.
   world_.Collect(Http(port_, "GET", "/session/v1/resetPassword?token=" + late));
   forget();
   const std::string token = reset();
@@ -214,7 +214,7 @@ void PeopleCalls::AdminCalls(const ApiKey& key) {
   ASSERT_TRUE(world_.canaries().Add("access token", token_.substr(4)));
 
   const std::string workspace = "workspaces/" + key.workspace_id;
-  // An operator who becomes an owner, by an invitation.
+  // An operator becomes an owner by an invitation.
   const HttpResponse invited = Admin("POST", workspace + "/invitations" + id(),
                                      R"({"email":")" + email_ + R"(","role":"owner"})", true);
   EXPECT_EQ(invited.json()["acceptPath"].str(), "") << "only the mail has the link";
@@ -225,7 +225,7 @@ void PeopleCalls::AdminCalls(const ApiKey& key) {
   EXPECT_EQ(accepted.status, 200) << accepted.body;
   Admin("POST", "invitations:accept", R"({"token":")" + invitation + "\"}");
   ASSERT_NO_FATAL_FAILURE(SignInAgain());
-  // What exists.
+  // Calls that read existing resources.
   for (const std::string& path :
        {std::string("workspaces"), workspace, workspace + "/keys",
         workspace + "/keys/" + key.key_id, workspace + "/webhooks", workspace + "/alertSettings",
@@ -235,7 +235,7 @@ void PeopleCalls::AdminCalls(const ApiKey& key) {
         std::string("models")}) {
     Admin("GET", path, "");
   }
-  // What gives a secret once.
+  // Calls that return a secret once.
   const HttpResponse made =
       Admin("POST", workspace + "/keys" + id(), R"({"display_name":"b"})", true);
   const std::string secret = made.json()["secret"].str();
@@ -260,7 +260,7 @@ void PeopleCalls::AdminCalls(const ApiKey& key) {
   const int before = world_.echo().requests();
   Admin("POST", webhook.json()["name"].str() + ":test", "{}");
   EXPECT_GT(world_.echo().requests(), before) << "the webhook was called";
-  // What is refused. The provider of payments answers with what it was sent.
+  // Calls that are refused. The payment provider answers with the request it received.
   Admin("POST", workspace + "/payments" + id(), R"({"amount_usd":"50"})");
   EXPECT_GT(world_.echo().requests(), before + 1) << "the provider was asked";
   Admin("POST", workspace + "/paymentMethods:setup", "{}");

@@ -1,5 +1,5 @@
-// A person at the dashboard of a SecretWorld: signs in, also wrongly, and calls the admin API. What
-// the product gives out once is a canary from then on.
+// A person at the dashboard of a SecretWorld: signs in, also with wrong secrets, and calls the
+// admin API. Each secret that the product issues becomes a canary.
 #pragma once
 
 #include <string>
@@ -16,17 +16,17 @@ class PeopleCalls {
 
   void SignInAsOperator(const std::string& email);
   void WrongSignIns();
-  // Switches the second step on, and uses it and the recovery codes.
+  // Enables the second factor, and uses it and the recovery codes.
   void SecondStep();
-  // Links that come by mail, also of a mail server that was stopped.
+  // Links sent by mail, also after the mail server was stopped for a while.
   void Mails();
-  // Tokens, keys, webhooks and payments, rightly and wrongly.
+  // Tokens, keys, webhooks and payments, with valid and invalid calls.
   void AdminCalls(const ApiKey& key);
 
  private:
   HttpResponse Send(const std::string& method, const std::string& target, const std::string& body,
                     HeaderList headers = {});
-  // With the session; a new cookie is kept.
+  // Calls with the session; keeps a new cookie.
   HttpResponse Session(const std::string& path, const std::string& body, bool once = false);
   void KeepCookie(const HttpResponse& answer);
   HttpResponse Admin(const std::string& method, const std::string& path, const std::string& body,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Searches what all tests left in a folder (TOLLGATE_TEST_LOGS) for secrets and prompts: the logs of all processes, their
+"""Searches the files that all tests left in a folder (TOLLGATE_TEST_LOGS) for secrets and prompts: the logs of all processes, their
 metrics at an orderly stop, and the bodies of all errors that HTTP clients of tests got.
 
 scan_logs.py FOLDER [WORK_FOLDER…]: prints each finding; 1 if there is one, if there is a core file in one of the folders,
@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-# What secrets of the product look like, and what the tests use as secrets and prompts.
+# Patterns of the product's secrets, and secrets and prompts of the tests.
 PATTERNS = {
     "virtual key": rb"sk-[a-z0-9]+-[0-9A-Za-z]{61}",
     "access token": rb"tgp_[0-9A-Za-z_-]{20,}",
@@ -37,7 +37,7 @@ SEARCHED = (".log", ".metrics", ".errors")
 
 
 def findings(text, patterns=None):
-    """(kind, what stands around it) of the first match of each pattern."""
+    """(kind, surrounding text) of the first match of each pattern."""
     for kind, pattern in (patterns or PATTERNS).items():
         found = re.search(pattern, text)
         if found:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The search of scan_logs.py finds what it is for, and nothing in ordinary lines."""
+"""The search of scan_logs.py finds secrets, and nothing in ordinary lines."""
 import os
 import subprocess
 import sys

@@ -22,7 +22,7 @@ EngineSimOptions EngineWith(const std::string& api_key) {
   return options;
 }
 
-// What its operator writes: the test, not the product.
+// Files that the operator (here the test) writes.
 bool IsGiven(const fs::path& path) {
   const std::string name = path.filename();
   return name.ends_with(".yaml") || name == "pepper" || name == "login_token";

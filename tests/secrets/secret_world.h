@@ -1,5 +1,5 @@
-// A whole Tollgate, as one process or as a cluster, in which everything that must stay secret is a
-// canary; what it wrote and answered is collected and searched.
+// A whole Tollgate, as one process or as a cluster, in which every secret is a canary; its files
+// and responses are collected and searched.
 #pragma once
 
 #include <memory>
@@ -24,27 +24,27 @@ class SecretWorld {
   Cluster& cluster() { return *cluster_; }
   EngineSim& engine() { return engine_; }
   EchoServer& echo() { return echo_; }
-  // What was sent to it so far.
+  // Everything that was sent to the collector so far.
   std::string traces() { return collector_.bytes(); }
   MailBox& mails() { return mails_; }
   Canaries& canaries() { return canaries_; }
   bool all_in_one() const { return all_in_one_; }
-  // What the engine wants as Authorization.
+  // The Authorization that the engine requires.
   const std::string& engine_key() const { return engine_key_; }
 
-  // A text that is nowhere else; it is searched from now on.
+  // A text that is used nowhere else; the search includes it from now on.
   std::string NewCanary(const std::string& kind);
 
-  // The caller's own output is in the answers that this takes without a word: statuses below 300.
-  // Any other answer is searched at the end.
+  // Adds a response for the search at the end, unless its status is below 300: it may contain the
+  // caller's own output.
   HttpResponse Collect(HttpResponse answer);
-  // An answer that must hold no secret whatever its status is.
+  // Adds a response that must not contain a secret, whatever its status is.
   HttpResponse CollectAll(HttpResponse answer);
-  // Of all processes, in between: a process that is restarted forgets its metrics.
+  // Collects the metrics of all processes before one is restarted and forgets them.
   void CollectMetrics();
 
-  // What was found in answers, metrics, traces, logs and whatever the processes wrote into files
-  // and databases. After the processes have stopped.
+  // Searches responses, metrics, traces, logs and all files and databases of the processes. Call
+  // after the processes have stopped.
   std::vector<std::string> Search();
 
  private:
@@ -61,7 +61,7 @@ class SecretWorld {
   // Every request is traced.
   tracing::FakeCollector collector_;
   Canaries canaries_;
-  // Secrets that the operator gives are in files of their own.
+  // Secrets from the operator are in files of their own.
   TempDir given_;
   int made_ = 0;
   std::unique_ptr<Cluster> cluster_;

@@ -1,7 +1,7 @@
-// No key, password, token, cookie, seed, prompt or output is in any log, metric, file or database
-// in plain, nor in any answer but the one that gives it once. A whole Tollgate, as one process and
-// as a cluster, is led through success and through every failure that can be caused from outside
-// (docs/design/keys.md 11).
+// Keys, passwords, tokens, cookies, seeds, prompts and output are in no log, metric, file or
+// database in plain text, and in no response except the one that issues them. A whole Tollgate, as
+// one process and as a cluster, runs through success and through every failure that can be caused
+// from outside (docs/design/keys.md 11).
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -40,13 +40,14 @@ class SecretsTest : public ::testing::TestWithParam<bool> {
   }
   Cluster& cluster() { return world_->cluster(); }
 
-  // A key whose secret is searched: its random part.
+  // Creates a key and makes the random part of its secret a canary.
   ApiKey NewKey(int64_t nano_usd, const KeyOptions& options = {}) {
     const ApiKey key = cluster().NewCustomer(nano_usd, options);
     EXPECT_TRUE(world_->canaries().Add("virtual key", key.secret.substr(key.secret.size() - 49)));
     return key;
   }
-  // {"model":…,"messages":[…]<more>} with canaries in all places; the answer is the canary, too.
+  // {"model":…,"messages":[…]<more>} with canaries in all places; the answer contains the canary as
+  // well.
   std::string Body(const std::string& more = "", const std::string& model = "sim/model") {
     return R"({"model":")" + model + R"(","messages":[{"role":"system","content":")" + system_ +
            R"("},{"role":"user","content":")" + prompt_ +
@@ -100,7 +101,7 @@ void SecretsTest::Successes() {
   EXPECT_NE(plain.body.find(output_), std::string::npos) << "the canary is in the answer";
   const SseStream stream = cluster().Stream(key_, Body(R"(,"stream":true)"));
   EXPECT_NE(stream.Text().find(output_), std::string::npos);
-  // The same with a kept answer, and again from there.
+  // The same with a stored answer, which is then replayed.
   for (int i = 0; i < 2; ++i) {
     Expect(200, Post(key_, kChat, Body(), {{"Idempotency-Key", "once"}}));
   }
@@ -185,7 +186,7 @@ void SecretsTest::WrongKeys() {
                                 {"User-Agent", secret},
                                 {"Content-Type", "application/json"}},
                                Body());
-    // The caller's own x-request-id is given back (decision 26).
+    // The caller's own x-request-id is returned (decision 26).
     std::erase_if(answer.headers, [](const auto& header) {
       return header.first == "x-request-id" || header.first == "request-id";
     });
@@ -196,7 +197,7 @@ void SecretsTest::WrongKeys() {
         "/api/v1/usage?start=" + secret, "/api/v1/usage?range=" + secret}) {
     world_->Collect(Http(cluster().port(), "GET", target, key_.headers()));
   }
-  // Also where a model's name or an id is wanted.
+  // Canaries in the place of a model's name or an id.
   world_->Collect(Http(cluster().port(), "POST", kChat, key_.headers(), Body("", secret)));
 }
 
@@ -217,7 +218,7 @@ void SecretsTest::LimitsAndMoney() {
   EXPECT_GE(Post(key_, kChat, Body("", "sim/empty")).status, 500);
 }
 
-// Engines that echo what they got, and their key.
+// Engines that echo the request and their key.
 void SecretsTest::Engines() {
   const std::string echo = prompt_ + " " + system_ + " " + output_ + " Bearer " +
                            world_->engine_key() + " " + arguments_;
@@ -241,7 +242,7 @@ void SecretsTest::Engines() {
           std::string("\"tool_calls\":[{\"name\":\"f\",\"arguments\":\"") + arguments_ + "\"}]"}) {
       const std::string body =
           Body("sim:" + garbage).substr(0, Body("sim:" + garbage).size() - 1) + stream + "}";
-      // An answer that has begun may hold output; its head and its errors are searched below.
+      // A started answer may contain output; its head and its errors are searched below.
       const HttpResponse answer = Post(key_, kChat, body);
       const size_t error = answer.body.find("\"error\"");
       if (answer.status == 200 && error != std::string::npos) {
@@ -270,7 +271,7 @@ void SecretsTest::Aborts() {
   EXPECT_TRUE(world_->engine().WaitFor([](const EngineSim& sim) { return sim.running() == 0; }));
 }
 
-// Each service gone, and a router that is killed with requests that run.
+// Each service is unreachable, and a router is killed while it has requests.
 void SecretsTest::LostServices() {
   if (world_->all_in_one()) return;
   for (const char* name : {"ratelimit", "billing", "auth", "inference-router", "catalog"}) {
@@ -318,7 +319,7 @@ TEST_P(SecretsTest, NothingThatIsSecretIsWrittenOrAnsweredAnywhere) {
   EXPECT_EQ(cluster().StopOrderly(), "");
   EXPECT_GT(world_->canaries().size(), 30U);
   for (const std::string& found : world_->Search()) ADD_FAILURE() << found;
-  // The search sees what is there: ids and names, which are no secrets.
+  // Proves that the search works: it finds ids and names, which are not secrets.
   Canaries known;
   ASSERT_TRUE(known.Add("id of a key", key_.key_id));
   std::string files;

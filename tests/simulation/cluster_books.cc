@@ -1,4 +1,4 @@
-// What a run must have come to, whatever happened.
+// Checks the result of a run.
 #include <map>
 #include <string>
 
@@ -25,7 +25,7 @@ bool ClusterSimulation::CheckBooks() {
     const int64_t cost = hold.charged_nano_usd + hold.overrun_nano_usd;
     spent[request.workspace] += hold.charged_nano_usd;
     counts_.overrun += hold.overrun_nano_usd;
-    // Of one that was admitted from a lease: the lease has expired before the ledger knew of it.
+    // A request admitted from a lease: the lease expired before the ledger knew of the request.
     if (request.leased) counts_.lease_overrun += hold.overrun_nano_usd;
     if (hold.overrun_nano_usd > 0 && hold.state != billing::HoldState::kCorrected &&
         !request.leased) {

@@ -1,4 +1,5 @@
-// Gateways: requests of callers, which they admit, watch at a router, move to another one and end.
+// Gateways: they admit requests of callers, watch them at a router, move them to another one and
+// end them.
 #include <utility>
 
 #include "tests/simulation/cluster_simulation.h"
@@ -7,8 +8,8 @@ namespace tollgate::simulation {
 namespace {
 
 constexpr int64_t kLoadUs = 40 * kSecond;
-// The product's: an admission waits for the ledger (ADR 0034), a hold that is released or refused,
-// a router that is lost.
+// Values of the product: how long an admission waits for the ledger (ADR 0034), one attempt, the
+// repetition of a refusal, the detection of a lost router.
 constexpr int64_t kAdmissionUs = 3 * kSecond, kTryUs = kSecond, kRefusalUs = 600 * kSecond,
                   kLostUs = 800 * kMs;
 constexpr int64_t kFirstTokenUs = 2 * kSecond;
@@ -43,7 +44,7 @@ void ClusterSimulation::Ask(int gateway) {
   request.gateway = gateway;
   request.gateway_life = process.life;
   ++counts_.requests;
-  // Not every gateway was told of the leases.
+  // Some gateways have not learned of the leases.
   request.may_be_leased = HasLeases(request.workspace);
   request.leased = request.may_be_leased && !events_.OneIn(4);
   if (request.leased) return Start(number);
@@ -107,7 +108,7 @@ void ClusterSimulation::Start(int64_t number) {
   Watch(number, router);
 }
 
-// A router that is lost is left, unless it has sent the request back.
+// Leaves a lost router, unless the router has sent the request back.
 void ClusterSimulation::Watch(int64_t number, int router) {
   const int64_t life = routers_[static_cast<size_t>(router)].life;
   const int64_t sent = requests_[static_cast<size_t>(number)].sent;
@@ -120,13 +121,13 @@ void ClusterSimulation::Watch(int64_t number, int router) {
   });
 }
 
-// Whether its gateway lives and the caller has not been told the end.
+// Whether the gateway is running and the caller has not got the end.
 bool ClusterSimulation::Waits(const Request& request) const {
   const Process& gateway = gateways_[static_cast<size_t>(request.gateway)];
   return gateway.up && gateway.life == request.gateway_life && !request.ended;
 }
 
-// The gateway finds that the way to its router is lost.
+// The gateway detects that the connection to its router is lost.
 void ClusterSimulation::Lose(int64_t number, int32_t attempt) {
   events_.After(kLostUs, [this, number, attempt] {
     const Request& request = requests_[static_cast<size_t>(number)];
@@ -136,7 +137,7 @@ void ClusterSimulation::Lose(int64_t number, int32_t attempt) {
 
 void ClusterSimulation::Move(int64_t number) {
   Request& request = requests_[static_cast<size_t>(number)];
-  // After output nothing moves.
+  // After output the request cannot move.
   if (request.told_tokens > 0 || request.attempt == kMoves) return Refuse(number, Told::kFailed);
   ++request.attempt;
   ++request.sent;
@@ -145,13 +146,14 @@ void ClusterSimulation::Move(int64_t number) {
   Authorize(number, events_.now_us() + kAdmissionUs);
 }
 
-// The caller gets an error. One without output is free, whatever a router reports.
+// The caller gets an error. A request without output is free, whatever a router reports.
 void ClusterSimulation::Refuse(int64_t number, Told told) {
   Request& request = requests_[static_cast<size_t>(number)];
   if (request.ended) return;
   request.ended = true;
   request.told = told;
-  if (told == Told::kFailed && request.told_tokens > 0) return;  // the router settles what it made
+  if (told == Told::kFailed && request.told_tokens > 0)
+    return;  // the router settles what was generated
   request.told = Told::kRefused;
   Void(request.gateway, {request.id, request.workspace, "refused", true},
        events_.now_us() + kRefusalUs);

@@ -8,7 +8,7 @@
 namespace tollgate::simulation {
 namespace {
 
-// The busy ones, which get most of the load.
+// Workspaces with most of the load.
 constexpr int kLeased = 4;
 constexpr int64_t kOutputBound = 1'000;
 

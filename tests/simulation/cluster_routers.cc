@@ -1,4 +1,4 @@
-// Routers: answers of engines, which they settle from an outbox that survives a crash.
+// Routers: they run the answers of engines and settle them from an outbox that survives a crash.
 #include <algorithm>
 #include <utility>
 
@@ -9,9 +9,10 @@ namespace {
 
 using billing::Outcome;
 
-// The product's: how long one goes on without billing, and between two heartbeats.
+// Values of the product: how long a router continues without billing, and the interval of
+// heartbeats.
 constexpr int64_t kCreditWaitUs = 30 * kSecond, kHeartbeatUs = 5 * kSecond;
-// How long a router goes on without its gateway.
+// How long a router continues without its gateway.
 constexpr int64_t kUnheardUs = 4 * kSecond;
 constexpr int64_t kTokensOfAStep = 20, kStepUs = 200 * kMs;
 
@@ -34,8 +35,8 @@ void ClusterSimulation::Step(int router, std::pair<int64_t, int32_t> key) {
     Lose(run.request, run.attempt);
   }
   if (heard) run.cut_us = 0;
-  // It goes on for a while before it finds that it has lost its gateway. Else it is told when
-  // whoever asked for it is gone, or has moved it.
+  // A router continues for a while before it detects the loss of its gateway. Otherwise it is told
+  // when the caller has disconnected or the gateway has moved the request.
   if (heard ? !Waits(request) || request.attempt != run.attempt
             : events_.now_us() - run.cut_us > kUnheardUs) {
     return Settle(router, key, Outcome::kClientGone, false);
@@ -124,7 +125,7 @@ void ClusterSimulation::Settle(int router, std::pair<int64_t, int32_t> key, Outc
                 });
 }
 
-// One after the other, each until the ledger has answered it.
+// Delivers settlements one after the other, each until the ledger has answered.
 void ClusterSimulation::Deliver(int router) {
   Router& here = routers_[static_cast<size_t>(router)];
   if (here.sending || here.outbox.empty() || !here.up) return;
@@ -135,7 +136,7 @@ void ClusterSimulation::Deliver(int router) {
     if (reply) {
       here.outbox.pop_front();
     } else if (here.outbox.size() > 1) {
-      // Another workspace's ledger may answer.
+      // The ledger of another workspace may respond.
       here.outbox.push_back(here.outbox.front());
       here.outbox.pop_front();
     }

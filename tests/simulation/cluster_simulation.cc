@@ -12,7 +12,7 @@ namespace {
 
 using billing::Outcome;
 
-// Of the faults, and of what is left to be delivered and to expire.
+// Duration of the faults, and time after them for deliveries and expiry.
 constexpr int64_t kFaultsUs = 60 * kSecond, kEndUs = 400 * kSecond;
 // Virtual time begins 20 s before the end of a month.
 constexpr int64_t kEpochUs = 1'764'547'180 * kSecond;
@@ -56,7 +56,7 @@ bool ClusterSimulation::Run() {
   for (int i = 0; i < kRouters; ++i) {
     events_.After(events_.Below(kSecond), [this, i] { RenewLeases(i); });
   }
-  // Enough for some, too little for others, so that holds, slices and refusals meet.
+  // Enough credit for some, too little for others, so that holds, slices and refusals meet.
   for (const std::string& workspace : workspaces_) {
     billing::AddCredit op;
     op.workspace = workspace;
@@ -99,7 +99,7 @@ void ClusterSimulation::Call(int kind, int index, Operation operation, int64_t t
   };
   events_.After(timeout_us, [finish] { finish(std::nullopt); });
   const int to = LedgerShard(billing::WorkspaceOf(operation)) % kNodes;
-  // Now and then a message arrives twice: a client that repeats a call whose answer is late.
+  // Now and then a message arrives twice, as when a client repeats a slow call.
   for (int copies = events_.OneIn(50) ? 2 : 1; copies > 0; --copies) {
     if (Cut(kind, index, kNodeKind, to)) return;
     events_.After(events_.Between(100, 3 * kMs), [this, kind, index, to, operation, finish] {
@@ -144,7 +144,7 @@ void ClusterSimulation::Apply(Node& node, std::vector<Node::Waiting>& batch, boo
   }
 }
 
-// What every commit must keep.
+// Invariants of every commit.
 bool ClusterSimulation::Check(Node& node, const billing::Applied& applied) {
   if (!applied.violations.empty()) Broken("the ledger: " + applied.violations.front());
   for (const std::string& name : applied.wallets) {
@@ -207,7 +207,7 @@ void ClusterSimulation::Crash(int kind, int index, int64_t down_us) {
       gateways_[static_cast<size_t>(index)].up = true;
       return;
     }
-    // It settles what its journal has, and goes on with its outbox.
+    // The router settles the requests of its journal and continues with its outbox.
     Router& router = routers_[static_cast<size_t>(index)];
     router.up = true;
     router.sending = false;
@@ -226,7 +226,7 @@ void ClusterSimulation::FailOver(int index, int64_t down_us) {
   ++node.life;
   node.waiting.clear();
   auto batch = std::exchange(node.running, {});
-  // It was on the standby or it was not: nobody is told.
+  // The batch may or may not be on the standby: its callers get no response.
   if (!batch.empty() && events_.OneIn(2)) {
     Apply(node, batch, false);
   } else if (!batch.empty()) {
@@ -254,7 +254,7 @@ void ClusterSimulation::PlanFault() {
       return;
     }
     default: {
-      // A process loses another one, or all of the nodes.
+      // A process loses contact with another one, or with all of the nodes.
       ++counts_.cuts;
       const int64_t until_us = events_.now_us() + events_.Between(kSecond, 50 * kSecond);
       const int router = any(kRouters);

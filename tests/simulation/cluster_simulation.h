@@ -1,7 +1,8 @@
 // A cluster in virtual time: gateways, routers and ledger nodes that crash, fail over, become slow
-// and lose each other. The ledger nodes run the real ledger (services/billing/domain), routers the
-// real leases (services/inference_router/domain/credit_lease.h); the rest of them, gateways and the
-// network between them are models that follow docs/design/ledger.md 3 and docs/design/failures.md.
+// and lose contact. The ledger nodes run the real ledger (services/billing/domain), routers the
+// real leases (services/inference_router/domain/credit_lease.h); the rest of the routers, the
+// gateways and the network are models that follow docs/design/ledger.md 3 and
+// docs/design/failures.md.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@
 
 namespace tollgate::simulation {
 
-// What a run came to.
+// Counts of one run.
 struct ClusterCounts {
   int64_t requests = 0, complete = 0, refused = 0, failed = 0, left = 0, unknown = 0;
   int64_t moved = 0, expired = 0, overrun = 0, top_ups = 0, operations = 0, commits = 0;
@@ -38,7 +39,7 @@ class ClusterSimulation {
   static constexpr int64_t kSliceTokens = 64;
 
   explicit ClusterSimulation(uint64_t seed);
-  // False, with why() set, when an invariant is broken.
+  // Returns false, and sets why(), when an invariant is broken.
   bool Run();
   const std::string& why() const { return why_; }
   const ClusterCounts& counts() const { return counts_; }
@@ -47,8 +48,8 @@ class ClusterSimulation {
   using Operation = billing::Operation;
   using Done = std::function<void(std::optional<billing::Reply>)>;
 
-  // A database with billing on it. What is committed survives; what was under way when the primary
-  // is lost is committed or not, and nobody is told.
+  // A database with billing on it. Committed data survives; a batch in progress when the primary is
+  // lost is committed or not, and its callers get no response.
   struct Node {
     struct Waiting {
       Operation operation;
@@ -57,12 +58,12 @@ class ClusterSimulation {
     billing::State state;
     std::deque<Waiting> waiting;
     std::vector<Waiting> running;
-    std::set<Id> open;  // holds
+    std::set<Id> open;  // open holds
     struct Chain {
       int64_t sequence = 0;
       std::string head = std::string(32, '\0');
     };
-    std::map<std::string, Chain> chains;  // by workspace, followed entry by entry
+    std::map<std::string, Chain> chains;  // followed entry by entry, by workspace
     bool up = true;
     int64_t life = 0;  // rises with each loss
     int64_t slow_until_us = 0;
@@ -72,33 +73,33 @@ class ClusterSimulation {
     int64_t life = 0;
   };
   enum class Told { kNothing, kComplete, kRefused, kFailed, kLeft };
-  // A request, and what its caller knows. Gateways and routers hold a part of it each, which is
-  // lost with them.
+  // A request and what its caller knows. The gateway and the router each hold a part of it, which
+  // is lost when they crash.
   struct Request {
     Id id;
     std::string workspace;
     Rates rates;
-    int64_t prompt = 0, length = 0;  // what the engine makes of it
-    int64_t most = 0;                // tokens of the longest try
+    int64_t prompt = 0, length = 0;  // prompt and answer at the engine
+    int64_t most = 0;                // tokens of the longest attempt
     bool leaves = false;
     int gateway = 0;
     int64_t gateway_life = 0;
     int32_t attempt = 0;
-    int64_t sent = 0;  // grows whenever the gateway leaves a router or takes another one
+    int64_t sent = 0;  // incremented when the gateway leaves a router or selects another one
     int64_t authorized = 0, slice = 0;
-    bool ended = false;   // for the gateway
+    bool ended = false;   // ended at the gateway
     bool leased = false;  // a router admits it, or has admitted it
     bool may_be_leased = false;
     Told told = Told::kNothing;
     int64_t told_tokens = 0;
   };
-  // One try at a router. Its journal: what survives a crash of the router.
+  // One attempt at a router. The journal is what survives a crash of the router.
   struct Try {
     int64_t request = 0;
     int32_t attempt = 0;
     int64_t tokens = 0, authorized = 0, sequence = 0, heard_us = 0;
-    int64_t cut_us = 0;  // since when its gateway does not hear it; 0: it does
-    // Of a request that was admitted from a lease. told: an operation with it was sent.
+    int64_t cut_us = 0;  // since when it has no contact with its gateway; 0: in contact
+    // Set for a request that was admitted from a lease. told: an operation with it was sent.
     std::shared_ptr<const billing::Admission> admission = nullptr;
     bool told = false;
   };
@@ -106,7 +107,7 @@ class ClusterSimulation {
     std::map<std::pair<int64_t, int32_t>, Try> running;
     std::deque<billing::Settle> outbox;
     bool sending = false;
-    // By workspace; lost with the process.
+    // Credit by workspace; lost with the process.
     struct Held {
       inference_router::CreditLease lease;
       int64_t number = 0;
@@ -118,7 +119,7 @@ class ClusterSimulation {
   // --- network and ledger
   Node& NodeOf(const std::string& workspace);
   bool Cut(int kind, int index, int other_kind, int other) const;
-  // Sends the operation to the ledger from a process; done gets nothing when there is no answer
+  // Sends the operation to the ledger from a process; done gets nullopt when there is no response
   // within the time. Not called when the process has crashed meanwhile.
   void Call(int kind, int index, Operation operation, int64_t timeout_us, Done done);
   void Commit(Node& node);
@@ -145,13 +146,13 @@ class ClusterSimulation {
 
   // --- leases (cluster_leases.cc)
   bool HasLeases(const std::string& workspace) const;
-  // Null: no lease of the router covers the request, which its gateway authorizes.
+  // nullptr: no lease of the router covers the request, and its gateway authorizes it.
   std::shared_ptr<const billing::Admission> Admit(int router, int64_t number);
   void SendBack(int64_t number, int32_t attempt);
   Router::Held& LeaseOf(int router, const std::string& workspace);
   void AskForLease(int router, const std::string& workspace);
   void RenewLeases(int router);
-  // What the settlement takes out of the lease. recovered: the router does not know what was told.
+  // Takes the settlement out of the lease. recovered: the router does not know what was told.
   void EndAdmission(int router, const Try& run, billing::Settle& op, bool recovered);
 
   // --- faults

@@ -1,6 +1,7 @@
 // 64 gateways, 32 routers and 16 ledger nodes in virtual time: crashes, fail-overs, slow disks and
-// cut networks break no invariant of the ledger. TOLLGATE_SIM_SEED runs that seed alone,
-// TOLLGATE_SIM_CLUSTERS so many (20 when not set), from TOLLGATE_SIM_FIRST on (1).
+// cut networks break no invariant of the ledger. TOLLGATE_SIM_SEED runs one seed.
+// TOLLGATE_SIM_CLUSTERS sets the number of seeds (20 when not set), TOLLGATE_SIM_FIRST the first
+// one (1).
 #include "tests/simulation/cluster_simulation.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(ClusterSimulation, KeepsTheInvariants) {
       n(all.lost_commits), n(all.top_ups), n(all.admitted), n(all.no_lease), n(all.recalled),
       n(all.lease_overrun));
   if (only != 0) return;
-  // Nothing is shown of what did not happen.
+  // The runs must contain each of these events.
   for (const int64_t count :
        {all.complete, all.refused, all.failed, all.left, all.unknown, all.moved, all.expired,
         all.overrun, all.lost_commits, all.top_ups, all.admitted, all.no_lease}) {

@@ -1,4 +1,4 @@
-// Virtual time: events in the order of their time, and chance, both from one seed.
+// Virtual time and randomness: events in the order of their time, from one seed.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ class Events {
   void After(int64_t delay_us, std::function<void()> run) {
     queue_.push({now_us_ + delay_us, next_++, std::move(run)});
   }
-  // Runs what is due until then.
+  // Runs the events that are due until then.
   void RunUntil(int64_t end_us) {
     while (!queue_.empty() && queue_.top().at_us <= end_us) {
-      // The queue gives no way to move its first element out.
+      // std::priority_queue cannot move its first element out.
       Event event = std::move(const_cast<Event&>(queue_.top()));
       queue_.pop();
       now_us_ = event.at_us;
@@ -42,7 +42,7 @@ class Events {
  private:
   struct Event {
     int64_t at_us;
-    uint64_t number;  // those of one time run in the order in which they were made
+    uint64_t number;  // events of the same time run in the order in which they were made
     std::function<void()> run;
     bool operator<(const Event& other) const {
       return at_us != other.at_us ? at_us > other.at_us : number > other.number;

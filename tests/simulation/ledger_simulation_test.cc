@@ -41,7 +41,7 @@ class Simulation {
     policy_.second_person_above_nano_usd = NaiveLedger::kOnePersonNanoUsd;
   }
 
-  // False (with the difference in text) when the two ledgers disagree.
+  // Returns false, with the difference in text, when the two ledgers disagree.
   bool Run(int operations) {
     for (int done = 0; done < operations;) {
       std::vector<Operation> batch;
@@ -155,7 +155,7 @@ TEST(LedgerSimulation, AgreesWithTheNaiveLedger) {
   const char* given = std::getenv("TOLLGATE_SIM_SECONDS");
   const auto end =
       std::chrono::steady_clock::now() + std::chrono::seconds(given ? std::atoi(given) : 15);
-  // A longer run takes other seeds than every test run does.
+  // A longer run uses other seeds than every test run does.
   const uint64_t first = given ? std::random_device()() * uint64_t{1'000'000} : 1;
   std::map<std::pair<std::string, Deny>, int> seen;
   uint64_t seed = first;

@@ -1,4 +1,4 @@
-// The naive ledger's commands: credit, caps, corrections. As naive_ledger.h, from
+// The naive ledger's commands: credit, caps, corrections. Like naive_ledger.h, written from
 // docs/design/ledger.md alone.
 #include "tests/simulation/naive_ledger.h"
 
@@ -34,7 +34,7 @@ Reply NaiveLedger::Execute(const billing::SetCap& op) {
   return earlier && earlier->cap_nano_usd == op.cap_nano_usd ? Yes() : No(Deny::kIdReuse);
 }
 
-// Dates of entries decide nothing here.
+// Dates of entries do not affect the naive ledger.
 Reply NaiveLedger::Execute(const billing::RepairClock&) { return Yes(); }
 
 // Corrections: docs/design/ledger.md 8.

@@ -17,7 +17,7 @@ namespace tollgate::simulation {
 
 class NaiveLedger {
  public:
-  // Corrections above it wait for a second person.
+  // Corrections above this amount wait for a second person.
   static constexpr int64_t kOnePersonNanoUsd = 12'000;
   struct Sums {
     int64_t paid_nano_usd = 0, granted_nano_usd = 0, held_nano_usd = 0, open = 0;
@@ -106,10 +106,10 @@ class NaiveLedger {
   Reply Execute(const billing::RepairClock& op);
   Reply Execute(const billing::Correct& op);
   Reply Execute(const billing::Decide& op);
-  // What is owed is paid as soon as there is paid credit for it.
+  // Pays debt as soon as there is paid credit for it.
   void PayDebt(const std::string& workspace);
   static void EndDispute(Money& money);
-  // Not possible now: why. Possible: done.
+  // Posts the correction, or returns why it is not possible now.
   Deny Post(const billing::Correct& op);
   struct Decision {
     billing::CommandState state = billing::CommandState::kPosted;
@@ -160,7 +160,7 @@ class NaiveLedger {
     const int32_t month = UtcMonth(now_us_);
     int64_t least = Price(op.rates, op.prompt_bound, op.output_bound > 0 ? 1 : 0, true);
     int64_t want = Price(op.rates, op.prompt_bound, std::min<int64_t>(op.output_bound, 4096), true);
-    // Enough for whichever model answers.
+    // Enough for every model that may answer.
     for (const billing::Candidate& other : op.fallbacks) {
       const int64_t out = other.output_bound;
       least = std::max(least, Price(other.rates, other.prompt_bound, out > 0 ? 1 : 0, true));
@@ -221,7 +221,7 @@ class NaiveLedger {
                                   std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
   }
 
-  // What extend and heartbeat share; total 0 extends nothing.
+  // Shared by extend and heartbeat; total 0 extends nothing.
   template <typename Op>
   Reply Report(const Op& op, int64_t total) {
     if (Bad(op.usage)) return No(Deny::kInvalid);
@@ -291,7 +291,7 @@ class NaiveLedger {
       return SettleLate(settle, request, is_free(settle));
     }
     if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
-    // One that knows less than the one that closed the request.
+    // A report that knows less than the one that closed the request.
     const bool voided =
         request.state == RequestState::kVoided || request.state == RequestState::kTombstone;
     if (is_free(op) && voided) return ReplyFor(request);
@@ -343,7 +343,7 @@ class NaiveLedger {
     if (found == requests_.end()) {
       const int64_t age_us = now_us_ - op.request_id.unix_ms() * 1000;
       if (age_us > 7 * kDayUs) return No(Deny::kInvalid);
-      // Nothing is stored where no delayed authorize can open a hold.
+      // Nothing is stored when a delayed authorize cannot open a hold.
       if (!money_.contains(op.workspace) || Posted(op.workspace) == 0 || age_us > 120 * kSecondUs)
         return Yes();
       Request& tombstone = requests_[op.request_id.ToHex()];

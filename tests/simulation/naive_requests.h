@@ -1,4 +1,4 @@
-// What the naive ledger remembers of requests and wallets, and its rules of one request. As
+// State of requests and wallets in the naive ledger, and its rules for one request. Like
 // naive_ledger.h, it must include nothing of services/billing except its plain values.
 #pragma once
 
@@ -29,11 +29,11 @@ struct Request {
   int32_t attempt = 0;
   bool refused = false;
   int64_t sequence = 0;
-  int64_t prompt = 0, completion = 0;  // of the last heartbeat
+  int64_t prompt = 0, completion = 0;  // from the last heartbeat
   std::map<int32_t, int64_t> charges;  // by month
   int64_t from_granted = 0;
   int64_t overrun = 0;
-  // Of the model that was asked last.
+  // Rates of the model that was asked last.
   Rates rates() const {
     return body.candidate == 0 ? body.rates
                                : body.fallbacks[static_cast<size_t>(body.candidate) - 1].rates;
@@ -42,7 +42,7 @@ struct Request {
     return refused || (settle ? settle->outcome == Outcome::kFailedBeforeOutput
                               : state == RequestState::kVoided);
   }
-  // At least a part of the answer, when it expires.
+  // Whether a part of the answer counts as delivered when the hold expires.
   bool delivered() const { return body.streamed && completion > 0; }
   int64_t charged() const {
     int64_t sum = 0;
@@ -80,7 +80,7 @@ inline Reply ReplyFor(const Request& request, Deny reason = Deny::kNone) {
   reply.charged_nano_usd = request.charged();
   return reply;
 }
-// Exact in 128 bits; up for what is reserved, down for what is charged.
+// Exact in 128 bits; reserved amounts round up, charges round down.
 inline int64_t Price(const Rates& rates, int64_t in, int64_t out, bool up) {
   const Int128 pico = Int128{in} * rates.input_pico_usd + Int128{out} * rates.output_pico_usd;
   return static_cast<int64_t>((pico + (up ? 999 : 0)) / 1000);
@@ -95,7 +95,7 @@ inline bool SameSettle(const billing::Settle& a, const billing::Settle& b) {
          a.cut_by_credit == b.cut_by_credit && a.estimated == b.estimated && a.engine == b.engine;
 }
 
-// What a journal knows may be older than the last heartbeat.
+// The journal may be older than the last heartbeat.
 inline billing::Settle Final(billing::Settle op, const Request& request) {
   if (op.outcome != Outcome::kRecovered) return op;
   op.usage.prompt = std::max(op.usage.prompt, request.prompt);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The calculator of deploy/sizing: its figures are those of docs/performance.md, its tables those of docs/sizing.md, and its
-arithmetic that of small loads done by hand."""
+"""The calculator of deploy/sizing: its figures agree with docs/performance.md, its tables with docs/sizing.md, and its
+arithmetic with small loads calculated by hand."""
 import importlib.util
 import io
 import json
@@ -102,7 +102,7 @@ class Arithmetic(unittest.TestCase):
         self.assertTrue(self.ask("--streams", "1000")["database"]["fits"])
         self.assertFalse(self.ask("--streams", "100000")["database"]["fits"])
         self.assertIn("does not fit", run("--streams", "100000")[1])
-        # Citus: the coordinator is what ends first, and the tool says where.
+        # Citus: the coordinator is the bottleneck, and the tool reports its limit.
         self.assertTrue(self.ask("--requests-per-second", "100", "--database", "citus")["database"]["fits"])
         large = self.ask("--requests-per-second", "100000", "--database", "citus")["database"]
         self.assertFalse(large["fits"])

@@ -261,6 +261,43 @@ class Citations(unittest.TestCase):
                        ["[x](gone.md)", "[x](contract.md#error)", "[x](#errors)", "[x](gone/)"])
 
 
+class Grammar(unittest.TestCase):
+    def bad(self, path, text):
+        return found(check.check_grammar, path, text)
+
+    def test_openers(self):
+        for text in ("Of one call.", "The size. Of one call.", "Those that failed.", "As of a router that refuses.",
+                     "The same of each call.", "That the key is known means little.", "Nothing: it has none."):
+            self.assertTrue(self.bad("common/base/a.h", f"int x;  // {text}\n"), text)
+            self.assertTrue(self.bad("proto/tollgate/a.proto", f"// A field.\n\n// {text}\n"), text)
+            self.assertTrue(self.bad("services/dashboard/web/src/a.tsx", f"// {text}\n"), text)
+            self.assertTrue(self.bad("tests/a.py", f'def f():\n    """{text}"""\n'), text)
+            self.assertTrue(self.bad("tests/a/prove", f"#!/bin/bash\n# {text}\n"), text)
+            self.assertTrue(self.bad("docs/a.md", f"- **{text}** x\n"), text)
+            self.assertTrue(self.bad("docs/a.md", f"| a | {text} |\n"), text)
+
+    def test_constructions(self):
+        for text in ("it is no key", "they are none", "a node that is none any more", "for want of credit", "it hardly grows",
+                     "made anew", "a server stands still", "the next try follows", "each is looked at once", "beside the loop",
+                     "waits for so long", "after so many calls", "it is they that fail"):
+            self.assertTrue(self.bad("common/base/a.cc", f"// x {text}.\n"), text)
+            self.assertTrue(self.bad("common/base/a.cc", f'Warn("{text}");\n'), text)
+            self.assertTrue(self.bad("docs/a.md", f"x {text}.\n"), text)
+            self.assertTrue(self.bad("deploy/a.yml", f"summary: {text}\n"), text)
+        self.assertEqual([number for number, _ in check.check_grammar("a.h", "x\n// A key is\n// no secret.\n", None)], [2])
+        self.assertTrue(self.bad("a.cc", "int ms = 10'000;  // the router's key is no secret\n"))
+
+    def test_plain_sentences_pass(self):
+        for text in ("There is no key.", "it is no longer used", "there are none", "no larger than a page", "is no faster than 1",
+                     "part of the key", "Of course.", "As of 2026-11-01 it holds.", "That is why.", "that the key is known",
+                     "as long as it runs", "so many that they wait", "still runs"):
+            self.assertFalse(self.bad("common/base/a.cc", f"// {text}\n"), text)
+            self.assertFalse(self.bad("docs/a.md", f"{text}\n"), text)
+        self.assertFalse(self.bad("common/sql/a.cc", '#include "common/sql/beside.h"\nint beside = 1;\n'))
+        self.assertFalse(self.bad("docs/a.md", "```\nOf code\n```\nThe value `is no key`.\n"))
+        self.assertFalse(self.bad("docs/a.md", "The size\nOf Things is a name.\n"))
+
+
 class AlertRules(unittest.TestCase):
     GOOD = """groups: [{name: g, rules: [{alert: A, expr: 'rate(tollgate_a_total[5m]) > 0', labels: {severity: warning},
         annotations: {summary: s, action: a, runbook: r}}]}]"""

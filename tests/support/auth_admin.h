@@ -1,4 +1,4 @@
-// Calls of auth's admin services as the operator of the installation, at whichever replica answers.
+// Calls of auth's admin services as the operator of the installation, at any replica that responds.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -16,14 +16,14 @@ namespace tollgate::test {
 
 class AuthAdmin {
  public:
-  // addresses: of the admin services of the replicas.
+  // addresses: the admin services of the replicas.
   explicit AuthAdmin(const std::vector<std::string>& addresses) {
     for (const std::string& address : addresses) {
       channels_.push_back(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
     }
   }
 
-  // The next replica is asked while one is unreachable, for at most 20 s: a request that changes
+  // Tries the next replica while one is unreachable, for at most 20 s: a request that changes
   // something needs a request_id.
   template <typename Stub, typename Request, typename Response>
   grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),

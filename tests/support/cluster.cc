@@ -9,13 +9,13 @@
 namespace tollgate::test {
 namespace {
 
-// Of the i-th replica, from 1.
+// Name of the i-th replica, from 1.
 std::string Numbered(const std::string& name, int i) {
   return name + (i == 1 ? std::string() : "-" + std::to_string(i));
 }
 // Tests run again in other modes of asking engines (tollgate_tests_in_mode): "streamed" streams
-// every answer; with "whole" holds and bounds are so large that none is streamed that its caller
-// does not stream.
+// every answer; "whole" makes holds and bounds large enough that an answer is streamed only when
+// its caller streams.
 constexpr int64_t kWholeTokens = 131'072;
 std::string_view EngineMode() {
   const char* mode = std::getenv("TOLLGATE_ENGINE_MODE");
@@ -117,7 +117,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   for (int i = 1; i <= options_.billings; ++i) {
     Add(Numbered("billing", i), "tollgate-billing", true);
   }
-  // After those that it calls: it opens wallets, and copies audit entries.
+  // Auth starts after the services that it calls: it opens wallets and copies audit entries.
   for (int i = 1; i <= options_.auths; ++i) Add(Numbered("auth", i), "tollgate-auth", true);
   for (int i = 1; i <= options_.catalogs; ++i) {
     Add(Numbered("catalog", i), "tollgate-catalog", true);
@@ -168,7 +168,7 @@ std::string Cluster::Host(const Member& member) const {
 
 std::string Cluster::Tls(const Member& member) const {
   if (options_.certificates.empty()) return "  insecure_plaintext: true\n";
-  // "billing-2" has the certificate of billing.
+  // "billing-2" uses the certificate of billing.
   const std::string service = member.binary.substr(std::string("tollgate-").size());
   const std::string folder = options_.certificates + "/" + service;
   return "  tls:\n    certificate_file: " + folder +
@@ -231,7 +231,7 @@ std::string Cluster::Section(const std::string& name) const {
            "\n  pepper: ${file:" + dir + "/pepper}\n" + Lines(options_.auth_settings);
   }
   if (IsRateLimit(name)) {
-    // With Redis they keep nothing themselves.
+    // With Redis the limiters keep no state of their own.
     const std::string state = "  state_file: " + dir + "/ratelimit.state\n";
     return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) + "\n" +
            (options_.ratelimit_settings.empty() ? state : std::string()) +

@@ -20,7 +20,7 @@ namespace tollgate::test {
 
 struct ClusterOptions {
   bool all_in_one = true;
-  // catalog.yaml; see DefaultCatalog.
+  // Text of catalog.yaml; see DefaultCatalog.
   std::string catalog;
   int threads = 2;
   // Inference routers of a cluster over TCP: "inference-router", "inference-router-2", …
@@ -45,7 +45,7 @@ struct ClusterOptions {
   int keep_alive_seconds = 0;  // 0: the product's default
   int drain_seconds = 5;
   std::string log_level = "info";
-  // More lines of YAML for the sections host (of every process) and those of services, for example
+  // Additional YAML lines for the sections host (of every process) and of the services, for example
   // "edge_tls: {certificate_file: a, private_key_file: b}".
   std::vector<std::string> host_settings;
   std::vector<std::string> auth_settings;
@@ -63,12 +63,12 @@ struct ClusterOptions {
   std::string billing_sql;
   // All-in-one only: its modules call each other over in-process gRPC (targets "inproc:").
   bool grpc_in_process = false;
-  // Processes with admin services also listen at "<dir>/<name>.sock": who calls there is known.
+  // Processes with admin services also listen at "<dir>/<name>.sock", where the caller is known.
   bool admin_sockets = false;
-  // The SQLite ledger grants holds before they are flushed (ADR 0005), as the all-in-one does.
+  // The SQLite ledger grants holds before they are flushed (ADR 0005), like the all-in-one.
   bool holds_before_disk = false;
-  // Cluster over TCP only: where gateways connect to instead of this address of a router, for
-  // example a TcpProxy.
+  // Cluster over TCP only: the address that gateways use instead of a router's own, for example a
+  // TcpProxy.
   std::function<std::string(const std::string& router_address)> way_to_router;
   // Prefix of each command, for example {"/usr/bin/taskset", "-c", "0"}.
   std::vector<std::string> wrapper;
@@ -77,7 +77,7 @@ struct ClusterOptions {
 // Whether engines are asked to stream every answer in this run of the tests (TOLLGATE_ENGINE_MODE,
 // set by tollgate_tests_in_mode).
 bool EnginesAlwaysStream();
-// Whether they are asked to stream only what callers stream, whatever the size.
+// Whether engines are asked to stream only when callers stream, whatever the size.
 bool WholeAnswers();
 
 // A catalog with these engines: "sim/model" (chat, tools, reasoning; 1 and 3 USD per million
@@ -110,7 +110,7 @@ struct ReceiptView {
   bool streamed = false;
 };
 
-// Credit that was given, by the id of the call.
+// A credit grant, with the id of its call.
 struct CreditView {
   std::string request_id;
   int64_t nano_usd = 0;
@@ -146,20 +146,20 @@ class Cluster {
   // Starts all processes and waits until each is ready. Returns "" or the failure, with the ends of
   // the logs.
   std::string Start(int64_t timeout_ms = 60'000);
-  // SIGTERM in reverse order. Returns the names of processes that did not exit with 0, and
-  // sanitizer reports of any of them.
+  // Sends SIGTERM in reverse order. Returns the names of processes that did not exit with 0, and
+  // the sanitizer reports of all.
   std::string StopOrderly();
 
   // Sanitizer reports and processes that crashed; "" when there are none.
   std::string Crashes();
 
-  // Of a gateway, from 1.
+  // Port of a gateway, from 1.
   int port(int gateway = 1) const { return http_ports_[static_cast<size_t>(gateway - 1)]; }
   int dashboard_port() const { return dashboard_port_; }
   std::vector<std::string> process_names() const;
   Process& process(const std::string& name);
   int admin_port(const std::string& name) const;
-  // For other processes, and of the admin services of auth and billing.
+  // Address for other processes, and of the admin services of auth and billing.
   std::string grpc_address(const std::string& service) const { return GrpcOf(service); }
   std::string admin_grpc_address(const std::string& service) const { return AdminGrpcOf(service); }
   std::vector<pid_t> pids();
@@ -167,9 +167,10 @@ class Cluster {
   std::string Restart(const std::string& name, int64_t timeout_ms = 60'000) {
     return Restart(std::vector{name}, timeout_ms);
   }
-  // Several: waits when all of them run.
+  // Restarts several; waits until all of them run.
   std::string Restart(const std::vector<std::string>& names, int64_t timeout_ms = 60'000);
-  // Whether /readyz of every process returns 200 within the time, or a minute.
+  // Waits until /readyz of every process returns 200. Returns "" or the processes that were not
+  // ready in time.
   std::string WaitReady(int64_t timeout_ms) {
     return ReadyWithin(std::max(timeout_ms, kLeastPatienceMs));
   }
@@ -177,32 +178,32 @@ class Cluster {
   const std::string& dir() const { return dir_.path(); }
   std::string Logs();
 
-  // Through the admin services. An empty workspace id creates a workspace.
+  // Calls the admin services. An empty workspace id creates a workspace.
   std::string NewWorkspace(const std::string& id = "", const Limits& limits = {});
   ApiKey NewKey(const std::string& workspace_id, const KeyOptions& options = {});
-  // Keys of another system, at most 500.
+  // Imports keys of another system, at most 500.
   bool ImportKeys(const std::string& workspace_id, const std::vector<std::string>& secrets);
-  // Workspace with credit and one key.
+  // Creates a workspace with credit and one key.
   ApiKey NewCustomer(int64_t nano_usd, const KeyOptions& options = {});
   bool AddCredit(const std::string& workspace_id, int64_t nano_usd);
-  // One call with this id and no patience: false when it was not acknowledged.
+  // Makes one call with this id, without retries; false when it was not acknowledged.
   bool TryAddCredit(const std::string& workspace_id, int64_t nano_usd, const std::string& id);
   bool SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd);
   enum class KeyState { kActive = 1, kDisabled = 2, kRevoked = 3 };
   bool SetKeyState(const ApiKey& key, KeyState state);
-  // By a request's id, an answer's id, or the x-request-id of a response.
+  // Finds the receipt by a request's id, an answer's id, or the x-request-id of a response.
   std::optional<ReceiptView> Receipt(const std::string& workspace_id, const std::string& id);
   // All of the workspace's closed requests, and all of its credit.
   std::optional<std::vector<ReceiptView>> Receipts(const std::string& workspace_id);
   std::optional<std::vector<CreditView>> Credits(const std::string& workspace_id);
-  // Refused settlements of all workspaces that nobody has resolved; -1: the call failed.
+  // Refused settlements of all workspaces that are not resolved; -1: the call failed.
   int64_t OpenDeadLetters();
   std::optional<BalanceView> Balance(const std::string& workspace_id);
   LedgerCheck VerifyLedger();
   // Waits until the workspace has no open hold.
   bool WaitIdle(const std::string& workspace_id, int64_t timeout_ms = 15'000);
 
-  // An OpenAI-style call on a new connection.
+  // Makes an OpenAI-style call on a new connection.
   HttpResponse Post(const ApiKey& key, const std::string& path, const std::string& body);
   SseStream Stream(const ApiKey& key, const std::string& body);
 
@@ -235,7 +236,7 @@ class Cluster {
   std::unique_ptr<Admin, AdminDeleter> admin_;
   std::vector<TestPort> http_listen_;
   TestPort dashboard_listen_;
-  // Of those that have started.
+  // ports of started gateways
   std::vector<int> http_ports_;
   int dashboard_port_ = 0;
 };

@@ -31,8 +31,8 @@ std::string NextRequestId() {
   return "test-" + std::to_string(MonotonicUs()) + "-" + std::to_string(next.fetch_add(1));
 }
 
-// Over plain TCP the operator of the installation who has just signed in; a client certificate
-// speaks for itself, and who it names counts.
+// Over plain TCP, calls as the operator of the installation who has just signed in; a client
+// certificate names its caller itself.
 void SpeakAsOperator(grpc::ClientContext& context) {
   common::v1::Identity identity;
   identity.set_actor("operator:test");

@@ -12,9 +12,9 @@ struct Cluster::Member {
   bool has_grpc = false;
   bool has_admin_grpc = false;
   std::unique_ptr<Process> process;
-  // Its ports, its own across restarts.
+  // Ports, kept across restarts.
   TestPort admin_port, grpc_port, admin_grpc_port;
-  // The addresses it is bound to; empty before its first start.
+  // Bound addresses; empty before the first start.
   std::string admin_address;
   std::string grpc_address;
   std::string admin_grpc_address;

@@ -15,7 +15,7 @@ struct EngineSim::Impl {
   explicit Impl(EngineSimOptions given) : options(given), service(given), loop(&service) {
     service.Attach(&loop);
     port = options.port;
-    // One that is still free when the engine is stopped and started again.
+    // A port that stays free while the engine is stopped and started again.
     if (port == 0) port = own_port.emplace().number();
   }
   // Runs the task on the loop's thread and waits for it; directly when the loop is not running.

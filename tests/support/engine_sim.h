@@ -1,6 +1,5 @@
-// A SIMULATED inference engine for tests, the benchmark and the demonstration. It implements
-// vLLM's HTTP dialect and answers with generated text, without a model. README.md lists what can be
-// scripted.
+// A SIMULATED inference engine for tests, the benchmark and the demonstration. It implements vLLM's
+// HTTP dialect and answers with generated text, without a model. README.md lists the scripts.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace tollgate::test {
 
-// The engine whose tokenizer endpoints it has (docs/design/wire.md 10.3); all else is vLLM's.
-// kSglangOld accepts no messages, kNone has no tokenizer.
+// The engine whose tokenizer endpoints are simulated (docs/design/wire.md 10.3); everything else is
+// vLLM's. kSglangOld accepts no messages, kNone has no tokenizer.
 enum class SimDialect { kVllm, kSglang, kSglangOld, kLlamaCpp, kTgi, kNone };
 
 struct EngineSimOptions {
@@ -30,19 +29,19 @@ struct EngineSimOptions {
   uint64_t seed = 1;
   // When set, requests need "Authorization: Bearer <api_key>".
   std::string api_key;
-  // Keep the received bodies (tests) or only the counts (benchmarks).
+  // Keeps the received bodies (tests) or only the counts (benchmarks).
   bool keep_requests = true;
-  // Old error form {"object":"error",…} instead of {"error":{…}}.
+  // Uses the old error form {"object":"error",…} instead of {"error":{…}}.
   bool flat_errors = false;
-  // Usage as vLLM sends it with its details flag: reasoning and cached tokens.
+  // Sends usage like vLLM with its details flag: reasoning and cached tokens.
   bool usage_details = false;
   // At most this many requests run at a time; more get 429. 0: no limit.
   int64_t max_running = 0;
   SimDialect dialect = SimDialect::kVllm;
-  // In the marks of answers and in the journal, to tell engines apart.
+  // Name in the marks of answers and in the journal, to distinguish engines.
   std::string name = "sim";
-  // File to which a line of JSON is added for each request that is answered, before the answer, so
-  // that it survives a kill. Empty: none.
+  // File to which a line of JSON is appended for each request before its answer, so that the line
+  // survives a kill. Empty: none.
   std::string journal;
 };
 
@@ -115,7 +114,7 @@ class EngineSim {
   void SetDefaultScript(const std::string& json_object);
   // /health returns 200 or 503.
   void SetHealthy(bool healthy);
-  // While paused it neither accepts, reads nor writes, as if the process were stopped.
+  // While paused it does not accept, read or write, as if the process were stopped.
   void SetPaused(bool paused);
   // While down it refuses new connections and closes open ones; up, it listens on the same port.
   void SetListening(bool listening);

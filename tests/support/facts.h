@@ -1,5 +1,4 @@
-// The description of a running Tollgate for scripts and for tests against an address: keys in every
-// state.
+// Describes a running Tollgate for scripts and for tests against an address: keys in every state.
 #pragma once
 
 #include "tests/support/cluster.h"

@@ -227,7 +227,7 @@ std::string HttpConnection::ReadSome() {
 
 namespace {
 
-// Errors, for the search of tests/secrets. One write each: tests run side by side.
+// Writes errors for the search of tests/secrets, in one write each: tests run in parallel.
 void KeepError(const HttpResponse& response) {
   const char* folder = std::getenv("TOLLGATE_TEST_LOGS");
   if (folder == nullptr || response.status < 400 || response.body.empty()) return;

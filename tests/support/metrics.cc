@@ -35,7 +35,7 @@ std::optional<double> SumOfMetric(Cluster& cluster, const std::string& name) {
 }
 
 std::string WaitWithoutWork(Cluster& cluster, int64_t timeout_ms) {
-  // Of direct calls within one process there are no links.
+  // Direct calls within one process use no links.
   const bool links = cluster.process_names().size() > 1;
   std::string busy;
   for (const std::string gauge : kGaugesOfWork) {

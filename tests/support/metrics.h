@@ -1,4 +1,4 @@
-// What the processes of a cluster count, as /metrics shows it.
+// Counts of the processes of a cluster, from /metrics.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace tollgate::test {
 
-// The sum of a metric over all processes and labels. Empty: no process has it.
+// Sum of a metric over all processes and labels. nullopt: no process has it.
 std::optional<double> SumOfMetric(Cluster& cluster, const std::string& name);
 
 // Waits until every gauge of work is zero: requests, queues, memory of bodies, holds, leases.
-// Returns "" or the gauges that are not, each with its value.
+// Returns "" or the gauges that are not zero, with their values.
 std::string WaitWithoutWork(Cluster& cluster, int64_t timeout_ms = 15'000);
 
 }  // namespace tollgate::test

@@ -118,7 +118,7 @@ void TestPatroni::Configure(int number) {
                 "all 127.0.0.1/32 trust]\n");
   node.process = std::make_unique<Process>(
       NameOf(number),
-      // As process 1 of its namespace, which ends with unshare: nothing of the node outlives it.
+      // Process 1 of its namespace ends with unshare: no process of the node survives it.
       std::vector<std::string>{"/usr/bin/unshare", "--pid", "--fork", "--mount-proc",
                                "/usr/bin/setpriv", "--pdeathsig", "KILL", "--reuid", "nobody",
                                "--regid", "nogroup", "--clear-groups", "--", kPatroni,
@@ -128,7 +128,7 @@ void TestPatroni::Configure(int number) {
 
 bool TestPatroni::Restart(int number) {
   Node& node = nodes_[static_cast<size_t>(number)];
-  // Its process id means nothing in a new namespace.
+  // The old process id is meaningless in a new namespace.
   fs::remove(node.folder + "/data/postmaster.pid");
   return node.process->Start();
 }

@@ -1,6 +1,6 @@
-// A highly available PostgreSQL for tests, from Debian's packages: two nodes that Patroni manages,
-// each with its PostgreSQL in a process namespace of its own, which ends at once as a lost machine
-// does, and three etcd. The standby is synchronous: what is acknowledged is on both.
+// A highly available PostgreSQL for tests, from Debian's packages: three etcd, and two nodes
+// managed by Patroni, each with its PostgreSQL in its own process namespace, which ends at once
+// like a lost machine. The standby is synchronous: acknowledged commits are on both nodes.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@ namespace tollgate::test {
 class TestPatroni {
  public:
   static constexpr int kNodes = 2;
-  // How long etcd lets a primary lead that does not report.
+  // Time after which etcd drops a primary that does not report.
   static constexpr int kTtlSeconds = 20;
 
-  // Why there can be none: Patroni or etcd is not installed, or no right to make namespaces (root).
-  // Empty: there can.
+  // Why it is not available: Patroni or etcd is not installed, or no right to make namespaces
+  // (root). Empty: it is available.
   static std::string WhyNot();
-  // Waits until both nodes run and the standby is synchronous. Null when they do not; then why is
-  // set.
+  // Waits until both nodes run and the standby is synchronous. Returns nullptr, and sets why, when
+  // they do not.
   static std::unique_ptr<TestPatroni> Start(std::string& why);
   ~TestPatroni();
   TestPatroni(const TestPatroni&) = delete;
@@ -32,13 +32,13 @@ class TestPatroni {
   // Creates an empty database and returns the URL that names both servers.
   std::string MakeDatabase(const std::string& name);
 
-  // The node that leads; -1: none does.
+  // The primary node; -1: none.
   int Primary();
-  // Waits until one node leads and the other is its synchronous standby.
+  // Waits until one node is primary and the other is its synchronous standby.
   bool WaitHealthy(int64_t timeout_ms = 90'000);
-  // A planned change of the primary. Returns when Patroni has done it; false: it refused.
+  // Changes the primary as planned. Returns when Patroni has done it; false: Patroni refused.
   bool SwitchOver();
-  // Ends a node and all of its processes (SIGKILL), and starts it again on its data.
+  // Kills a node and all of its processes (SIGKILL), and starts it again on its data.
   void Kill(int node);
   bool Restart(int node);
   std::string Logs() const;
@@ -52,7 +52,7 @@ class TestPatroni {
   TestPatroni() = default;
   bool StartEtcd();
   void Configure(int node);
-  // The status of its REST API at a path; 0: no answer.
+  // Status of its REST API at a path; 0: no response.
   int Status(int node, const std::string& path);
 
   TempDir dir_;

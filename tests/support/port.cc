@@ -19,15 +19,15 @@ constexpr int kFirst = 10'000;
 constexpr int kEnd = 32'768;    // Linux's default for the first port of connections
 constexpr int kFewest = 2'000;  // ports to choose from
 
-// Where the kernel's own choice begins.
+// Begin of the kernel's own range of ports.
 int End() {
   int low = kEnd;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> low;
   return low >= kFirst + kFewest ? low : kEnd;
 }
 
-// A socket with a name of this port, in the kernel's own name space: another process cannot have
-// it, and it ends with this process whatever happens. -1: another one has it.
+// Binds a socket to a name for this port in the kernel's abstract namespace: another process cannot
+// take the name, and it is released when this process ends. -1: the name is taken.
 int Reserve(int port) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un name{};
@@ -40,7 +40,7 @@ int Reserve(int port) {
   return -1;
 }
 
-// Whether nobody, also of other programs, has the port.
+// Whether no program uses the port.
 bool Free(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -55,7 +55,7 @@ bool Free(int port) {
 
 TestPort::TestPort() {
   static const int end = End();
-  // Processes begin at different places.
+  // Processes begin at different ports.
   static std::atomic<unsigned> next{static_cast<unsigned>(getpid()) * 97u};
   for (int attempt = kFirst; attempt < end; ++attempt) {
     const int port = kFirst + static_cast<int>(next++ % static_cast<unsigned>(end - kFirst));

@@ -1,7 +1,8 @@
-// A TCP port of the loopback that is this object's while it lives: for servers that are stopped and
-// started again on the same port, and for those that cannot choose one themselves. Other tests of
-// this machine do not take it, and it lies below the ports that the kernel gives to connections
-// and to servers that listen on port 0: one of those may be in use when a server comes back.
+// Reserves a TCP port of the loopback interface for the lifetime of the object: for servers that
+// are stopped and started again on the same port, and for servers that cannot choose one
+// themselves. Other tests of this machine do not take it, and it lies below the ports that the
+// kernel assigns to connections and to servers that listen on port 0, which could be in use when a
+// server comes back.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@ namespace tollgate::test {
 
 class TestPort {
  public:
-  TestPort();  // ends the process if there is none
+  TestPort();  // aborts the process if no port is free
   ~TestPort();
   TestPort(TestPort&& other) noexcept;
   TestPort& operator=(TestPort&& other) noexcept;

@@ -26,7 +26,7 @@ int Listen(int port) {
   return -1;
 }
 
-// The ports that the kernel gives to connections would be taken while a server is stopped.
+// Ports that the kernel assigns to connections could be taken while a server is stopped.
 TEST(TestPort, IsBelowThePortsOfConnections) {
   int low = 0;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> low;
@@ -38,7 +38,7 @@ TEST(TestPort, IsBelowThePortsOfConnections) {
   }
 }
 
-// As many processes as run at a time, each with as many ports as a large cluster: none is taken
+// As many processes as run at a time, each with as many ports as a large cluster: no port is taken
 // twice, although none is in use.
 TEST(TestPort, IsTakenByOneProcessOnly) {
   constexpr int kProcesses = 4, kPorts = 200;
@@ -55,7 +55,7 @@ TEST(TestPort, IsTakenByOneProcessOnly) {
       (void)!write(lines[1], &number, sizeof number);
     }
     char none;
-    (void)!read(done[0], &none, 1);  // all of them hold theirs until all have them
+    (void)!read(done[0], &none, 1);  // each process keeps its ports until all have theirs
     _exit(0);
   }
   std::set<int> numbers;
@@ -74,7 +74,7 @@ TEST(TestPort, IsOneThatNobodyListensOn) {
   const int listener = Listen(first.number());
   ASSERT_GE(listener, 0);
   const int number = first.number();
-  first = TestPort();  // given back, but the listener stays
+  first = TestPort();  // released, but the listener stays
   for (int i = 0; i < 30'000; ++i) ASSERT_NE(TestPort().number(), number);
   close(listener);
 }

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// PostgreSQL refuses to run as root: then it runs as user nobody.
+// PostgreSQL refuses to run as root: it then runs as user nobody.
 std::vector<std::string> Unprivileged(std::vector<std::string> command) {
   std::vector<std::string> full = {"/usr/bin/setpriv", "--pdeathsig", "QUIT"};
   if (geteuid() == 0) {
@@ -45,7 +45,7 @@ pid_t Spawn(const std::vector<std::string>& command, const std::string& log) {
   _exit(127);
 }
 
-// The parent of a process that runs; -1 for one that has exited, reaped or not.
+// Parent of a running process; -1 for one that has exited, reaped or not.
 pid_t ParentOf(pid_t pid) {
   FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
   if (file == nullptr) return -1;
@@ -56,8 +56,8 @@ pid_t ParentOf(pid_t pid) {
   return fields == 2 && state != 'Z' ? parent : -1;
 }
 
-// "postgres: tollgate billing [local] idle": what serves a connection has its user as the first
-// word.
+// "postgres: tollgate billing [local] idle": the first word of a process that serves a connection
+// is its user.
 bool ServesAConnection(pid_t pid) {
   FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), "re");
   if (file == nullptr) return false;
@@ -150,7 +150,7 @@ std::unique_ptr<TestPostgres> TestPostgres::StartCitus(int workers) {
 }
 
 void TestPostgres::AllowCitusToCopy() {
-  // A setting that versions before 15.20 neither have nor need.
+  // Versions before 15.20 neither have nor need this setting.
   (void)(Execute("ALTER SYSTEM SET output_plugin_libraries = pgoutput, citus") &&
          Execute("SELECT pg_reload_conf()"));
 }
@@ -180,7 +180,7 @@ std::unique_ptr<TestPostgres> TestPostgres::StartStandby() {
       !standby->Run()) {
     return nullptr;
   }
-  // After the copy, so that the standby does not wait for another one when it is the primary.
+  // Set after the copy, so that the standby does not wait for another standby when it is promoted.
   if (!Execute("ALTER SYSTEM SET synchronous_standby_names = '*'") ||
       !Execute("SELECT pg_reload_conf()")) {
     return nullptr;
@@ -228,9 +228,9 @@ std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
 }
 
 void TestPostgres::CreateDatabase(const std::string& name) const {
-  // Refused while a transaction of Citus is prepared in the old one. Citus looks for them each 5 s,
-  // with a session that waits for the drop, which waits for it for 5 s: the next try must not begin
-  // at the same moment again.
+  // DROP is refused while a transaction of Citus is prepared in the old database. Citus looks for
+  // such transactions each 5 s, in a session that waits for the drop, which waits for it for 5 s:
+  // the next attempt must not begin at the same moment again.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!Execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") ||
          !Execute("CREATE DATABASE " + name + " TEMPLATE template0")) {
@@ -265,7 +265,7 @@ bool TestPostgres::Run() {
                                       "-c",
                                       "shared_buffers=64MB"};
   for (const std::string& setting : settings_) command.insert(command.end(), {"-c", setting});
-  // Where Citus finds the server itself.
+  // The address at which Citus finds the server itself.
   if (!settings_.empty()) command.insert(command.end(), {"-c", "citus.local_hostname=" + root_});
   pid_ = Spawn(Unprivileged(command), root_ + "/log");
   return WaitReady();
@@ -301,7 +301,7 @@ std::vector<pid_t> TestPostgres::Pids(Part part) const {
 
 void TestPostgres::Kill() {
   if (pid_ <= 0) return;
-  kill(pid_, SIGSTOP);  // no new ones
+  kill(pid_, SIGSTOP);  // no new sessions
   const std::vector<pid_t> pids = Pids(Part::kAll);
   for (const pid_t pid : pids) kill(pid, SIGKILL);
   frozen_.clear();
@@ -322,7 +322,7 @@ void TestPostgres::Freeze() { kill(pid_, SIGSTOP); }
 void TestPostgres::Thaw() { kill(pid_, SIGCONT); }
 
 void TestPostgres::FreezeAll() {
-  Freeze();  // no new ones
+  Freeze();  // no new sessions
   frozen_ = Pids(Part::kAll);
   for (const pid_t pid : frozen_) kill(pid, SIGSTOP);
 }

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Copies what the processes of a folder wrote and showed to TOLLGATE_TEST_LOGS, where it is
-// searched for secrets once all tests have run (tests/secrets): logs and metrics, and core files,
-// which there must not be.
+// Copies the files that the processes of a folder wrote to TOLLGATE_TEST_LOGS, where they are
+// searched for secrets after all tests (tests/secrets): logs, metrics, and core files, which must
+// not exist.
 void KeepLogs(const std::string& folder) {
   const char* to = std::getenv("TOLLGATE_TEST_LOGS");
   std::error_code ignored;

@@ -11,8 +11,8 @@
 
 namespace tollgate::test {
 
-// A folder that is removed with its contents, unless TOLLGATE_KEEP_TMP is set. Logs in it (*.log)
-// are copied to the folder TOLLGATE_TEST_LOGS before, if that is set.
+// A folder that is removed with its contents, unless TOLLGATE_KEEP_TMP is set. If
+// TOLLGATE_TEST_LOGS is set, its logs (*.log) are first copied to that folder.
 class TempDir {
  public:
   TempDir();
@@ -45,7 +45,7 @@ class Process {
   bool Running();
   // Exit code, or -signal; meaningful when not running.
   int exit_code() const { return exit_code_; }
-  // Whether it wrote a core file, or a handler of them did, when it ended.
+  // Whether it, or a core handler, wrote a core file when it ended.
   bool dumped_core() const { return dumped_core_; }
   pid_t pid() const { return pid_; }
   const std::string& name() const { return name_; }
@@ -77,8 +77,8 @@ void SleepMs(int64_t ms);
 template <typename Done>
 bool Within(Done done, int64_t limit_ms, int64_t step_ms = 5);
 
-// The same for what must come: after a minute at least it will not. A machine that does other work
-// beside the tests delays everything, and delay is no fault.
+// WaitUntil for events that must happen: it waits at least a minute. A busy machine delays
+// everything, and a delay is not a fault.
 constexpr int64_t kLeastPatienceMs = 60'000;
 template <typename Done>
 bool WaitUntil(Done done, int64_t timeout_ms, int64_t step_ms = 5) {

@@ -6,7 +6,7 @@
 namespace tollgate::test {
 namespace {
 
-// The result of Crash for a shell that has run this script.
+// Result of Crash for a shell that ran this script.
 std::string CrashOf(const std::string& script) {
   const TempDir dir;
   Process process("child", {"/bin/sh", "-c", script}, dir.path() + "/log");

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034  # who sources this uses the variables
-# What the large proofs share. A proof is an executable file tests/NAME/prove that ./dev prove NAME runs; its second line says
+# Shared by the large proofs. A proof is an executable file tests/NAME/prove that ./dev prove NAME runs; its second line says
 # "# prove: [ARGUMENTS] what it does (default)" for ./dev help. It sources this file first, builds, runs programs, and
 # records their figures in docs/proofs.md.
 # shellcheck source=tests/support/script.sh
@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/script.sh"
 proof=${here##*/}
 proof=${proof//_/-}
 commit=$(git rev-parse --short HEAD)
-# For proofs in which speed proves nothing: any preset will do.
+# For proofs that do not measure speed: any preset will do.
 preset=${TOLLGATE_PRESET:-release}
 # The programs of a cluster.
 cluster=(tollgate-auth tollgate-ratelimit tollgate-billing tollgate-catalog tollgate-inference-router tollgate-gateway tollgate-dashboard)
@@ -39,7 +39,7 @@ failed() {
 # run NAME COMMAND…: runs a program, with the log $logs/NAME.
 run() { "${@:2}" >"$logs/$1" 2>&1 || failed "$1"; }
 
-# start NAME COMMAND…: the same, beside others; finish waits for all of them.
+# start NAME COMMAND…: the same, in parallel; finish waits for all of them.
 start() {
   "${@:2}" >"$logs/$1" 2>&1 &
   running[$1]=$!

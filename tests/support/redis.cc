@@ -61,7 +61,8 @@ bool TestRedis::Run() {
   if (!process_->Start()) return false;
   const auto answers = [this] {
     const std::string answer = Command({"PING"});
-    return answer == "PONG" || answer.starts_with("ERROR NOAUTH");  // one with a password
+    return answer == "PONG" ||
+           answer.starts_with("ERROR NOAUTH");  // a server that requires a password
   };
   return test::WaitUntil([&] { return !process_->Running() || answers(); }, kReadyMs) &&
          process_->Running();
@@ -112,7 +113,7 @@ std::unique_ptr<TestSentinels> TestSentinels::Start() {
                           .sentinel = true}));
     if (!group->sentinels.back()) return nullptr;
   }
-  // They find each other and the replica through the master.
+  // Sentinels find each other and the replica through the master.
   const auto complete = [&] {
     for (const auto& sentinel : group->sentinels) {
       const std::string state = sentinel->Command({"SENTINEL", "MASTER", "limits"});

@@ -28,9 +28,10 @@ class TestRedis {
   std::string address() const { return port_.address(); }
   std::string url() const { return "redis://" + address(); }
   test::Process& process() { return *process_; }
-  // Starts it again on the same port and folder after a kill.
+  // Restarts it on the same port and folder after a kill.
   bool Run();
-  // One command; the answer as text: nested lists are joined by spaces, errors start with "ERROR ".
+  // Runs one command; returns the reply as text: nested lists are joined by spaces, errors start
+  // with "ERROR ".
   std::string Command(const std::vector<std::string>& words, int timeout_ms = 2000) const;
 
  private:
@@ -41,13 +42,13 @@ class TestRedis {
   std::unique_ptr<test::Process> process_;
 };
 
-// A master with a replica, and three sentinels that watch it as "limits".
+// A master with a replica, and three sentinels that monitor it as "limits".
 struct TestSentinels {
   std::unique_ptr<TestRedis> master;
   std::unique_ptr<TestRedis> replica;
   std::vector<std::unique_ptr<TestRedis>> sentinels;
   std::string url() const;
-  // Null if a part does not start.
+  // Returns nullptr if a part does not start.
   static std::unique_ptr<TestSentinels> Start();
   // The port of the master that the sentinels name now.
   int MasterPort() const;
@@ -58,7 +59,7 @@ struct TestRedisCluster {
   std::vector<std::unique_ptr<TestRedis>> nodes;
   std::string url() const;
   static std::unique_ptr<TestRedisCluster> Start();
-  // The node that is the master of the slot; null if none says so.
+  // The master of the slot; nullptr if no node is.
   TestRedis* MasterOf(int slot) const;
 };
 

@@ -18,8 +18,8 @@ std::vector<Json> InputsOf(const Json& value);
 // The prompt as text; token 7 reads " t7".
 std::string TextOfPrompt(const Json& prompt);
 
-// {"text_offset":…,"token_logprobs":…,"tokens":…,"top_logprobs":…} of these tokens, the first of
-// which starts at that character of the text. As in engines, the first token of a text has no
+// {"text_offset":…,"token_logprobs":…,"tokens":…,"top_logprobs":…} of these tokens; the first one
+// starts at that character of the text. As in engines, the first token of a text has no
 // probability.
 std::string LegacyLogprobs(const std::vector<std::string_view>& tokens, int64_t offset);
 

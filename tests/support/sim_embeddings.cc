@@ -40,7 +40,7 @@ std::string AsBase64(const std::vector<float>& vector) {
   return '"' + Base64(bytes) + '"';
 }
 
-// As Python prints a float32: the digits of its value as a double.
+// Formats like Python prints a float32: the digits of its value as a double.
 std::string AsNumbers(const std::vector<float>& vector) {
   std::string text = "[";
   char digits[32];

@@ -18,11 +18,11 @@ inline constexpr int64_t kEmbeddingDimensions = 64;
 // Tokens of the input, with two special tokens around each text.
 int64_t CountInput(const Json& body);
 
-// Why the request is refused, if so.
+// The error of a request that is refused.
 std::optional<SimError> CheckEmbedding(const Json& body, int64_t window);
 
-// Faults of the response, from x_sim: `embedding_format` ("float" or "base64",
-// whatever was asked for), `embedding_order` ("reversed"), `embedding_missing` (that many vectors).
+// Response faults from x_sim: `embedding_format` ("float" or "base64", whatever was requested),
+// `embedding_order` ("reversed"), `embedding_missing` (that many vectors).
 std::string EmbeddingBody(const Json& body, const Json& script, const std::string& usage);
 
 }  // namespace tollgate::test

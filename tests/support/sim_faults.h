@@ -1,5 +1,5 @@
-// Faults that a simulated engine draws at random for its requests, and its journal, which tells
-// what it was asked after it has been killed.
+// Faults that a simulated engine draws at random for its requests, and its journal, which records
+// its requests even when it is killed.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace tollgate::test {
 
 class SimFaults {
  public:
-  // {"percent":30,"seed":7,"scripts":[…]}: of so many requests each has one of the scripts, above
-  // its own. Anything else: no faults from here on.
+  // {"percent":30,"seed":7,"scripts":[…]}: this percentage of requests each get one of the scripts,
+  // above their own. Anything else ends the faults.
   void Set(const Json& faults);
-  // The script of the next request; null: none.
+  // Script of the next request; null: none.
   const Json& Next();
 
  private:

@@ -56,8 +56,8 @@ bool ParseHead(std::string_view head, SimHttpRequest& request) {
   return true;
 }
 
-// The length of a chunked body at the start of `in`, decoded into `body`; 0: not
-// complete. npos: malformed.
+// Length of a complete chunked body at the start of `in`, decoded into `body`; 0: incomplete; npos:
+// malformed.
 size_t DecodeChunked(std::string_view in, std::string& body) {
   size_t at = 0;
   body.clear();

@@ -61,7 +61,7 @@ class SimLoop {
   explicit SimLoop(Handler* handler);
   ~SimLoop();
 
-  // Any thread, while the loop is not running.
+  // Any thread may call these while the loop is not running.
   bool Listen(const std::string& host, int port, std::string* error);
   int port() const { return port_; }
   void Run();
@@ -69,12 +69,13 @@ class SimLoop {
   void Post(std::function<void()> task);
   void SetPaused(bool paused);
 
-  // The loop's thread only.
+  // Called on the loop's thread only.
   bool ListenAgain(std::string* error);
   void StopListening();
   void CloseAll();
   void ScheduleAt(SimConnection& connection, int64_t due_us);
-  // Writes as much of out as the socket accepts. False: the connection was closed and freed.
+  // Writes as much of `out` as the socket accepts. Returns false when the connection was closed and
+  // freed.
   bool Flush(SimConnection& connection);
   // The answer is complete: the next request may be read.
   bool EndAnswer(SimConnection& connection);

@@ -22,7 +22,7 @@ std::string TextOfContent(const Json& content) {
 }
 
 // The script in a request: its member "x_sim", or, for surfaces that forward no unknown member to
-// the engine, the JSON after "x_sim:" when its last message is that.
+// the engine, the JSON after "x_sim:" in its last message.
 Json OwnScript(const Json& body) {
   if (body.has("x_sim")) return body["x_sim"];
   constexpr std::string_view kMark = "x_sim:";
@@ -142,7 +142,7 @@ WantedCall CallOf(const Json& function, uint64_t seed) {
 }
 
 // The rule for tools: the calls of a script with calls or a text, else a forced choice, else (with
-// "auto") the tools whose names are in the last message, if that is the user's.
+// "auto") the tools that are named in the last message, if that is the user's.
 std::vector<WantedCall> WantedCalls(const Json& body, const ScriptReader& script, uint64_t seed) {
   std::vector<WantedCall> calls;
   for (const Json& call : script["tool_calls"].elements()) {
@@ -364,7 +364,7 @@ std::optional<SimError> PlanEmbedding(const Json& body, const ScriptReader& scri
   return std::nullopt;
 }
 
-// Each token says which one it is: "[engine.request.tag.place]".
+// Each token contains its mark: "[engine.request.tag.place]".
 void MarkTokens(SimPlan& plan) {
   const std::string begin = "[" + plan.mark + "." + plan.script.tag + ".";
   for (SimChoice& choice : plan.choices) {
@@ -431,7 +431,7 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
     plan.script.status = 0;
   }
   if (plan.script.status != 0) return std::nullopt;
-  // As of an engine that streams whatever it is asked for.
+  // An engine with such a script streams every request.
   plan.stream |= !plan.script.raw_chunks.empty() || !plan.script.error_event.empty();
   if (kind == SimKind::kEmbedding) {
     auto error = PlanEmbedding(body, script, options, plan);

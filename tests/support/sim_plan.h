@@ -47,7 +47,7 @@ struct SimScript {
   int64_t delay_ms = 0;
   double token_ms = 0;
   int status = 0;             // not 0: respond with this status only
-  int64_t status_times = -1;  // only for that many requests with this tag; -1: for all
+  int64_t status_times = -1;  // only for this many requests with this tag; -1: for all
   std::optional<std::string> error_body;
   std::vector<std::pair<std::string, std::string>> headers;
   int64_t cut_after = -1;  // tokens of a choice; the connection is closed there
@@ -62,17 +62,17 @@ struct SimScript {
   int64_t cached_tokens = -1;
   std::string tag;
   std::vector<std::string> raw_chunks;  // raw bytes, sent instead of the answer
-  int64_t repeat_last = 0;              // the last raw chunk is sent that often again; -1: for ever
+  int64_t repeat_last = 0;              // how often the last raw chunk is sent again; -1: for ever
   std::string raw_type;                 // content type of the raw chunks
   bool marked = false;                  // each token names its engine, request and place
   std::string fault;                    // its name, when a fault of the engine was drawn
   // Exact bytes of the connection, instead of the answer or (raw_after >= 0) after that many tokens
-  // of it; and what follows them: "close", "reset", "keep" or "hang".
+  // of it; and what follows the bytes: "close", "reset", "keep" or "hang".
   std::optional<std::string> raw_response;
   int64_t raw_after = -1;
   std::string raw_end;
   bool cut_reset = false;  // cut_after ends in a reset
-  std::string behind;      // bytes of the connection behind the end of a whole answer
+  std::string behind;      // bytes of the connection after the end of a whole answer
 };
 
 enum class SimKind { kChat, kCompletion, kEmbedding };
@@ -86,7 +86,7 @@ struct SimPlan {
   bool flat_errors = false;
   std::string reasoning_field;
   std::string model;
-  std::string mark;  // the engine's name and the request's number there
+  std::string mark;  // name of the engine and its number of the request
   int64_t prompt_tokens = 0;
   std::vector<SimChoice> choices;
   int64_t unseen_tokens = 0;  // of the candidates that best_of discards
@@ -94,13 +94,13 @@ struct SimPlan {
   SimScript script;
 
   int64_t steps() const;  // tokens of the longest choice
-  // With "{mark}" replaced by the mark and the request's tag, and "{fill}" by 5 MiB of one letter.
+  // Replaces "{mark}" by the mark and the request's tag, and "{fill}" by 5 MiB of one letter.
   std::string Filled(const std::string& text) const;
 };
 
-// Fills the plan, or returns the refusal. default_script is an object or null.
-// `refused` counts, by tag, the requests that a script with status_times has refused so far. The
-// members of fault, an object or null, stand above those of the request's own script.
+// Fills the plan, or returns the refusal. default_script is an object or null. `refused` counts, by
+// tag, the requests that a script with status_times has refused so far. Members of fault, an object
+// or null, override those of the request's own script.
 std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSimOptions& options,
                                  const Json& default_script, SimPlan& plan,
                                  std::map<std::string, int64_t>* refused = nullptr,

@@ -24,7 +24,7 @@ std::string Logprob(std::string_view token) {
          "],\"top_logprobs\":[]}";
 }
 
-// The parts of an answer that is not streamed, per choice.
+// The parts of an unstreamed answer, per choice.
 struct Folded {
   std::string reasoning;
   std::string content;

@@ -48,11 +48,11 @@ class SimRenderer {
   void FinalUsage(std::string& out, int64_t completion_tokens, int64_t reasoning_tokens) const;
   void ErrorEvent(std::string& out) const;
 
-  // The body of an answer that is not streamed.
+  // The body of an unstreamed answer.
   std::string Whole(int64_t completion_tokens, int64_t reasoning_tokens) const;
 
  private:
-  // As in vLLM: of this choice and its prompt only.
+  // Like vLLM: usage of this choice and its prompt only.
   void UsageMember(std::string& out, int choice, int64_t completion_tokens) const;
   std::string Usage(int64_t completion_tokens, int64_t reasoning_tokens) const;
 

@@ -62,7 +62,7 @@ struct SimService::Answer : SimAnswer {
   std::shared_ptr<SimRecord> record;
   std::optional<SimRenderer> renderer;
   std::vector<SimCursor> cursors;
-  int64_t step = 0;  // tokens of the longest choice that were emitted
+  int64_t step = 0;  // emitted tokens of the longest choice
   int64_t steps = 0;
   int64_t tokens = 0;
   int64_t reasoning_tokens = 0;
@@ -197,7 +197,7 @@ void SimService::Begin(SimConnection& connection, Answer& answer) {
   answer.next_us = SimNowUs() + script.delay_ms * 1000;
   const bool plain = script.status != 0 || script.cut_before_headers || !answer.plan.stream;
   if (!plain && !script.late_headers && script.delay_ms > 0) {
-    // As engines do, send the head before the first token.
+    // Engines send the head before the first token.
     answer.begun = true;
     connection.out += StreamHead(script);
     answer.record->status = 200;
@@ -275,7 +275,7 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
   SendEvents(connection, answer);
 }
 
-// The head and the first half of an answer that is not streamed.
+// Sends the head and the first half of an unstreamed answer.
 bool SimService::SendHalf(SimConnection& connection, const std::string& body) {
   connection.out += std::string("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n") + kServer +
                     "content-length: " + std::to_string(body.size()) + "\r\n\r\n" +
@@ -464,7 +464,7 @@ void SimService::RespondError(SimConnection& connection, const SimError& error) 
   Respond(connection, error.status, RenderError(error, options_.flat_errors));
 }
 
-// A space now and then, for ever.
+// Sends a space now and then, for ever.
 void SimService::Drip(SimConnection& connection, int64_t every_ms) {
   auto answer = std::make_unique<Answer>();
   SimScript& script = answer->plan.script;

@@ -37,13 +37,13 @@ class SimService : public SimLoop::Handler {
   void OnDrained(SimConnection& connection) override;
   void OnGone(SimConnection& connection) override;
 
-  // Any thread.
+  // Callable from any thread.
   std::vector<SimRequest> Requests() const;
   SimTotals Totals() const;
   void Forget();
   void SetDefaultScript(const std::string& json_object);
-  // Scripts for the next chat requests that offer tools, one each, instead of the default script;
-  // returns how many of the scripts before were not used.
+  // Sets scripts for the next chat requests that offer tools, one each, instead of the default
+  // script; returns how many of the earlier scripts were not used.
   size_t SetQueue(const std::string& json_list);
   // See SimFaults::Set.
   void SetFaults(const std::string& json_object);
@@ -59,7 +59,7 @@ class SimService : public SimLoop::Handler {
   bool Fault(SimConnection& connection, Answer& answer);
   void FinishStream(SimConnection& connection, Answer& answer);
   void SendRaw(SimConnection& connection, Answer& answer);
-  // False: the connection is gone.
+  // Returns false when the connection has closed.
   bool SendHalf(SimConnection& connection, const std::string& body);
   void SendRawResponse(SimConnection& connection, Answer& answer);
   void SendEvents(SimConnection& connection, Answer& answer);

@@ -32,7 +32,7 @@ void ForEachToken(std::string_view text, Emit emit) {
     emit(begin, next);
     begin = at = next;
   }
-  if (begin < text.size()) emit(begin, text.size());  // nothing but white space
+  if (begin < text.size()) emit(begin, text.size());  // only white space
 }
 
 constexpr const char* kWords[] = {

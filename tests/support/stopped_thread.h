@@ -1,4 +1,4 @@
-// One thread of a process that hangs while the others go on.
+// Hangs one thread of a process while the others run.
 #pragma once
 
 #include <sys/ptrace.h>

@@ -60,7 +60,7 @@ void TcpProxy::Cut() {
   cut_ = true;
   Wake();
   if (thread_.joinable()) thread_.join();
-  // Callers who connect now are refused, not left waiting.
+  // New connections are refused, not left waiting.
   if (listener_ >= 0) close(listener_);
   listener_ = -1;
 }

@@ -1,4 +1,4 @@
-// A TCP connection that tests can stop in one direction or cut: forwards to one address, on a port
+// A TCP proxy that tests can stop in one direction or cut: forwards to one address, on a port
 // chosen by the kernel.
 #pragma once
 
@@ -18,9 +18,9 @@ class TcpProxy {
 
   // target: "127.0.0.1:PORT". Returns its own address, "" when it cannot start.
   std::string Start(const std::string& target);
-  // Nothing more is forwarded from the target to its clients; their bytes still are.
+  // Stops forwarding from the target to its clients; bytes of clients are still forwarded.
   void HoldAnswers();
-  // Closes every connection and accepts none any more.
+  // Closes every connection and refuses new ones.
   void Cut();
 
  private:
@@ -30,7 +30,7 @@ class TcpProxy {
   };
   void Run();
   void Accept();
-  // False: the connection has ended.
+  // Returns false when the connection has ended.
   static bool Forward(int from, int to);
   void Wake();
 
@@ -39,7 +39,7 @@ class TcpProxy {
   int wake_ = -1;
   std::atomic<bool> hold_answers_ = false;
   std::atomic<bool> cut_ = false;
-  std::vector<Pair> pairs_;  // of the thread
+  std::vector<Pair> pairs_;  // used by the thread only
   std::thread thread_;
 };
 

@@ -55,7 +55,7 @@ struct Flags {
   int models = 0;
   int workspaces = 0;
   int keys = 1;            // of each of these workspaces
-  std::string prometheus;  // a file to write; empty: none
+  std::string prometheus;  // file to write; empty: none
   bool postgres = false;
   bool citus = false;
   bool keep_requests = false;  // served at /sim/requests and /sim/bodies
@@ -195,7 +195,7 @@ std::string Describe(Cluster& cluster, const EngineSim& engine, int64_t credit_u
   return facts.Set("engine_port", engine.port()).Set("pids", pids).Set("dir", cluster.dir()).Dump();
 }
 
-// One group of targets per process, as file_sd of Prometheus reads it.
+// Writes one group of targets per process, in the format of Prometheus's file_sd.
 bool WriteTargets(Cluster& cluster, const std::string& file) {
   Json groups = Json::Array();
   for (const std::string& name : cluster.process_names()) {
@@ -213,7 +213,7 @@ bool WriteTargets(Cluster& cluster, const std::string& file) {
   return std::fclose(out) == 0 && written;
 }
 
-// "kill NAME" or "start NAME": {} or what went wrong.
+// Runs "kill NAME" or "start NAME"; returns {} or the error.
 std::string Obey(Cluster& cluster, const std::string& line) {
   const size_t space = line.find(' ');
   const std::string verb = line.substr(0, space);

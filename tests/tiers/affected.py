@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the suites that a change concerns, one per line: affected.py BUILD [PATH…]. Paths are files or folders from the
+"""Prints the suites affected by a change, one per line: affected.py BUILD [PATH…]. Paths are files or folders from the
 root; without any it takes what differs from HEAD, or what HEAD changed where nothing does."""
 import sys
 

@@ -91,7 +91,7 @@ def main():
     print(table(build, [result for result in found if result.ran]))
     print("\n".join(not_run(found, parts_of)))
     if suites.changed_since("HEAD") != []:
-        return  # what ran is no commit
+        return  # the working tree differs from the commit
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=suites.ROOT, check=True, capture_output=True,
                             text=True).stdout.strip()
     note_green(parts, [(result.name, result.seconds) for result in found if result.passed], commit, time.time())

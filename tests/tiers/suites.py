@@ -22,7 +22,7 @@ class Suite:
         self.seconds = float(properties.get("COST", 2))
         self.processors = int(properties.get("PROCESSORS", 1))
         self.serial = bool(properties.get("RUN_SERIAL"))
-        # A fixture is no suite of its own: ctest runs it before the suites that need it.
+        # A fixture is not a separate suite: ctest runs it before the suites that need it.
         self.fixture = "FIXTURES_SETUP" in properties
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which suites a change concerns, which ones a slice takes, and what is noted of a run."""
+"""Tests which suites a change affects, which ones a slice takes, and the record of a run."""
 import pathlib
 import tempfile
 import unittest
@@ -77,7 +77,7 @@ class SliceTest(unittest.TestCase):
     def test_it_never_takes_more_than_fits(self):
         candidates = [suite(f"s{i}", 100) for i in range(10)]
         self.assertEqual(len(self.names(candidates, 300)), 6)  # two side by side
-        self.assertEqual(self.names([suite("long", 200)], 300), [])  # nothing would run beside its end
+        self.assertEqual(self.names([suite("long", 200)], 300), [])  # nothing would run during its end
 
     def test_a_suite_that_does_not_fit_leaves_its_room_to_the_next(self):
         self.assertEqual(self.names([suite("old", 400), suite("new", 100)], 300), ["new"])

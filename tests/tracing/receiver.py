@@ -1,4 +1,4 @@
-"""A receiver of OTLP over gRPC that is strict: what it gets must be OpenTelemetry's, down to the last field."""
+"""A strict receiver of OTLP over gRPC: every field that it receives must be OpenTelemetry's."""
 import concurrent.futures
 import threading
 import time
@@ -60,7 +60,7 @@ class Span:
 
 
 class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
-    """Takes spans at 127.0.0.1:port; port 0: a free one. credentials: of gRPC; None: plain text."""
+    """Receives spans at 127.0.0.1:port; port 0: a free one. credentials: of gRPC; None: plain text."""
 
     def __init__(self, port=0, credentials=None):
         self.lock = threading.Lock()

@@ -29,7 +29,7 @@ METER = "tollgate.billing.v1.MeteringService/Meter"
 VERIFY = "tollgate.auth.v1.AuthService/VerifyKey"
 CHAT_SPAN = "POST /v1/chat/completions"
 ATTEMPT = "chat sim/model"
-# Of a request whose key is cached.
+# Spans of a request whose key is cached.
 PARENTS = {"authenticate": CHAT_SPAN, "admit": CHAT_SPAN, "authorize": CHAT_SPAN, "route": CHAT_SPAN, "stream": CHAT_SPAN,
            ACQUIRE: "admit", AUTHORIZE: "authorize", GENERATE: "route", ATTEMPT: GENERATE, "settle": GENERATE, METER: "settle"}
 SERVICES = {CHAT_SPAN: "gateway", "route": "gateway", ACQUIRE: "ratelimit", AUTHORIZE: "billing", METER: "billing",
@@ -122,7 +122,7 @@ class TracingTest(unittest.TestCase):
                 self.assertEqual(answer.status, 200, answer.body)
                 self.assertNotIn("traceparent", answer.headers)
                 spans = self.receiver.wait_for(trace, [*PARENTS, CHAT_SPAN])
-                # Of the first request of a loop, the key is not cached.
+                # On the first request of a loop, the key is not cached.
                 parents = PARENTS | ({VERIFY: "authenticate"} if any(span.name == VERIFY for span in spans) else {})
                 found = self.check_tree(spans, parents, caller)
                 engine = world.engine_requests(tag)
@@ -249,7 +249,7 @@ class TracingTest(unittest.TestCase):
                 self.fail("no list of models")
         self.stop()  # sends the rest
         traces = {span.trace for span in self.receiver.spans}
-        # Of 60 expected; as wide as five standard deviations.
+        # 60 are expected; the range is five standard deviations wide.
         self.assertGreater(len(traces), 22)
         self.assertLess(len(traces), 98)
 
@@ -272,7 +272,7 @@ class TracingTest(unittest.TestCase):
             self.assertEqual(world.ask({"max_tokens": 3}).status, 200)
         self.assertGreater(world.metric("tollgate_tracing_spans_total", result="queue_full"), 300)
         self.assertLess(world.memory_kib() - before_kib, 40 * 1024, "what waits is bounded")
-        # It comes, and gets what waited.
+        # The collector starts and receives the waiting spans.
         self.receiver = Receiver(port)
         self.addCleanup(self.check_receiver)
         trace, caller = new_ids()

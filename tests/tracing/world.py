@@ -27,7 +27,7 @@ class Answer:
         self.status, self.headers, self.body = status, headers, body
 
     def usage(self):
-        """What the client is told of its tokens: (prompt, completion)."""
+        """Token usage as reported to the client: (prompt, completion)."""
         if "text/event-stream" in self.headers["content-type"]:
             events = [json.loads(line[6:]) for line in self.body.split("\n") if line.startswith("data: {")]
             usage = next(event["usage"] for event in reversed(events) if event.get("usage"))
@@ -50,7 +50,7 @@ class World:
             self.ops = {group["labels"]["instance"]: int(group["targets"][0].rsplit(":", 1)[1]) for group in json.load(file)}
 
     def stop(self):
-        """The seconds that the orderly end took."""
+        """Duration of the orderly stop in seconds."""
         begin = time.monotonic()
         self.process.stdin.close()
         self.process.stdout.close()
@@ -103,7 +103,7 @@ class World:
         return total
 
     def memory_kib(self):
-        """Of all processes together."""
+        """A metric summed over all processes."""
         total = 0
         for pid in self.facts["pids"]:
             with open(f"/proc/{pid}/status", encoding="utf-8") as file:
@@ -111,7 +111,7 @@ class World:
         return total
 
     def log_lines(self, text):
-        """The lines of all processes that have this text."""
+        """Log lines of all processes that contain this text."""
         lines = []
         for name in os.listdir(self.facts["dir"]):
             path = os.path.join(self.facts["dir"], name)

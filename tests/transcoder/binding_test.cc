@@ -1,5 +1,5 @@
 // Requests from body, path and query (docs/design/transcoder.md). The comparison with a real
-// grpc-gateway covers much more; these hold without it.
+// grpc-gateway covers much more; these tests run without it.
 #include "services/dashboard/transcode/binding.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ class BindingTest : public ::testing::Test {
  protected:
   BindingTest() : table_(*RouteTable::Make(ServicesOf("tollgate.testing.v1"))) {}
 
-  // Empty: it was bound.
+  // Returns "" when the request was bound.
   std::string Failure(const std::string& method, const std::string& path,
                       google::protobuf::Message& message, const std::string& query = "",
                       const std::string& body = "") {
@@ -128,7 +128,7 @@ TEST(HeadersTest, WhatReachesTheService) {
               HasSubstr("invalid binary header Grpc-Metadata-X-Bin: "));
 }
 
-// Credentials end at the front, and nobody but the front says who calls.
+// The front removes credentials, and is the only source of the caller's identity.
 TEST(HeadersTest, WhatDoesNot) {
   for (const char* name :
        {"authorization", "cookie", "grpc-metadata-authorization", "grpc-metadata-cookie",

@@ -1,4 +1,4 @@
-// proto3 JSON as protojson has it: the cases where protobuf's own JSON differs
+// proto3 JSON like protojson: the cases where protobuf's own JSON differs
 // (docs/design/transcoder.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The transcoder alone, in front of a backend: tollgate-test-front BACKEND-ADDRESS. Serves the
-// admin API's services and those of everything.proto, prints its address, and ends with its
-// standard input.
+// admin API's services and those of everything.proto, prints its address, and exits when its
+// standard input is closed.
 #include <grpcpp/channel.h>
 #include <unistd.h>
 

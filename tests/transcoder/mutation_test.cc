@@ -1,4 +1,5 @@
-// Broken and odd inputs: an answer or an error, never a crash, and what was read can be written.
+// Broken and odd inputs give a result or an error, never a crash, and a decoded message can be
+// encoded.
 #include <gtest/gtest.h>
 
 #include <random>

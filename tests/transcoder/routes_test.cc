@@ -1,5 +1,5 @@
-// Routes: the grammar of templates, and matching against the rule "the last registered that
-// matches wins".
+// Routes: the grammar of templates, and matching by the rule "the last registered that matches
+// wins".
 #include "services/dashboard/transcode/routes.h"
 
 #include <google/api/annotations.pb.h>
@@ -107,7 +107,7 @@ TEST(RoutesTest, TheLastRegisteredThatMatchesWins) {
       auto parsed = PathTemplate::Parse(text);
       ASSERT_TRUE(parsed.ok()) << parsed.error();
       route.path = std::move(*parsed);
-      route.variables.resize(plain.size());  // which one it is
+      route.variables.resize(plain.size());  // marks the route that matched
       table.Add(std::move(route));
       plain.push_back(std::move(one));
     }
@@ -147,8 +147,8 @@ std::string Sample(const google::api::HttpRule& rule) {
   return std::regex_replace(text, std::regex(R"(\*+)"), "q");
 }
 
-// Routes may overlap: "statements/*" also matches "statements/a:download", and "models/**" the list
-// of models. Then the narrower one must be declared later.
+// Routes may overlap: "statements/*" also matches "statements/a:download", and "models/**" matches
+// the list of models. Then the narrower one must be declared later.
 TEST(RoutesTest, EveryRouteOfTheAdminApiIsReachedByItsOwnPath) {
   const auto table = RouteTable::Make(ServicesOf("tollgate.admin.v1"));
   ASSERT_TRUE(table.ok()) << table.error();

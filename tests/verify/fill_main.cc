@@ -25,12 +25,13 @@ constexpr int kWorkspaces = 100;
 constexpr const char* kBusyWorkspace = "w0";
 constexpr const char* kBusyKey = "busy";
 
-// Every second request is of the busy workspace; the others of a batch are of a few workspaces.
+// Every second request belongs to the busy workspace; the others of a batch belong to a few
+// workspaces.
 std::string WorkspaceOfRequest(int64_t n) {
   return "w" + std::to_string(n % 2 == 0 ? 0 : (n / kBatch * 4 + n / 2 % 4) % kWorkspaces);
 }
 
-// Three of four requests of the busy workspace are of one key.
+// Three of four requests of the busy workspace use one key.
 std::string KeyOfRequest(int64_t n) {
   return n % 2 == 0 && n % 8 != 0 ? kBusyKey : "key" + std::to_string(n / 7 % 5);
 }
@@ -51,7 +52,7 @@ Authorize MakeAuthorize(int64_t n, int64_t now_us) {
   return op;
 }
 
-// Most are settled; some are void, some run longer, some expire and are settled late.
+// Most requests are settled; some are void, some run longer, some expire and are settled late.
 void Close(int64_t n, const Authorize& opened, std::vector<Operation>& now,
            std::vector<Operation>& expiries, std::vector<Operation>& late) {
   Settle settle;
@@ -131,7 +132,7 @@ int Fill(const std::string& url, int64_t requests) {
       operations.push_back(open);
       Close(n, open, closes, expiries, next_late);
     }
-    // In one transaction, so that each hold is written once.
+    // One transaction, so that each hold is written once.
     operations.insert(operations.end(), closes.begin(), closes.end());
     if (!run(operations)) return 1;
     now_us += std::max(step_us, 61 * kSecondUs);
@@ -146,8 +147,8 @@ int Fill(const std::string& url, int64_t requests) {
   return 0;
 }
 
-// The report of the busy key over the year: of whole days, and with both ends within a day, as
-// GET /api/v1/usage may ask for it.
+// The report of the busy key over the year: with whole days, and with both ends within a day, as
+// GET /api/v1/usage allows.
 int Report(const std::string& url) {
   const auto database = Open(url, false);
   if (!database) return 1;

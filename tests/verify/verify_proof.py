@@ -30,7 +30,7 @@ def verify(binary, url):
 
 
 def check_cli(tollgate, url, expected):
-    """tollgate starts tollgate-billing for what works on the database."""
+    """tollgate starts tollgate-billing for commands on the database."""
     if not os.path.exists(tollgate):
         return []
     done = subprocess.run([tollgate, "verify-ledger", "--database", url, "--json"], capture_output=True, text=True)
@@ -48,7 +48,7 @@ def check_cli(tollgate, url, expected):
 
 
 def report_of_year(fill, url):
-    """What the fill program prints of the report: its requests, and milliseconds."""
+    """The report's line in the output of the fill program: requests and milliseconds."""
     done = subprocess.run([fill, url, "report"], stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 

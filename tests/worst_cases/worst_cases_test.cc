@@ -1,6 +1,6 @@
-// No request body may cost more work than its length: the bytes of string literals that the JSON
-// reader and a surface look at are counted (not the time) for the worst bodies within the limits.
-// And no event loop does this work for a large body.
+// The work for a request body must be proportional to its length: the test counts the bytes of
+// string literals that the JSON reader and a surface read (not the time) for the worst bodies
+// within the limits. No event loop does this work for a large body.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,7 +38,7 @@ std::string Repeated(int count, const std::string& item) {
   return out;
 }
 
-// Members `"key N":1`, of keys that are all escaped.
+// Members `"key N":1`, with all keys escaped.
 std::string EscapedMembers(int count, const std::string& prefix, size_t characters) {
   std::string out;
   for (int i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ std::string EscapedMembers(int count, const std::string& prefix, size_t characte
 
 struct Body {
   const char* name;
-  // Follows `"model":"a/b"` in the object.
+  // Members after `"model":"a/b"` in the object.
   std::string members;
 };
 
@@ -87,7 +87,7 @@ std::vector<Body> Bodies() {
   };
 }
 
-// A surface compares each key with the names of its fields, and looks at one escape at least.
+// A surface compares each key with the names of its fields, and reads at least one escape.
 constexpr uint64_t kMaxNames = 150, kEscapeBytes = 6, kMaxMembers = 10'000;
 
 TEST(WorstCases, ABodyCostsWorkInProportionToItsLength) {
@@ -149,7 +149,7 @@ TEST(WorstCases, NoLoopDecodesALargeBody) {
       EXPECT_EQ(after.decoded - before.decoded, 0u) << body.name << ": " << name;
     }
   }
-  // A small body is decoded by the loop itself: no thread has to be woken for it.
+  // A small body is decoded by the loop itself: it does not wake a thread.
   const std::string small = R"({"model":"a/b","messages":[{"role":"user","content":"hi"}]})";
   const Work before = WorkOfLoop(rig);
   rig.Run(ChatSurface(), rig.ChatRequest(small));

@@ -1,5 +1,4 @@
-// The processes that the dashboard's own services ask. Those services run each call on one loop of
-// the dashboard.
+// The processes that the dashboard's own services ask. Each call runs on one loop of the dashboard.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>

@@ -238,7 +238,7 @@ TEST_F(SettlerTest, ARecordThatIsNoSettlementIsNeverAcknowledgedSilently) {
     Settler settler(loop, ledger, *journal_, *outbox_, options_);
     settler.Recover();
     EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
-    EXPECT_EQ(ledger.calls, 1) << "the settlement beside them";
+    EXPECT_EQ(ledger.calls, 1) << "the settlement among them";
     co_return true;
   });
   const std::string lines = Quarantine();

@@ -1,4 +1,4 @@
-"""What faults are made of. A fault begins, lasts while its alerts come, and ends; then what it needed is put back."""
+"""Base classes of faults. A fault begins, lasts until its alerts fire, ends, and restores what it changed."""
 import contextlib
 import os
 import pathlib
@@ -11,8 +11,8 @@ import threading
 
 class Fault:
     alerts = ()
-    ends = True  # else with the next restart of the process
-    fires_before = False  # its alerts fire since the cluster runs
+    ends = True  # False: its alerts end with the next restart of the process
+    fires_before = False  # True: its alerts fire from the start of the cluster
     patience = 60  # seconds until its alerts fire, and until they end
 
     @staticmethod
@@ -42,7 +42,7 @@ class Stopped(Fault):
 
 
 class Calls(Fault):
-    """Calls that go on until the alerts have come."""
+    """Calls that continue until the alerts have fired."""
     pause = 0.05
 
     def begin(self, observed):
@@ -65,7 +65,7 @@ class Calls(Fault):
 
 
 def change_database(observed, name, statement, values=()):
-    """In the SQLite file of a service, beside the service."""
+    """Changes the SQLite file of a service while the service runs."""
     with contextlib.closing(sqlite3.connect(f"{observed.facts['dir']}/{name}.db", timeout=20)) as database:
         changed = database.execute(statement, values)
         rows = changed.fetchall()
@@ -74,20 +74,20 @@ def change_database(observed, name, statement, values=()):
 
 
 def new_customer(observed, name, usd="5"):
-    """A workspace with credit of its own; its id and the secret of a key."""
+    """Creates a workspace with its own credit; returns its id and the secret of a key."""
     observed.operator("workspace", "create", name, "--id", name)
     observed.operator("credit", "add", usd, "--workspace", name)
     return name, observed.operator("key", "create", "--workspace", name, "--name", name)["secret"]
 
 
 def limit_files(pid, most):
-    """Writes beyond it fail as on a full disk, in a process that ignores SIGXFSZ: Python does, and what it starts with
+    """Sets a file size limit: writes beyond it fail as on a full disk, in a process that ignores SIGXFSZ: Python does, and processes that it starts with
     restore_signals=False."""
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 
 class Pipe:
-    """Passes connections to an address on, while flows is set."""
+    """Forwards connections to an address while `flows` is set."""
 
     def __init__(self, target):
         host, _, port = target.rpartition(":")
@@ -121,7 +121,7 @@ class Pipe:
 
 
 class FolderInsteadOfFile:
-    """A file that cannot be written, also not by root: a folder has its name."""
+    """A file that even root cannot write: a folder has its name."""
 
     def __init__(self, file):
         self.file = pathlib.Path(file)

@@ -1,4 +1,4 @@
-"""A ledger on Citus, of a cluster beside the observed one."""
+"""A ledger on Citus, in a cluster next to the observed one."""
 import json
 import os
 import pathlib
@@ -39,7 +39,7 @@ class OnCitus(Fault):
 
     def put_back(self, observed):
         self.targets.write_text("[]")
-        self.process.stdin.close()  # it stops in order
+        self.process.stdin.close()  # stops in an orderly way
         self.process.wait(60)
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL of Patroni, with etcd, beside the observed cluster: as deploy/prometheus/ha watches them, without TLS."""
+"""PostgreSQL managed by Patroni, with etcd, next to the observed cluster: monitored like in deploy/prometheus/ha, without TLS."""
 import json
 import pathlib
 import urllib.request
@@ -6,9 +6,9 @@ import urllib.request
 import cluster
 from faults.base import Fault
 
-# The newest PostgreSQL's programs.
+# Programs of the newest PostgreSQL.
 BIN = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"), default=pathlib.Path("none/none")).parent
-# A namespace of processes, which ends with its first one; etcd and Patroni run as nobody.
+# A process namespace, which ends with its first process; etcd and Patroni run as nobody.
 NODE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "setpriv", "--pdeathsig", "KILL", "--reuid", "nobody", "--regid", "nogroup",
         "--clear-groups", "--")
 
@@ -58,7 +58,7 @@ class Databases(Fault):
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         folder.chmod(0o777)
-        (folder / "data/postmaster.pid").unlink(missing_ok=True)  # a process id of a namespace that is gone
+        (folder / "data/postmaster.pid").unlink(missing_ok=True)  # a process id of the ended namespace
         rest, postgres = (f"127.0.0.1:{self.ports[kind][number]}" for kind in ("rest", "postgres"))
         config = {
             "scope": "tollgate", "name": name, "restapi": {"listen": rest, "connect_address": rest},
@@ -117,7 +117,7 @@ class LostStandby(Databases):
 
 
 class LostPrimary(Databases):
-    """the primary is killed; the standby takes its place by itself"""
+    """the primary is killed; the standby is promoted automatically"""
     alerts = ("DatabaseWithoutPrimary",)
 
     def fault(self):
@@ -138,7 +138,7 @@ class LostConsensus(Databases):
 
 
 class Paused(Databases):
-    """Patroni is paused, and goes on"""
+    """Patroni is paused, and resumed"""
     alerts = ("DatabaseFailoverPaused",)
 
     def pause(self, value):

@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 
 def connect(observed, host="127.0.0.1", tls=True):
-    """From one of the machine's own addresses, which count as clients of their own."""
+    """Connects from one of the machine's own addresses, which count as separate clients."""
     plain = socket.create_connection(("127.0.0.1", observed.facts["port"]), timeout=10, source_address=(host, 0))
     return ssl._create_unverified_context().wrap_socket(plain) if tls else plain
 
@@ -113,7 +113,7 @@ class ManyLargeBodies(Calls):
     alerts = ("GatewayRefusesLargeBodies",)
 
     def begin(self, observed):
-        # With memory for all of them.
+        # Enough memory for all of them.
         self.gateway = observed.replace("gateway", lambda text: re.sub("memory_budget_bytes: .*", f"memory_budget_bytes: {512 * MIB}", text))
         super().begin(observed)
 

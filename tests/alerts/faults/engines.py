@@ -60,7 +60,7 @@ class SilentEngine(Fault):
 
 
 class LargeBody(Calls):
-    """bodies above the router's bound"""
+    """bodies above the router's limit"""
     alerts = ("RouterRefusesRequests",)
 
     def call(self, observed):
@@ -106,7 +106,7 @@ class DeadEngine(Catalog):
 
     def begin(self, observed):
         self.file = pathlib.Path(observed.facts["dir"]) / "models.yaml"
-        self.text = self.file.read_text()  # has an engine that nothing listens for
+        self.text = self.file.read_text()  # names an engine without a listener
 
     def end(self, observed):
         alive = f"http://127.0.0.1:{observed.facts['engine_port']}"
@@ -114,7 +114,7 @@ class DeadEngine(Catalog):
 
 
 class Tokenizer(http.server.BaseHTTPRequestHandler):
-    """An engine that counts a million tokens in every prompt."""
+    """An engine that reports a million tokens for every prompt."""
 
     def log_message(self, *arguments):
         pass

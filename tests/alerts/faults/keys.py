@@ -1,4 +1,4 @@
-"""Keys, people and the audit log: what auth has."""
+"""Keys, people and the audit log: the data of auth."""
 import os
 import re
 import signal
@@ -50,7 +50,7 @@ class AuditCheckpoints(Fault):
 
     def begin(self, observed):
         self.file = FolderInsteadOfFile(f"{observed.folder}/audit.checkpoints")
-        # There is a checkpoint to write only after an entry.
+        # A checkpoint is written only after an entry.
         observed.operator("key", "create", "--workspace", observed.facts["workspaces"]["good"], "--name", "audited")
 
     def end(self, observed):
@@ -83,7 +83,7 @@ class KeyDatabase(Fault):
 
 
 class GatewayWithoutAuth(Fault):
-    """nothing of auth reaches a gateway while a key is made"""
+    """no message of auth reaches a gateway while a key is created"""
     alerts = ("KeyChangesMissing",)
 
     def begin(self, observed):

@@ -10,7 +10,7 @@ from faults.router import CutOff, start_answer
 
 ADMITTED = re.compile(r'^tollgate_router_lease_admissions_total\{result="admitted"\} (\S+)$', re.M)
 
-# Tokens of one answer: of those that a lease covers, since there were such before.
+# Tokens of one answer: covered by a lease, since earlier answers were as long.
 MOST = 20
 
 
@@ -23,7 +23,7 @@ def admitted(observed):
 
 
 def chats(observed, key, condition):
-    """Calls of several callers at once until the condition holds; it may not before one second of them."""
+    """Makes calls from several callers at once until the condition holds, for at least one second."""
     stop = threading.Event()
 
     def run():
@@ -42,13 +42,13 @@ def chats(observed, key, condition):
 
 
 def make_busy(observed, key):
-    """Until its router admits the requests of that key from a lease."""
+    """Waits until its router admits the requests of that key from a lease."""
     before = admitted(observed)
     chats(observed, key, lambda: admitted(observed) > before + 20)
 
 
 class PowerCut(Fault):
-    """a router is killed in answers that it admitted from a lease, and starts under another boot of the machine"""
+    """a router is killed during answers that it admitted from a lease, and starts after a reboot of the machine"""
     alerts = ("RouterLostAdmissions",)
 
     def begin(self, observed):
@@ -56,12 +56,12 @@ class PowerCut(Fault):
         _, key = new_customer(observed, "power-cut", "50")
         make_busy(observed, key)
         before = admitted(observed)
-        # Before its first token the ledger is not told of it; afterwards it may be asked for more.
+        # The ledger does not know of it before its first token; afterwards the router may extend the hold.
         running = start_answer(observed, key, bound=MOST, tokens=MOST, delay_ms=10_000)
         assert admitted(observed) == before + 1
         boot = pathlib.Path(f"{observed.folder}/boot_id")
         boot.write_text(f"{uuid.uuid4()}\n")
-        # As after a crash of the machine: what the journal says is of another boot.
+        # Simulates a crash of the machine: the journal's records are from another boot.
         self.router = observed.replace("inference-router", prefix=(
             "unshare", "--mount", "sh", "-c", f'mount --bind {boot} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"))
         running.join()
@@ -87,7 +87,7 @@ class CutFromBillingWithALease(CutOff):
         self.cut()
         before = admitted(observed)
         chats(observed, key, lambda: admitted(observed) > before + 20)
-        # Billing ends no lease in its first minute, and this one a minute after its last renewal.
+        # Billing expires no lease in its first minute, and this one a minute after its last renewal.
         self.take_credit(observed, workspace, "open_holds = 0 AND leases = 0", 150)
 
 

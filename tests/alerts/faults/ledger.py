@@ -57,7 +57,7 @@ class RollUps(Calls):
 class Archive(Fault):
     """the database refuses to record a run of the archive"""
     alerts = ("LedgerArchiveFails",)
-    patience = 100  # billing looks a minute after its start
+    patience = 100  # billing checks a minute after its start
 
     def begin(self, observed):
         change_database(observed, "billing", "CREATE TRIGGER refused_archive BEFORE INSERT ON archive_run BEGIN SELECT RAISE(ABORT, 'refused'); END")
@@ -138,7 +138,7 @@ class SomeWorkspaces(Fault):
 class OneWorkspace(Calls):
     """the database refuses the holds of one workspace"""
     alerts = ("LedgerWorkspaceNotWritten",)
-    patience = 330  # one that an earlier fault has left counts for five minutes
+    patience = 330  # a failure of an earlier fault counts for five minutes
     pause = 0.5
 
     def begin(self, observed):
@@ -151,7 +151,7 @@ class OneWorkspace(Calls):
         observed.chat(key=self.key)
 
     def end(self, observed):
-        # Its calls go on: the first that is written five seconds after the last failure ends it.
+        # Its calls continue: the first one written five seconds after the last failure ends it.
         change_database(observed, "billing", "DROP TRIGGER refused_one")
 
     def put_back(self, observed):

@@ -48,7 +48,7 @@ class LimitersWithoutRedis(Calls):
     """two rate limiters run without the Redis that they should share"""
     alerts = ("LimitersDoNotShareTheirState",)
     names = ("ratelimit", "ratelimit-2")
-    patience = 120  # it ends a minute after the last answer of a separate limiter
+    patience = 120  # ends a minute after the last response of a separate limiter
 
     def begin(self, observed):
         self.running = {name: observed.replace(name, lambda text: re.sub(r"  redis_url: .*\n", "", text)) for name in self.names}

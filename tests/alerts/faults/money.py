@@ -49,7 +49,7 @@ class ProviderFails(Fault):
         for number in range(4):
             workspace, _ = new_customer(observed, f"provider-fails-{number}")
             pages.append(start_payment(observed, workspace))
-            STRIPE.tell(pages[-1])  # it is asked for, and open
+            STRIPE.tell(pages[-1])  # the page was requested and is open
         for number in range(4):
             wait_for_state(observed, f"provider-fails-{number}", "submitted")
         STRIPE.fails = True
@@ -61,7 +61,7 @@ class ProviderFails(Fault):
 
 
 class AnotherAmount(Fault):
-    """the payment provider has another amount than the payment"""
+    """the payment provider's amount differs from the payment"""
     alerts = ("PaymentMismatch",)
 
     def begin(self, observed):
@@ -80,7 +80,7 @@ class CreditRefused(Fault):
     def begin(self, observed):
         workspace, _ = new_customer(observed, "credit-refused")
         page = start_payment(observed, workspace)
-        intent = f"pi_observed_{next(STRIPE.number) + 1}"  # of the page, when it is paid
+        intent = f"pi_observed_{next(STRIPE.number) + 1}"  # intent of the paid page
         self.id = "pay-" + hashlib.sha256(f"charge:stripe:{intent}".encode()).hexdigest()[:40]
         columns = change_database(observed, "billing", "SELECT name FROM pragma_table_info('command')")
         values = ", ".join({"id": "?", "amount": "1"}.get(name, name) for (name,) in columns)
@@ -133,7 +133,7 @@ class Reloads(Fault):
 
 
 def age_notices(observed):
-    """As if they waited since four days."""
+    """Pretends that they have been waiting for four days."""
     change_database(observed, "billing", "UPDATE alert_outbox SET created_us = created_us - 345600000000, next_us = 0 WHERE state = 1")
 
 

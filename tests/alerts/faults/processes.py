@@ -42,7 +42,7 @@ class OwnCertificate(Fault):
 class Restarts(Calls):
     """a process is killed and started again and again"""
     alerts = ("ProcessRestarts",)
-    pause = 1.2  # its start is a number of seconds, which is scraped once a second
+    pause = 1.2  # its start time has a resolution of a second and is scraped once a second
 
     def call(self, observed):
         observed.tell("kill catalog")
@@ -50,7 +50,7 @@ class Restarts(Calls):
 
 
 class Replaced(Fault):
-    """A process that runs otherwise than the cluster has it."""
+    """A process that runs differently from the cluster's own."""
     process = "catalog"
 
     def run(self, observed):
@@ -65,7 +65,7 @@ class Replaced(Fault):
 
 
 class FewFiles(Replaced):
-    """a process may open hardly more files than it has open"""
+    """a process has almost reached its limit of open files"""
     alerts = ("ProcessAlmostOutOfFiles",)
 
     def run(self, observed):
@@ -87,7 +87,7 @@ class OldVersion(Replaced):
 
 
 class LogIsNotRead(Replaced):
-    """nobody reads the log of a gateway that writes much"""
+    """the log pipe of a busy gateway is not read"""
     alerts = ("LogLinesDropped",)
     process = "gateway"
 

@@ -1,4 +1,4 @@
-"""The router's files, its disk, and what it says to the ledger."""
+"""The router's files, its disk, and its calls to the ledger."""
 import contextlib
 import http.client
 import os
@@ -15,7 +15,7 @@ from faults.base import Fault, Pipe, Stopped, change_database, limit_files, new_
 
 
 def start_answer(observed, key=None, bound=None, **script):
-    """A streamed answer that the router works on; bound: of its tokens, for the hold."""
+    """A running streamed answer; bound: its token limit, for the hold."""
     thread = threading.Thread(target=answer, args=(observed, key, script, bound), daemon=True)
     thread.start()
     router = observed.processes()["inference-router"]
@@ -25,7 +25,7 @@ def start_answer(observed, key=None, bound=None, **script):
 
 def answer(observed, key, script, bound):
     more = {"max_tokens": bound} if bound else {}
-    with contextlib.suppress(OSError, http.client.HTTPException):  # the fault may end it
+    with contextlib.suppress(OSError, http.client.HTTPException):  # the fault may break the connection
         observed.chat(script, key, stream=True, **more)
 
 
@@ -48,7 +48,7 @@ class RouterStart(Fault):
 
 
 class OutboxIsGone(RouterStart):
-    """the outbox is gone when the router starts"""
+    """the outbox is missing when the router starts"""
     alerts = ("RouterLostSettlementFile",)
 
     def damage(self, folder):
@@ -56,7 +56,7 @@ class OutboxIsGone(RouterStart):
 
 
 class OutboxIsDamaged(RouterStart):
-    """bytes of the outbox are no records when the router starts"""
+    """bytes of the outbox are not valid records when the router starts"""
     alerts = ("RouterQuarantinedSettlements",)
 
     def damage(self, folder):
@@ -90,7 +90,7 @@ class BillingHangs(Fault):
 
 
 class CutOff(Fault):
-    """The way of a router to billing can be cut. Billing runs with another configuration meanwhile."""
+    """The connection of a router to billing can be cut. Billing runs with another configuration meanwhile."""
 
     def change_billing(self, text):
         raise NotImplementedError
@@ -108,7 +108,7 @@ class CutOff(Fault):
         self.pipe.flows.clear()
 
     def take_credit(self, observed, workspace, free, patience):
-        """All of it, once the wallet is so; then the router reaches billing again."""
+        """Takes all credit, then reconnects the router to billing."""
         wallet = f"SELECT paid + granted FROM wallet WHERE workspace = ? AND {free}"
         left = cluster.wait_for(free, patience, lambda: change_database(observed, "billing", wallet, (workspace,)))[0][0]
         observed.operator("adjustment", "create", "debit", f"{left / 1e9:.9f}", "--workspace", workspace, "--reason", "test")

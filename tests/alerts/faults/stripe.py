@@ -1,4 +1,4 @@
-"""A stand-in for Stripe: what billing calls, and the customers who pay on its pages. It does what a fault sets."""
+"""A stand-in for Stripe: the API that billing calls, and customers who pay on its pages. A fault sets its behaviour."""
 import hashlib
 import hmac
 import http.server
@@ -30,7 +30,7 @@ class Stripe:
         self.folder = tempfile.TemporaryDirectory()
 
     def settings(self):
-        """For billing.payments."""
+        """Settings for billing.payments."""
         for name, secret in (("key", KEY), ("webhook", WEBHOOK)):
             pathlib.Path(f"{self.folder.name}/{name}").write_text(secret)
         return (f"payments: {{provider: stripe, stripe_secret_key_file: {self.folder.name}/key, "
@@ -87,7 +87,7 @@ class Stripe:
         return [session for session in self.sessions.values() if session["metadata"].get("tollgate_workspace") == workspace][-1]
 
     def pay(self, session):
-        """The customer does what the page asks for."""
+        """The customer completes the page."""
         session["status"] = "complete"
         if session["mode"] == "setup":
             card = {"id": self.id("pm"), "object": "payment_method", "type": "card", "customer": session["customer"],

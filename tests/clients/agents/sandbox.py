@@ -1,4 +1,4 @@
-"""A home folder for programs of others: they get the settings that docs/clients.md gives, a network that this machine
+"""A sandbox for third-party programs: they get the settings of docs/clients.md, a network that this machine
 does not have to leave, a time limit, and must leave no process."""
 import json
 import os
@@ -25,7 +25,7 @@ RECIPES = {name: (language, code) for language, name, code in
 
 
 class Proxy:
-    """What HTTP clients are told to go through for every host but this one. It notes what they ask for, and refuses."""
+    """An HTTP proxy for every host except this one. It records the requests and refuses them."""
 
     def __init__(self):
         self.asked = []
@@ -48,7 +48,7 @@ class Proxy:
 
 
 class Recorder:
-    """In front of Tollgate: passes bytes on, and keeps what the client sends."""
+    """A proxy in front of Tollgate: forwards bytes and records what the client sends."""
 
     def __init__(self):
         self._sent = []
@@ -122,14 +122,14 @@ class Sandbox:
             "HTTP_PROXY": self.proxy.url, "HTTPS_PROXY": self.proxy.url, "ALL_PROXY": self.proxy.url,
             "http_proxy": self.proxy.url, "https_proxy": self.proxy.url, "all_proxy": self.proxy.url,
             "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
-            # opencode installs a package for plugins at every start, and goes on without it.
+            # opencode tries to install a package for plugins at every start, and works without it.
             "npm_config_registry": "http://127.0.0.1:9", "npm_config_fetch_retries": "0",
             # The tools of the agents run without asking; this is a sandbox.
             "IS_SANDBOX": "1",
         }
 
     def run(self, *command, key_name="good", seconds=200):
-        """Runs a command; whatever it leaves running is ended, and fails the test."""
+        """Runs a command; processes that it leaves behind are killed and fail the test."""
         started = time.monotonic()
         process = subprocess.Popen(command, cwd=self.work, env=self.environment(key_name), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",

@@ -1,4 +1,4 @@
-"""Codex, Claude Code and opencode, without a terminal, with the settings that docs/clients.md gives. The simulated
+"""Codex, Claude Code and opencode, without a terminal, with the settings of docs/clients.md. The simulated
 engine answers them from a queue (tests/support/README.md)."""
 import json
 import shlex
@@ -9,7 +9,7 @@ from sandbox import FACTS, ROOT, Recorder, Sandbox, engine_bodies, engine_reques
 
 
 class Agent:
-    """How an agent is called, what its answer is, and its tool that runs a command."""
+    """How to call an agent, how to read its answer, and its tool that runs a command."""
 
     # (code, text, session) of a run; text and session are empty when there is none.
     def read(self, done):
@@ -95,7 +95,7 @@ class Cases:
 
     def tearDown(self):
         self.assertEqual(self.sandbox.proxy.asked, [], "another host was called")
-        # Decision 39, of whatever the agents send.
+        # Decision 39, for everything that the agents send.
         for body in engine_bodies():
             roles = [message["role"] for message in body["messages"]]
             self.assertNotIn("system", roles[1:])
@@ -176,7 +176,7 @@ class ClaudeCodeTest(Cases, unittest.TestCase):
     agent = ClaudeCode()
 
     def test_its_late_system_message_is_folded(self):
-        """It sends one behind its first user turn: the engine gets the text in that turn."""
+        """It sends one after its first user turn: the engine gets the text in that turn."""
         recorder = Recorder()
         self.addCleanup(recorder.close)
         self.sandbox.url = recorder.url

@@ -15,7 +15,7 @@ const documents = process.env.TOLLGATE_DOCS;
 const tools = join(here, "../../node_modules");
 const run = promisify(execFile);
 
-// A tool of the installed packages; it may not reach anything but this machine either.
+// A tool of the installed packages; it may not leave this machine either.
 async function tool(path, ...args) {
   const guard = join(here, "support/loopback_only.mjs");
   const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };

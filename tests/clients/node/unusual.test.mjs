@@ -1,4 +1,4 @@
-// What agents send that few documents mention, and what they are told beside the answer, through the official clients:
+// Undocumented requests of agents, and the information that they get besides the answer, through the official clients:
 // strings, late system messages, prompts above the window, compressed bodies, fall-back models, limits, receipts, and
 // credit that is used up. Decisions 4, 38, 39, 44, 66; docs/design/wire.md 1.2, 2.5, 2.7.
 import { createAnthropic } from "@ai-sdk/anthropic";
@@ -65,7 +65,7 @@ const textOf = ({ content }) => (typeof content === "string" ? content : content
 const get = (path, method = "GET", apiKey = facts.keys.good) =>
   fetch(root + path, { method, headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {} });
 
-// The receipt, when the request is booked.
+// The receipt, once the request is booked.
 async function receiptOf(id) {
   const deadline = Date.now() + 60_000;
   for (;;) {

@@ -1,4 +1,4 @@
-"""What agents send that few documents mention, and what they are told beside the answer, through the official clients:
+"""Undocumented requests of agents, and the information that they get besides the answer, through the official clients:
 strings, late system messages, prompts above the window, compressed bodies, fall-back models, limits, receipts, credit
 that is used up. Decisions 4, 38, 39, 44, 66; docs/design/wire.md 1.2, 2.5, 2.7."""
 import gzip
@@ -28,7 +28,7 @@ def texts_of(message):
 
 
 def receipt_of(request_id):
-    """The receipt, when the request is booked."""
+    """The receipt, once the request is booked."""
     deadline = time.monotonic() + 60
     while True:
         request = urllib.request.Request(f"{ROOT}/api/v1/generation?id={request_id}",
@@ -64,7 +64,7 @@ class Cases:
         return self.call(self.endpoint(client or self.good).with_raw_response, *turns, **options)
 
     def test_a_nul_comes_and_goes_and_a_lone_surrogate_is_replaced(self):
-        # The clients write UTF-8, which has no lone surrogates: such a text is written by hand.
+        # The clients write UTF-8, which has no lone surrogates: such a text is built by hand.
         tag = new_tag()
         turns = [("user", "a\0b"), ("assistant", "d\0e"), ("user", sim(tag=tag, text="f\0g"))]
         self.assertEqual(self.text(self.ask(*turns)), "f\0g")

@@ -72,7 +72,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual({name for name in RECIPES if name.endswith("-settings")},
                          {f"{agent}-settings" for agent in AGENTS})
         blocks = [line for line in PAGE.splitlines() if line.startswith("```") and line != "```"]
-        self.assertEqual(len(blocks), len(RECIPES) + 1, "a block is no recipe; the variables at the top are none")
+        self.assertEqual(len(blocks), len(RECIPES) + 1, "a block is not a recipe; only the variables at the top may be")
 
     def test_the_programs_of_the_readme(self):
         """In the folder of the repository, with the file that `./dev run` has written. The second Python block goes on

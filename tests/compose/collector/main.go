@@ -1,4 +1,5 @@
-// The OpenTelemetry collector with what deploy/otel/collector.yaml uses, for tests where its image cannot be had.
+// An OpenTelemetry collector with the components that deploy/otel/collector.yaml uses, for tests where its image is not
+// available.
 package main
 
 import (

@@ -30,7 +30,7 @@ struct Row {
   Json (*plain)(const Json& body) = nullptr;
 };
 
-// Members that the router adds, and no other component may add.
+// Members that only the router may add.
 void AddRoutersOwn(const ForwardCase& made, catalog::v1::EngineKind kind, const std::string& model,
                    Json& expected) {
   expected.Set("model", Json(model)).Set("stream", true);
@@ -50,7 +50,8 @@ std::string Replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-// For engines that cannot take a NUL (decision 38). The arguments of calls are JSON in a string.
+// The expected value for engines that cannot take a NUL (decision 38). The arguments of calls are
+// JSON in a string.
 Json WithoutNul(const Json& value) {
   if (value.is_string()) {
     const std::string_view nul("\0", 1);

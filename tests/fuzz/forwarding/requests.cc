@@ -180,9 +180,9 @@ Json Joined(const std::vector<Json>& contents) {
   return texts ? Json(text) : parts;
 }
 
-// Decision 39: of the system messages only the first stays one. Those right behind it join it;
-// later ones go into the next user message, unless an answer or the end comes before: then into the
-// user message just before, or one of their own there.
+// Decision 39: only the first system message stays one. Later ones directly after it are joined to
+// it; the others go into the next user message, unless an answer or the end comes first: then into
+// the user message just before, or a new one there.
 Json Folded(const Json& messages) {
   struct Kept {
     Json message;
@@ -306,7 +306,7 @@ void AddTools(Builder& to) {
       to.Same("tools", std::move(tools));
       to.Same("tool_choice", Named("function", "tool_0"));
       return;
-    default: {  // allowed_tools: only those, and the mode as the choice
+    default: {  // allowed_tools: these tools only, and the mode as the choice
       Json kept = Json::Array(), names = Json::Array();
       for (size_t i = 0; i < count; ++i) {
         if (i > 0 && random.Percent(50)) continue;

@@ -81,7 +81,7 @@ Json RandomJsonObject(Random& random, int depth) {
             ? random.Pick<std::string>({"type", "properties", "const", "enum", "", "default",
                                         "maximum", "model", "stream", "null", "role", "__proto__"})
             : AnyText(random, 6);
-    // With it, the replacement of a NUL in another key could make two of one name.
+    // With U+FFFD in a key, replacing a NUL in another key could produce the same name twice.
     if (key.find("\xef\xbf\xbd") != std::string::npos) continue;
     if (!object.has(key)) object.Set(std::move(key), RandomValue(random, depth + 1));
   }

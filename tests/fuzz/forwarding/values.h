@@ -10,9 +10,10 @@ namespace tollgate::fuzz {
 
 // A number with exactly this text.
 test::Json Number(std::string_view text);
-// Any Unicode, NUL too.
+// Any Unicode, including NUL.
 test::Json RandomString(Random& random);
-// Anything: nested, with nulls, empty objects, numbers beyond every machine type, unique keys.
+// Any JSON value: nested, with nulls, empty objects, numbers beyond every machine type, unique
+// keys.
 test::Json RandomValue(Random& random, int depth = 0);
 test::Json RandomJsonObject(Random& random, int depth = 0);
 

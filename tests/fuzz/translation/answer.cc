@@ -99,7 +99,7 @@ Steps RandomSteps(Random& random, int index, const Abilities& abilities, Choice&
       AddText(random, index, Kind::kRefusal, false, steps);
     } else if (random.Percent(65)) {
       AddText(random, index, Kind::kText, logprobs, steps);
-      if (random.Percent(8)) {  // thinks again
+      if (random.Percent(8)) {  // a second block of reasoning
         AddText(random, index, Kind::kReasoning, false, steps);
         AddText(random, index, Kind::kText, logprobs, steps);
       }

@@ -44,7 +44,7 @@ class ChunkWriter {
   std::string Write(const Chunk& chunk, const std::string& usage);
   std::string Roles();
   std::string Empty(const std::string& usage);
-  // A chunk without relevant content, after so many steps.
+  // A chunk without relevant content, after this many steps.
   std::string Nothing(size_t steps);
   std::string Abort(int choice);
   std::string Whole(const std::string& usage);

@@ -14,7 +14,7 @@ using test::Ending;
 enum class Measure {
   kWhole,   // everything, and the end
   kSoFar,   // all text that was sent before the stream broke
-  kPrefix,  // a prefix of that, and nothing else
+  kPrefix,  // a prefix of that text, and nothing else
 };
 
 // Half a surrogate pair at the end is held back until its other half arrives.

@@ -152,7 +152,7 @@ void Renderer::Note(const Chunk& chunk) {
   }
 }
 
-// Of one choice, or of all together (-1).
+// Usage of one choice, or of all together (-1).
 std::string Renderer::Usage(int choice) {
   tokens_.resize(answer_.choices.size());
   int64_t sum = 0;

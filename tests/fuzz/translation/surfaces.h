@@ -28,7 +28,7 @@ struct SurfaceRow {
   test::Checked (*check_body)(std::string_view body, const Asked& asked);
   // The protocol's finish reason of this choice.
   std::string (*finish)(const Choice& choice);
-  // Its answers are a sequence of blocks or items: interleaved output is buffered, and lost with an
+  // Answers are a sequence of blocks or items: interleaved output is buffered, and lost with an
   // error.
   bool blocks = false;
   // Arguments become objects; their text may change.

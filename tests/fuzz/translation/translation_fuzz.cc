@@ -19,7 +19,7 @@ struct Counts {
   uint64_t streams = 0, errors = 0, bodies = 0, refused = 0, engine_bytes = 0;
 };
 
-// The pipeline's relay: one buffer per batch of events, each event whole.
+// The relay of the pipeline: one buffer per batch of events, each event whole.
 std::string Encode(Random& random, gateway::StreamEncoder& encoder, const Generation& generation,
                    std::vector<std::string>& wrong) {
   std::string stream;

@@ -1,5 +1,5 @@
-// Lints dashboards with the rules of Grafana's dashboard linter: linter FILE... . Prints what is wrong, and exits
-// with 1 if anything is. Exceptions, with their reasons, are in the file .lint beside the first dashboard.
+// Lints dashboards with the rules of Grafana's dashboard linter: linter FILE... . Prints the findings, and exits with 1
+// if there are any. Exceptions, with their reasons, are in the file .lint next to the first dashboard.
 package main
 
 import (

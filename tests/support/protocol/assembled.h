@@ -1,6 +1,6 @@
 // What a client assembles from an answer of any public protocol, and the rules that its bytes
-// broke. Each checker has its own readers (no code of the product), so that a rule is not checked
-// by the code that implements it.
+// broke. Each checker has its own readers (no product code), so that a rule is not checked by its
+// own implementation.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct AssembledChoice {
   std::string reasoning;
   std::string refusal;
   std::vector<AssembledCall> calls;
-  // In the protocol's terms: finish_reason, stop_reason, or for responses "completed",
+  // Term of the protocol: finish_reason, stop_reason, or for responses "completed",
   // "max_output_tokens" or "content_filter".
   std::string finish;
   std::string stop_sequence;
@@ -36,7 +36,7 @@ struct AssembledChoice {
   friend bool operator==(const AssembledChoice&, const AssembledChoice&) = default;
 };
 
-// As in chat: the whole prompt, cached parts included.
+// Counted as in chat: the whole prompt, including cached parts.
 struct AssembledUsage {
   int64_t prompt = 0;
   int64_t completion = 0;
@@ -44,8 +44,8 @@ struct AssembledUsage {
   int64_t cache_write = 0;
   int64_t reasoning = 0;
   friend bool operator==(const AssembledUsage&, const AssembledUsage&) = default;
-  // Of reasoning tokens that no engine reports, both are estimates: by the shares of the bytes, and
-  // by the deltas (ADR 0004). All else is equal.
+  // When no engine reports reasoning tokens, both counts are estimates: by the shares of the bytes,
+  // and by the deltas (ADR 0004). Everything else must be equal.
   bool SameButForEstimates(AssembledUsage other) const {
     if (other.reasoning - reasoning > 2 || reasoning - other.reasoning > 2) return false;
     other.reasoning = reasoning;

@@ -1,5 +1,5 @@
-// For tests of the checkers: a legal stream, and the violation that must be found when one of its
-// events is changed, left out or duplicated.
+// Helpers for tests of the checkers: a legal stream, and the violation that must be found when one
+// of its events is changed, left out or duplicated.
 #pragma once
 
 #include <gtest/gtest.h>

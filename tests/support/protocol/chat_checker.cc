@@ -187,7 +187,7 @@ void ChatChecker::WholeChoice(const Json& choice, size_t index) {
   AssembledChoice& assembled = out_.choices[index];
   find_.Expect(message["role"].str() == "assistant", "the role is assistant");
   find_.Expect(message["content"].is_string() || message.has("tool_calls"),
-               "content is null beside calls only");
+               "content is null only together with calls");
   assembled.text = message["content"].str();
   assembled.reasoning = message["reasoning_content"].str();
   assembled.refusal = message["refusal"].str();

@@ -1,5 +1,5 @@
 // Chat completions: the stream of chunks and the single body. See docs/design/wire.md 1.1, 2.2 to
-// 2.5, decisions 23, 31. Reasoning may come after content: a model may think again.
+// 2.5, decisions 23, 31. Reasoning may follow content: a model may reason again.
 #pragma once
 
 #include "tests/support/protocol/assembled.h"

@@ -148,7 +148,7 @@ TEST(ChatChecker, Body) {
       {"object is chat.completion", Change(0, "chat.completion\"", "chat.completion.chunk\"")},
       {"choices count up", Change(0, "\"index\":0", "\"index\":1")},
       {"the role is assistant", Change(0, "assistant", "user")},
-      {"content is null beside calls only",
+      {"content is null only together with calls",
        [](Events& events) {
          const size_t at = events[0].find(",\"tool_calls\":[");
          events[0].erase(at, events[0].find("]}", at) + 1 - at);

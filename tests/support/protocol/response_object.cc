@@ -74,7 +74,7 @@ void CheckEcho(const Json& response, Findings& find) {
 }  // namespace
 
 void CheckResponseObject(const Json& response, Findings& find) {
-  // `user` is echoed too where it was sent.
+  // `user` is echoed when the request has it.
   find.Keys(response, "the response",
             {"id",
              "object",

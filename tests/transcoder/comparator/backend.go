@@ -25,9 +25,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// startBackend serves every method: the answer is a function of the request and of the metadata "script", which
-// is a list like "fill=7;code=5;details=1;headers=1;messages=2". It answers with what it got: the request's digest, and
-// the metadata.
+// startBackend serves every method: the answer is a function of the request and of the metadata "script", which is a
+// list like "fill=7;code=5;details=1;headers=1;messages=2". The answer contains the request's digest and the metadata.
 func startBackend() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -140,8 +139,8 @@ func handle(_ any, stream grpc.ServerStream) error {
 	return nil
 }
 
-// echoed is the metadata that both fronts must forward equally: not what the two gRPC libraries add, nor credentials,
-// which ours keeps.
+// echoed is the metadata that both fronts must forward equally. It excludes what the two gRPC libraries add, and
+// credentials, which our front keeps.
 func echoed(md metadata.MD) string {
 	kept := map[string][]string{}
 	for key, values := range md {
@@ -311,7 +310,7 @@ func scalar(field protoreflect.FieldDescriptor, random *rand.Rand) protoreflect.
 	}
 }
 
-// breakMessage makes an answer that JSON cannot hold, where the type has a field for it.
+// breakMessage makes an answer that JSON cannot represent, where the type has a field for it.
 func breakMessage(m protoreflect.Message, kind int) {
 	name := map[int]string{1: "timestamp", 2: "value", 3: "any", 4: "duration", 5: "mask"}[kind]
 	field := m.Descriptor().Fields().ByName(protoreflect.Name(name))
@@ -334,7 +333,7 @@ func breakMessage(m protoreflect.Message, kind int) {
 	}
 }
 
-// methods are those of our packages, in the order of registration.
+// methods are the methods of our packages, in the order of registration.
 func methods() []protoreflect.MethodDescriptor {
 	byFile := map[string]protoreflect.FileDescriptor{}
 	var names []string

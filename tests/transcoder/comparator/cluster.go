@@ -22,7 +22,7 @@ import (
 type cluster struct {
 	Port  int               `json:"port"`
 	Keys  map[string]string `json:"keys"`
-	Of    map[string]string `json:"workspaces"` // of the keys
+	Of    map[string]string `json:"workspaces"`  // workspaces of the keys
 	Admin map[string]string `json:"admin"`      // gRPC addresses of the admin services, by process
 	stop  func() error
 }
@@ -76,7 +76,7 @@ func (c *cluster) use() error {
 	return nil
 }
 
-// made are resources of the workspace, by the target that makes one. All through one front: each may be made once.
+// made creates resources of the workspace, by target. All through one front: each may be made once.
 func (c *cluster) made() map[string]string {
 	workspace := "/admin/v1/workspaces/" + c.Of["good"]
 	return map[string]string{
@@ -88,13 +88,13 @@ func (c *cluster) made() map[string]string {
 	}
 }
 
-// homes are the processes of the services, as in services/dashboard/http/admin_api.cc.
+// homes maps services to processes, as services/dashboard/http/admin_api.cc does.
 var homes = map[string]string{"AuditService": "auth", "InvitationService": "auth", "KeyService": "auth", "LimitService": "auth", "MemberService": "auth",
 	"SupportSessionService": "auth", "UserService": "auth", "WorkspaceService": "auth", "CatalogStatusService": "catalog", "ModelService": "catalog",
 	"EngineService": "dashboard", "ProcessService": "dashboard", "SummaryService": "dashboard"}
 
-// startForwarder passes every call, byte for byte, to the process that has the service, and its answer back: both fronts
-// see what the real services send.
+// startForwarder passes every call, byte for byte, to the process that has the service, and returns its answer: both
+// fronts see what the real services send.
 func startForwarder(addresses map[string]string) (string, error) {
 	connections := map[string]*grpc.ClientConn{}
 	for name, address := range addresses {

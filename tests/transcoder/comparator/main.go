@@ -1,5 +1,5 @@
 // The comparator: a grpc-gateway generated from our protos and our own front, before one backend. Both get the same
-// requests; whatever differs, and is not listed in docs/design/transcoder.md, is printed.
+// requests; differences that docs/design/transcoder.md does not list are printed.
 package main
 
 import (
@@ -33,7 +33,7 @@ type response struct {
 	trailer http.Header
 }
 
-// client sends bytes as they are and keeps its connection while it can.
+// client sends bytes unchanged and keeps its connection while it can.
 type client struct {
 	address string
 	conn    net.Conn
@@ -92,7 +92,7 @@ func (c *client) try(r request) (*response, error) {
 	return &response{got.StatusCode, got.Header, body, got.Trailer}, nil
 }
 
-// Texts of Go's libraries, which are not compared from where they begin.
+// libraryText finds texts of Go's libraries; they are not compared from there on.
 var libraryText = regexp.MustCompile("proto:|invalid character|unexpected EOF|unexpected end of JSON|strconv\\.|parsing time|time: |json: |illegal base64|mime: |exceeded max depth|syntax error|grpc: |invalid google\\.protobuf|before 0001|invalid nesting|jsontext: |context deadline|received message")
 
 func sameMessage(theirs, ours string) bool {
@@ -147,7 +147,7 @@ func sameBody(theirs, ours *response) string {
 	return fmt.Sprintf("body\n    theirs %.600q\n    ours   %.600q", a, b)
 }
 
-// compared are the headers that both must send equally, as texts.
+// compared returns the headers that both must send equally, as texts.
 func compared(headers http.Header, prefix string) []string {
 	var all []string
 	for name, values := range headers {
@@ -197,7 +197,7 @@ func differences(r request, theirs, ours *response) []string {
 	return all
 }
 
-// random says whether the order of a map decides: with several query values, and with a form that is posted to a path
+// random tells whether the order of a map decides: with several query values, and with a form that is posted to a path
 // with GET and other routes.
 func random(r request) bool {
 	return strings.Contains(r.target, "&") || strings.Contains(strings.Join(r.headers, "\n"), "form-urlencoded")

@@ -17,13 +17,13 @@ import (
 // realComparison compares the answers of the real services through both fronts.
 type realComparison struct {
 	theirs, ours *client
-	first        string          // the workspace that has most
-	names        map[string]bool // of resources, seen in answers
+	first        string  // the workspace with the most data
+	names        map[string]bool  // names of resources, seen in answers
 	tokens       map[string]bool // requests for a next page
 	seen         map[string]bool // requests that were made
 	read         map[string]int  // routes: answers with 200
 	refused      map[string]int  // routes: errors
-	moving       map[string]bool // routes whose answers never stand still
+	moving       map[string]bool  // routes with answers that change all the time
 	compared     int
 	different    int
 }
@@ -132,7 +132,7 @@ func (c *realComparison) collect(b binding, r request, answer *response) {
 
 var wildcard = regexp.MustCompile(`\{(name|parent)=([^}]*)\}`)
 
-// targets are the paths of a template for the known names; a missing one is always there.
+// targets returns the paths of a template for the known names, and one path that never exists.
 func (c *realComparison) targets(b binding, most int) []string {
 	match := wildcard.FindStringSubmatch(b.template)
 	if match == nil {
@@ -217,7 +217,7 @@ func compareReal(program string, front func(backend string) (string, func() erro
 	return c.report(reads)
 }
 
-// mutations are refused: of what does not exist, or without what they need.
+// mutations sends calls that are refused: for resources that do not exist, or without required fields.
 func (c *realComparison) mutations() {
 	for _, method := range methods() {
 		if method.ParentFile().Package() != "tollgate.admin.v1" {
@@ -234,7 +234,7 @@ func (c *realComparison) mutations() {
 				bodies = []string{""}
 			}
 			if !strings.Contains(b.template, "{") {
-				bodies = bodies[:2] // what may be made without a name would be made twice
+				bodies = bodies[:2]  // a resource without a name in the request would be made twice
 			}
 			for _, body := range bodies {
 				for _, query := range []string{"request_id=" + long, "update_mask=nope", "request_id=%00"} {
@@ -264,7 +264,7 @@ func (c *realComparison) report(reads int) error {
 		moving = append(moving, route)
 	}
 	sort.Strings(moving)
-	fmt.Printf("real services: %d requests to %d routes compared, %d differ; %d of %d read routes answered with data; numbers that never stand still: %q\n",
+	fmt.Printf("real services: %d requests to %d routes compared, %d differ; %d of %d read routes answered with data; numbers that always change: %q\n",
 		c.compared, len(c.read)+len(c.refused), c.different, readRoutes(c.read), reads, moving)
 	if os.Getenv("TOLLGATE_COMPARE_SHOW") != "" {
 		for _, method := range methods() {

@@ -120,8 +120,8 @@ ratelimit:
 
 {{- define "tollgate.config.catalog" -}}
 catalog:
-  # A folder of its own: a file that is mounted alone is never updated. Replicas get a change at different times; who reads
-  # them goes by the digest.
+  # A separate folder: a file that is mounted alone is never updated. Replicas get a change at different times; readers
+  # compare the digest.
   file: /run/catalog/catalog.yaml
 {{- end -}}
 
@@ -156,7 +156,7 @@ gateway:
     certificate_file: /run/edge-tls/tls.crt
     private_key_file: /run/edge-tls/tls.key
   {{- else }}
-  # Something in front ends TLS: an Ingress, a Gateway or a load balancer.
+  # A proxy in front ends TLS: an Ingress, a Gateway or a load balancer.
   insecure_plaintext: true
   {{- end }}
   base_url: {{ $.Values.baseUrl | quote }}
@@ -184,7 +184,7 @@ dashboard:
     certificate_file: /run/edge-tls/tls.crt
     private_key_file: /run/edge-tls/tls.key
   {{- else }}
-  # Something in front ends TLS.
+  # A proxy in front ends TLS.
   insecure_plaintext: true
   {{- end }}
   public_url: {{ $.Values.dashboardUrl | quote }}
@@ -198,7 +198,7 @@ dashboard:
   web_folder: /usr/share/tollgate/web
 {{- end -}}
 
-{{/* For the Job before an upgrade: the process alone, reached by nobody, calling nobody. (list $ NAME) */}}
+{{/* For the Job before an upgrade: the process alone, without callers and without calls. (list $ NAME) */}}
 {{- define "tollgate.config.migrate" -}}
 {{- $ := index . 0 -}}
 {{- $name := index . 1 -}}

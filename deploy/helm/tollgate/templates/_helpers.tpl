@@ -35,7 +35,7 @@ auth,billing,ratelimit,catalog,inference-router,gateway,dashboard
 {{- if or (eq $name "inference-router") $service.checkpoints -}}true{{- end -}}
 {{- end -}}
 
-{{/* (list $ COMPONENT): what its selectors have. */}}
+{{/* (list $ COMPONENT): the labels of its selectors. */}}
 {{- define "tollgate.selector" -}}
 {{- $ := index . 0 -}}
 app.kubernetes.io/name: {{ include "tollgate.name" $ }}
@@ -106,7 +106,7 @@ capabilities: {drop: [ALL]}
 {{- printf "%s-%s:%v" (include "tollgate.fullname" $) (index . 1) (index $table.ports (index . 2)) -}}
 {{- end -}}
 
-{{/* What must be set. */}}
+{{/* Fails when a required value is missing. */}}
 {{- define "tollgate.check" -}}
 {{- if not (or .Values.secrets.existingSecret .Values.secrets.generate) -}}
 {{- fail "set secrets.existingSecret, or for trying secrets.generate" -}}

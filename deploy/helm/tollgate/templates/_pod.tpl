@@ -147,7 +147,7 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{/* Seconds from the order to stop until the pod is killed: longer than its process may drain. (list $ NAME) */}}
+{{/* Seconds from SIGTERM until the pod is killed: longer than its process may drain. (list $ NAME) */}}
 {{- define "tollgate.grace" -}}
 {{- $ := index . 0 -}}
 {{- $config := include "tollgate.config" . | fromYaml -}}
@@ -164,7 +164,7 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 3
-# Answered by a loop of its own, which fails when another one hangs: one failure is enough (docs/operations.md, "The cluster").
+# Served by a separate loop, which fails when another loop hangs: one failure is enough (docs/operations.md, "The cluster").
 readinessProbe:
   httpGet: {path: /readyz, port: ops}
   periodSeconds: 1
