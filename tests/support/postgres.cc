@@ -234,13 +234,13 @@ std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
   return "postgresql:///" + database + "?user=tollgate&host=" + hosts;
 }
 
-void TestPostgres::CreateDatabase(const std::string& name) const {
+void TestPostgres::CreateDatabase(const std::string& name, const std::string& source) const {
   // Refused while a transaction of Citus is prepared in the old one. Citus looks for them each 5 s,
   // with a session that waits for the drop, which waits for it for 5 s: the next try must not begin
   // at the same moment again.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!Execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") ||
-         !Execute("CREATE DATABASE " + name + " TEMPLATE template0")) {
+         !Execute("CREATE DATABASE " + name + " TEMPLATE " + source)) {
     if (std::chrono::steady_clock::now() > deadline) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1300));
   }
@@ -257,6 +257,19 @@ std::string TestPostgres::MakeDatabase(const std::string& name) {
            Execute("SELECT citus_add_node(" + worker->Node() + ")", name);
   }
   return made ? Url(name) : "";
+}
+
+std::string TestPostgres::MakeDatabase(const std::string& name, const std::string& schema,
+                                       const std::function<void(const std::string&)>& migrate) {
+  if (!workers_.empty()) {
+    const std::string url = MakeDatabase(name);
+    migrate(url);
+    return url;
+  }
+  const std::string source = "schema_" + schema;
+  if (schemas_.insert(schema).second) migrate(MakeDatabase(source));
+  CreateDatabase(name, source);
+  return Url(name);
 }
 
 bool TestPostgres::Run() {
