@@ -24,7 +24,7 @@ def program():
     """llama.cpp's server as `./dev parts llama-server` builds it; None: not built."""
     parts = os.environ.get("TOLLGATE_PARTS") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tollgate", "parts")
-    version = re.search(r"^llama_cpp=(\S+)$", (ROOT / "dev").read_text(encoding="utf-8"), re.M)[1]
+    version = re.search(r"^llama_cpp=(\S+)$", (ROOT / "tests/parts/get").read_text(encoding="utf-8"), re.M)[1]
     path = pathlib.Path(parts, f"llama-server-{version}", "llama-server")
     return path if os.access(path, os.X_OK) else None
 

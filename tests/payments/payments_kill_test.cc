@@ -16,7 +16,7 @@
 #include "services/billing/payments/testing/scripted_stripe.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/store.h"
-#include "services/billing/storage/testing/distribute_for_tests.h"
+#include "services/billing/storage/testing/ledger_schema.h"
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"

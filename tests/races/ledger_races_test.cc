@@ -18,7 +18,7 @@
 #include "common/base/clock.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/store.h"
-#include "services/billing/storage/testing/distribute_for_tests.h"
+#include "services/billing/storage/testing/ledger_schema.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"

@@ -4,7 +4,9 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,11 @@ class TestPostgres {
 
   // Creates an empty database of that name (letters, digits, _) and returns its connection URL.
   std::string MakeDatabase(const std::string& name);
+  // The same with the tables of `schema`, which `migrate` creates once, in a database of its own
+  // that the others are copied from: much quicker. Servers of Citus cannot copy: there `migrate`
+  // runs each time.
+  std::string MakeDatabase(const std::string& name, const std::string& schema,
+                           const std::function<void(const std::string& url)>& migrate);
   std::string Url(const std::string& database) const;
   // URL of a database whose primary is one of several servers, in this order.
   static std::string UrlOf(const std::vector<const TestPostgres*>& servers,
@@ -88,12 +95,12 @@ class TestPostgres {
   static std::unique_ptr<TestPostgres> Start(const std::vector<std::string>& settings);
   // Allows Citus to move shards while they are used.
   void AllowCitusToCopy();
-  // Creates an empty database.
-  void CreateDatabase(const std::string& name) const;
+  void CreateDatabase(const std::string& name, const std::string& source = "template0") const;
   // Host and port of this server for statements of Citus.
   std::string Node() const { return "'" + root_ + "', 5432"; }
   std::vector<std::string> settings_;  // of the server, NAME=VALUE
   std::vector<std::unique_ptr<TestPostgres>> workers_;
+  std::set<std::string> schemas_;  // of which there is a database to copy
   std::string bin_;
   std::string root_;
   pid_t pid_ = -1;

@@ -11,6 +11,7 @@
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/admin/workspace_admin.h"
 #include "services/auth/storage/auth_store.h"
+#include "services/auth/testing/auth_schema.h"
 #include "tests/support/postgres.h"
 
 namespace tollgate::auth {
@@ -29,7 +30,8 @@ class AuthWorld : public ::testing::TestWithParam<DatabaseKind> {
       auto* server = testing::TestPostgres::Shared();
       if (!server && testing::TestPostgres::Required()) FAIL() << "PostgreSQL is not installed";
       if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
-      url_ = server->MakeDatabase("authworld_" + std::to_string(++databases));
+      url_ =
+          server->MakeDatabase("authworld_" + std::to_string(++databases), "auth", MakeAuthSchema);
     }
     store_ = Open(kPepper);
     ASSERT_TRUE(store_);

@@ -12,7 +12,7 @@
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/store.h"
-#include "services/billing/storage/testing/distribute_for_tests.h"
+#include "services/billing/storage/testing/ledger_schema.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 

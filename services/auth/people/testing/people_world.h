@@ -8,6 +8,7 @@
 
 #include "services/auth/people/sign_in.h"
 #include "services/auth/storage/auth_store.h"
+#include "services/auth/testing/auth_schema.h"
 #include "services/auth/testing/store_calls.h"
 #include "tests/support/postgres.h"
 
@@ -28,7 +29,7 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
         FAIL() << "PostgreSQL is not installed";
       }
       if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
-      url = server->MakeDatabase("people_" + std::to_string(++databases));
+      url = server->MakeDatabase("people_" + std::to_string(++databases), "auth", MakeAuthSchema);
     }
     auto opened = AuthStore::Open(
         {.database = {.url = url}, .pepper = std::string(32, 'p'), .brand = "tollgate"}, clock_);

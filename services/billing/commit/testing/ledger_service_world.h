@@ -16,7 +16,7 @@
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/store.h"
-#include "services/billing/storage/testing/distribute_for_tests.h"
+#include "services/billing/storage/testing/ledger_schema.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 
@@ -77,10 +77,7 @@ class LedgerServiceTest : public ::testing::TestWithParam<sql::Dialect> {
         ASSERT_FALSE(testing::TestPostgres::Required());
         GTEST_SKIP() << "PostgreSQL is not installed";
       }
-      options_.sql.url = server->MakeDatabase("service");
-      const auto database = *sql::Database::Open({.url = options_.sql.url});
-      ASSERT_TRUE(MigrateLedger(*database).ok());
-      DistributeForTests(*database);
+      options_.sql.url = server->MakeDatabase("service", "ledger", MakeLedgerSchema);
     }
     options_.expiry_interval_ms = 5;
     // Long timeouts, so that calls do not end because the machine is busy.

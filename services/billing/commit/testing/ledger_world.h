@@ -13,7 +13,7 @@
 
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/storage/store.h"
-#include "services/billing/storage/testing/distribute_for_tests.h"
+#include "services/billing/storage/testing/ledger_schema.h"
 #include "tests/support/postgres.h"
 
 namespace tollgate::billing {
@@ -36,10 +36,7 @@ class LedgerWorld : public ::testing::TestWithParam<sql::Dialect> {
         ASSERT_FALSE(testing::TestPostgres::Required());
         GTEST_SKIP() << "PostgreSQL is not installed";
       }
-      url_ = server->MakeDatabase(name_);
-      const auto database = *sql::Database::Open({.url = url_});
-      ASSERT_TRUE(MigrateLedger(*database).ok());
-      DistributeForTests(*database);
+      url_ = server->MakeDatabase(name_, "ledger", MakeLedgerSchema);
     }
     LedgerService::Options options;
     options.sql.url = url_;

@@ -11,7 +11,7 @@
 
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/storage/store.h"
-#include "services/billing/storage/testing/distribute_for_tests.h"
+#include "services/billing/storage/testing/ledger_schema.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"
 
@@ -33,12 +33,11 @@ class LedgerDatabaseTest : public ::testing::TestWithParam<sql::Dialect> {
         ASSERT_FALSE(testing::TestPostgres::Required());
         GTEST_SKIP() << "PostgreSQL is not installed";
       }
-      options.url = server->MakeDatabase("ledger");
+      options.url = server->MakeDatabase("ledger", "ledger", MakeLedgerSchema);
     }
     database_ = std::move(*sql::Database::Open(options));
     auto migrated = MigrateLedger(*database_);
     ASSERT_TRUE(migrated.ok()) << migrated.error().message;
-    DistributeForTests(*database_);
     connection_ = std::move(*database_->Connect());
   }
   void TearDown() override {
