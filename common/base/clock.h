@@ -50,6 +50,8 @@ class ManualClock : public Clock {
 int32_t UtcMonth(int64_t wall_us);
 // Days since 1970-01-01, UTC.
 int32_t UtcDay(int64_t wall_us);
+// The month after a month given as YYYYMM.
+constexpr int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
 // First microsecond of a month given as YYYYMM, UTC.
 int64_t UtcMonthStartUs(int32_t month);
 

@@ -51,6 +51,11 @@ struct SqlError {
   }
 };
 
+// An error that no retry mends, for what the caller of a storage function must not ask.
+inline Fail<SqlError> Refused(std::string why) {
+  return Fail{SqlError{ErrorKind::kOther, std::move(why)}};
+}
+
 template <typename T>
 using SqlResult = BasicResult<T, SqlError>;
 

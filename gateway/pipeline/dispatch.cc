@@ -13,7 +13,7 @@ namespace {
 
 // Larger requests are kept up to this size when further models can be tried: a prompt may be too
 // long for the first model.
-constexpr size_t kMaxKeptBytes = 4 << 20;
+constexpr size_t kMaxRetryBytes = 4 << 20;
 
 // Sets the fields that differ between two attempts.
 void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
@@ -41,7 +41,7 @@ void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
 bool IsKept(RequestContext& context, const inference::v1::GenerateRequest& request) {
   const size_t bytes = request.members_json().size();
   if (bytes <= kMaxMovedBytes) return true;
-  return HasNextCandidate(context) && bytes <= kMaxKeptBytes &&
+  return HasNextCandidate(context) && bytes <= kMaxRetryBytes &&
          context.kept_memory.TryGrow(static_cast<int64_t>(bytes));
 }
 

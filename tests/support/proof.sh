@@ -23,7 +23,7 @@ trap 'kill "${running[@]}" 2>/dev/null || true; rmdir "$logs" 2>/dev/null || tru
 build() {
   "$root/dev" build "$@"
   export TOLLGATE_BIN=$root/build/$1/bin
-    tests=build/$1/tests
+  tests=build/$1/tests
 }
 
 # failed NAME…: shows the ends of these logs, without the lines of the product's own log, and ends the proof.

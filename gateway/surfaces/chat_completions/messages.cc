@@ -4,13 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/surfaces/shared/conversation.h"
 #include "gateway/surfaces/shared/media_url.h"
 
 namespace tollgate::gateway {
 
 namespace {
-
-constexpr size_t kMaxMessages = 10'000;
 
 Fail<Error> BadMessage(size_t index, std::string_view problem) {
   return BadRequest("messages[" + std::to_string(index) + "]" + std::string(problem), "messages");
@@ -22,9 +21,6 @@ struct Edit {
   size_t length;
   std::string text;
 };
-
-// Separates joined texts.
-constexpr std::string_view kBlankLine = "\\n\\n";
 
 // A message of the engine's request: one of the client's, or a user message that was added.
 struct Item {

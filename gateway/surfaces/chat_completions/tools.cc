@@ -8,10 +8,6 @@ namespace tollgate::gateway {
 
 namespace {
 
-Fail<Error> BadToolChoice(std::string message) {
-  return BadRequest(std::move(message), "tool_choice");
-}
-
 using Names = std::unordered_set<std::string>;
 
 Result<Names> CheckTools(json::Value tools) {

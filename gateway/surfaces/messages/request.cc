@@ -67,8 +67,6 @@ constexpr FieldRule kMessagesRules[] = {
     {"top_logprobs", kAny, kDrop},
 };
 
-constexpr size_t kMaxStops = 64;
-
 class MessagesRequestReader {
  public:
   MessagesRequestReader(const json::Document& body, MessagesPurpose purpose,

@@ -16,10 +16,6 @@ Fail<Error> BadTool(size_t index, const std::string& problem) {
   return BadRequest("tools[" + std::to_string(index) + "]" + problem, "tools");
 }
 
-Fail<Error> BadToolChoice(std::string message) {
-  return BadRequest(std::move(message), "tool_choice");
-}
-
 class MessagesToolsReader {
  public:
   Result<MessagesTools> Read(json::Value tools, json::Value choice);

@@ -10,8 +10,6 @@ namespace tollgate::gateway {
 
 namespace {
 
-constexpr size_t kMaxMessages = 10'000;
-
 using Role = ConversationWriter::Role;
 
 struct Turn {

@@ -10,10 +10,6 @@ namespace tollgate::gateway {
 namespace {
 
 Fail<Error> BadTool(std::string message) { return BadRequest(std::move(message), "tools"); }
-Fail<Error> BadToolChoice(std::string message) {
-  return BadRequest(std::move(message), "tool_choice");
-}
-
 using Names = std::unordered_set<std::string>;
 
 class ResponsesToolsReader {

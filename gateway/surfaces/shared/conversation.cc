@@ -4,12 +4,6 @@
 
 namespace tollgate::gateway {
 
-namespace {
-
-constexpr std::string_view kBlankLine = "\\n\\n";
-
-}  // namespace
-
 void ConversationWriter::Open(Role role) {
   End();
   open_ = true;

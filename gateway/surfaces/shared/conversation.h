@@ -11,6 +11,11 @@
 
 namespace tollgate::gateway {
 
+// Most messages of a request.
+inline constexpr size_t kMaxMessages = 10'000;
+// Separates joined texts, in a JSON string.
+inline constexpr std::string_view kBlankLine = "\\n\\n";
+
 // All texts are contents of JSON strings.
 //
 // Chat templates accept system messages only at the start, so a later one is folded (decision 39):

@@ -133,7 +133,6 @@ constexpr size_t kMaxCacheSalt = 1024;
 // Engines require top_p above 0. This value is equivalent to 0: only the most likely token.
 constexpr std::string_view kMinTopP = "1e-6";
 
-constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxLogitBias = 1024;
 
 Result<void> CheckStop(json::Value stop) {

@@ -2,12 +2,16 @@
 // that are not in their own table (decision 17), subject to these rules.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "gateway/pipeline/canonical_request.h"
 #include "gateway/surfaces/shared/fields.h"
 
 namespace tollgate::gateway {
+
+// Most stop strings of a request.
+inline constexpr size_t kMaxStops = 64;
 
 // The rule for a member that is missing from the surface's table; null: forwarded unchanged.
 const FieldRule* FindEngineField(json::Value member);

@@ -43,4 +43,8 @@ Result<void> CheckFunction(json::Value function, std::string_view path) {
 
 std::string MakeToolCallId() { return "call_" + RandomBase62(24); }
 
+Fail<Error> BadToolChoice(std::string message) {
+  return BadRequest(std::move(message), "tool_choice");
+}
+
 }  // namespace tollgate::gateway

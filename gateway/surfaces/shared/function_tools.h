@@ -23,4 +23,7 @@ Result<void> CheckFunction(json::Value function, std::string_view path);
 // Generates an id for a call for which the engine sent none. Returns the contents of a JSON string.
 std::string MakeToolCallId();
 
+// 400 that names tool_choice.
+Fail<Error> BadToolChoice(std::string message);
+
 }  // namespace tollgate::gateway

@@ -20,7 +20,7 @@ using Change = AuthStore::Change;
 namespace {
 
 constexpr char kParent[] = "workspaces/*";
-constexpr char kName[] = "workspaces/*/keys/*";
+constexpr char kKeyName[] = "workspaces/*/keys/*";
 constexpr int kMaxImport = 500;
 constexpr int64_t kMaxOverlapSeconds = int64_t{30} * 24 * 3600;
 
@@ -29,7 +29,7 @@ struct KeyPath {
 };
 
 AdminResult<KeyPath> PathOf(const std::string& name, const std::string& field) {
-  auto parts = admin::NameParts(kName, name, field);
+  auto parts = admin::NameParts(kKeyName, name, field);
   if (!parts) return Fail{parts.error()};
   if (!IsKeyId((*parts)[1])) {
     return admin::InvalidField(field, "the last part of a key's name is 12 letters and digits");

@@ -19,7 +19,7 @@ using sql::SqlResult;
 using Change = AuthStore::Change;
 namespace {
 
-constexpr char kName[] = "workspaces/*";
+constexpr char kWorkspaceName[] = "workspaces/*";
 constexpr int64_t kCloseAfterUs = int64_t{7} * 24 * 3600 * 1'000'000;
 constexpr int64_t kPutOffUs = int64_t{3600} * 1'000'000;
 constexpr int kCloseBatch = 100;
@@ -65,7 +65,7 @@ admin::Failure NoWorkspace(const std::string& id) {
   return admin::NotFound("there is no workspace " + id).error;
 }
 
-SqlResult<WorkspaceRow> Find(Change& change, const std::string& id) {
+SqlResult<WorkspaceRow> FindWorkspace(Change& change, const std::string& id) {
   std::optional<WorkspaceRow> found;
   auto read = change.connection.Query(std::string(kSelect) + " WHERE workspace_id = $1", {id},
                                       [&](const sql::Row& row) { found = ReadWorkspaceRow(row); });
@@ -168,7 +168,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
 }
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Get(const pb::GetWorkspaceRequest& request) {
-  auto parts = admin::NameParts(kName, request.name(), "name");
+  auto parts = admin::NameParts(kWorkspaceName, request.name(), "name");
   if (!parts) return Fail{parts.error()};
   std::optional<pb::Workspace> found;
   const auto done = store_.Read([&](sql::Connection& sql) {
@@ -226,7 +226,7 @@ AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
                                                   const pb::UpdateWorkspaceRequest& request) {
-  auto parts = admin::NameParts(kName, request.workspace().name(), "workspace.name");
+  auto parts = admin::NameParts(kWorkspaceName, request.workspace().name(), "workspace.name");
   if (!parts) return Fail{parts.error()};
   static constexpr std::string_view kFields[] = {"display_name", "report_time_zone"};
   pb::Workspace given = request.workspace();
@@ -244,7 +244,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
   if (!once) return Fail{once.error()};
   return Parsed<pb::Workspace>(
       store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        auto row = Find(change, parts->front());
+        auto row = FindWorkspace(change, parts->front());
         if (!row) return Fail{row.error()};
         if (auto current = CheckEtag(request.workspace().etag(), std::to_string(row->revision));
             !current) {
@@ -271,7 +271,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
 AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
                                                  const pb::CloseWorkspaceRequest& request,
                                                  bool has_zero_balance) {
-  auto parts = admin::NameParts(kName, request.name(), "name");
+  auto parts = admin::NameParts(kWorkspaceName, request.name(), "name");
   if (!parts) return Fail{parts.error()};
   if (auto text = Checked(CheckRemark(request.reason(), "reason"), "reason"); !text) {
     return Fail{text.error()};
@@ -280,7 +280,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
   if (!once) return Fail{once.error()};
   return Parsed<pb::Workspace>(
       store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        auto row = Find(change, parts->front());
+        auto row = FindWorkspace(change, parts->front());
         if (!row) return Fail{row.error()};
         if (row->state != pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(*row).SerializeAsString();
         if (!has_zero_balance) {
@@ -303,7 +303,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Reopen(const Caller& caller,
                                                   const pb::ReopenWorkspaceRequest& request) {
-  auto parts = admin::NameParts(kName, request.name(), "name");
+  auto parts = admin::NameParts(kWorkspaceName, request.name(), "name");
   if (!parts) return Fail{parts.error()};
   if (auto text = Checked(CheckRemark(request.reason(), "reason"), "reason"); !text) {
     return Fail{text.error()};
@@ -312,7 +312,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Reopen(const Caller& caller,
   if (!once) return Fail{once.error()};
   return Parsed<pb::Workspace>(
       store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        auto row = Find(change, parts->front());
+        auto row = FindWorkspace(change, parts->front());
         if (!row) return Fail{row.error()};
         if (row->state == pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(*row).SerializeAsString();
         if (row->state == pb::WORKSPACE_STATE_CLOSED) {
@@ -359,7 +359,7 @@ AdminResult<void> WorkspaceAdmin::PutOff(const std::string& workspace, int64_t c
   const Caller policy = Policy();
   const auto once = OnceOfClose(workspace, close_at_us);
   auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
-    auto row = Find(change, workspace);
+    auto row = FindWorkspace(change, workspace);
     if (!row) return Fail{row.error()};
     if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
       return std::string();
@@ -385,7 +385,7 @@ AdminResult<void> WorkspaceAdmin::CloseNow(const std::string& workspace, int64_t
   const Caller policy = Policy();
   const auto once = OnceOfClose(workspace, close_at_us);
   auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
-    auto row = Find(change, workspace);
+    auto row = FindWorkspace(change, workspace);
     if (!row) return Fail{row.error()};
     // Closing was cancelled meanwhile.
     if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {

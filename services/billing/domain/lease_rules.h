@@ -12,8 +12,6 @@ namespace tollgate::billing {
 // Same limit as for posted credit.
 inline constexpr int64_t kMaxLeaseNanoUsd = 1'000'000'000 * kNanoPerUsd;
 
-inline int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
-
 inline bool IsMonth(int32_t month) {
   return month >= 197001 && month <= 999912 && month % 100 >= 1 && month % 100 <= 12;
 }

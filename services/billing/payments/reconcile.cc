@@ -7,9 +7,7 @@
 namespace tollgate::billing::payments {
 namespace {
 
-using Kind = Difference::Kind;
-
-Fail<Error> ProviderFailed(const ProviderError& error) {
+Fail<Error> ProviderUnavailable(const ProviderError& error) {
   return Unavailable("the payment provider failed: " + error.code + " " + error.message);
 }
 
@@ -31,7 +29,7 @@ class Reconciler {
   }
 
  private:
-  void Add(Kind kind, const std::string& workspace, const std::string& payment,
+  void Add(Difference::Kind kind, const std::string& workspace, const std::string& payment,
            const std::string& provider_id, int64_t provider_nano_usd, int64_t ledger_nano_usd) {
     result_.differences.push_back(
         {kind, workspace, payment, provider_id, provider_nano_usd, ledger_nano_usd});
@@ -42,7 +40,7 @@ class Reconciler {
     std::string cursor;
     do {
       auto page = engine_.provider().ListCharges(start_us, end_us, cursor);
-      if (!page.ok()) return ProviderFailed(page.error());
+      if (!page.ok()) return ProviderUnavailable(page.error());
       for (const ChargeView& charge : page->charges) {
         if (charge.state != ChargeView::State::kSucceeded) continue;
         if (auto done = CheckCharge(charge); !done.ok()) return done;
@@ -59,7 +57,7 @@ class Reconciler {
     if (!found.ok()) return Fail{sql::ToError(found.error())};
     if (!*found ||
         (!(*found)->provider_id.empty() && (*found)->provider_id != charge.provider_id)) {
-      Add(Kind::kUnknownCharge, charge.workspace, charge.payment_id, charge.provider_id,
+      Add(Difference::Kind::kUnknownCharge, charge.workspace, charge.payment_id, charge.provider_id,
           received_nano_usd, 0);
       return {};
     }
@@ -82,9 +80,9 @@ class Reconciler {
       charge.refunded_cents = -1;  // unknown: the operator sends the money
     } else {
       auto view = engine_.provider().Find(payment.ref());
-      if (!view.ok()) return ProviderFailed(view.error());
+      if (!view.ok()) return ProviderUnavailable(view.error());
       if (view->state != ChargeView::State::kSucceeded) {
-        Add(Kind::kMissingCharge, payment.workspace, payment.id, payment.provider_id, 0,
+        Add(Difference::Kind::kMissingCharge, payment.workspace, payment.id, payment.provider_id, 0,
             payment.amount_nano_usd);
         return {};
       }
@@ -110,11 +108,11 @@ class Reconciler {
     const int64_t received_nano_usd = charge.received_cents * kNanoPerCent;
     const auto credit = (*postings)->find(CreditCommandId(payment.provider, charge.provider_id));
     if (credit == (*postings)->end()) {
-      Add(Kind::kMissingCredit, payment.workspace, payment.id, charge.provider_id,
+      Add(Difference::Kind::kMissingCredit, payment.workspace, payment.id, charge.provider_id,
           received_nano_usd, 0);
     } else if (credit->second.amount_nano_usd != received_nano_usd) {
-      Add(Kind::kAmount, payment.workspace, payment.id, charge.provider_id, received_nano_usd,
-          credit->second.amount_nano_usd);
+      Add(Difference::Kind::kAmount, payment.workspace, payment.id, charge.provider_id,
+          received_nano_usd, credit->second.amount_nano_usd);
     }
     int64_t refunded_nano_usd = 0;
     for (const auto& [id, posting] : **postings) {
@@ -123,7 +121,7 @@ class Reconciler {
       }
     }
     if (charge.refunded_cents >= 0 && charge.refunded_cents * kNanoPerCent != refunded_nano_usd) {
-      Add(Kind::kRefund, payment.workspace, payment.id, charge.provider_id,
+      Add(Difference::Kind::kRefund, payment.workspace, payment.id, charge.provider_id,
           charge.refunded_cents * kNanoPerCent, refunded_nano_usd);
     }
     return {};
@@ -135,7 +133,7 @@ class Reconciler {
     auto events = store_.Events(workspace);
     if (!events.ok()) return Fail{sql::ToError(events.error())};
     if (const std::string wrong = CheckEvents(*events); !wrong.empty()) {
-      Add(Kind::kLog, workspace, "", wrong, 0, 0);
+      Add(Difference::Kind::kLog, workspace, "", wrong, 0, 0);
     }
     std::set<std::string> known;
     PaymentStore::Position position;
@@ -151,7 +149,7 @@ class Reconciler {
     }
     for (const auto& [id, posting] : postings_.at(workspace)) {
       if (!posting.refund && !known.contains(id)) {
-        Add(Kind::kMissingCharge, workspace, "", id, 0, posting.amount_nano_usd);
+        Add(Difference::Kind::kMissingCharge, workspace, "", id, 0, posting.amount_nano_usd);
       }
     }
     return {};
@@ -168,17 +166,17 @@ class Reconciler {
 
 std::string_view Name(Difference::Kind kind) {
   switch (kind) {
-    case Kind::kMissingCredit:
+    case Difference::Kind::kMissingCredit:
       return "MISSING_CREDIT";
-    case Kind::kMissingCharge:
+    case Difference::Kind::kMissingCharge:
       return "MISSING_CHARGE";
-    case Kind::kAmount:
+    case Difference::Kind::kAmount:
       return "AMOUNT";
-    case Kind::kUnknownCharge:
+    case Difference::Kind::kUnknownCharge:
       return "UNKNOWN_CHARGE";
-    case Kind::kRefund:
+    case Difference::Kind::kRefund:
       return "REFUND";
-    case Kind::kLog:
+    case Difference::Kind::kLog:
       return "LOG";
   }
   return "";

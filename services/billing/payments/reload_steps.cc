@@ -1,6 +1,7 @@
 // Part of the engine: starts and ends the charges of auto-reload.
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
 #include "services/billing/payments/reload_rules.h"
@@ -13,8 +14,6 @@ using sql::SqlResult;
 bool Ended(PaymentState state) {
   return state == PaymentState::kDeclined || state == PaymentState::kCancelled;
 }
-
-int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
 
 }  // namespace
 

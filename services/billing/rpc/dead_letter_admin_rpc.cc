@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "common/base/parse_number.h"
 #include "common/base/workspace_id.h"
 #include "services/billing/domain/dead_letter.h"
 #include "services/billing/rpc/admin_calls.h"
@@ -24,12 +25,6 @@ struct Key {
   Id id;
   int32_t number = 0;
 };
-
-template <typename Number>
-bool ParseNumber(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 AdminResult<Key> KeyOf(const std::string& name) {
   auto parts = admin::NameParts("deadLetters/*", name, "name");

@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "common/base/crypto.h"
+#include "common/base/parse_number.h"
 #include "common/base/utc_text.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/storage/reports.h"
@@ -68,12 +69,6 @@ std::optional<EntryKind> KindNamed(std::string_view name) {
     if (EntryKindName(kind) == name && name != "unknown") return kind;
   }
   return std::nullopt;
-}
-
-template <typename Number>
-bool ParseNumber(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 // Parses "17:2500": the last entry's sequence, and the posted credit after it.

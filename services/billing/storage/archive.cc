@@ -17,12 +17,6 @@ using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
 
-int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
-
-Fail<sql::SqlError> Refuse(std::string why) {
-  return Fail{sql::SqlError{sql::ErrorKind::kOther, std::move(why)}};
-}
-
 // Archives one month: verifies it and everything after it, in one snapshot per shard.
 class MonthArchive {
  public:
@@ -43,7 +37,7 @@ class MonthArchive {
       if (auto done = Shard(shard); !done.ok()) return Fail{std::move(done).error()};
     }
     if (const std::string failed = files_.Finish(cut_us_, cuts_); !failed.empty()) {
-      return Refuse(failed);
+      return sql::Refused(failed);
     }
     if (auto done = Record(); !done.ok()) return Fail{std::move(done).error()};
     return ArchivedMonth{month_, files_.entries(), files_.holds(), files_.usage_records()};
@@ -65,8 +59,9 @@ class MonthArchive {
         return done;
       }
       if (!report.ok()) {
-        return Refuse("nothing of month " + std::to_string(month_) +
-                      " was archived, since the ledger does not verify: " + report.violations[0]);
+        return sql::Refused(
+            "nothing of month " + std::to_string(month_) +
+            " was archived, since the ledger does not verify: " + report.violations[0]);
       }
     }
     return {};
@@ -128,7 +123,8 @@ class MonthArchive {
         {month_, cut_us_, options_.now_us, sql::Param::Blob(files_.manifest_digest()),
          files_.entries(), files_.holds(), files_.usage_records(), options_.actor});
     if (!done.ok() && done.error().kind == sql::ErrorKind::kUnique) {
-      return Refuse("another run has archived month " + std::to_string(month_) + " meanwhile");
+      return sql::Refused("another run has archived month " + std::to_string(month_) +
+                          " meanwhile");
     }
     if (!done.ok()) return Fail{std::move(done).error()};
     for (const WorkspaceState& cut : cuts_) {
@@ -143,7 +139,7 @@ class MonthArchive {
       if (!done.ok()) return Fail{std::move(done).error()};
     }
     // Published while the month is locked: a concurrent run must not replace its files.
-    if (const std::string failed = files_.Publish(); !failed.empty()) return Refuse(failed);
+    if (const std::string failed = files_.Publish(); !failed.empty()) return sql::Refused(failed);
     return tx->Commit();
   }
 
@@ -185,7 +181,7 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
   std::vector<ArchivedMonth> archived;
   for (; month < options.before; month = NextMonth(month)) {
     if (options.now_us < UtcMonthStartUs(NextMonth(month)) + kArchiveAfterUs) {
-      return Refuse(
+      return sql::Refused(
           "month " + std::to_string(month) +
           " can be archived 8 days after its end, when its requests can no longer change");
     }

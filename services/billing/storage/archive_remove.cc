@@ -17,7 +17,7 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-constexpr int kPage = 2000;
+constexpr int kRemovePage = 2000;
 // Attempts to lock a table, about half a minute in total.
 constexpr int kLockTries = 100;
 constexpr std::chrono::milliseconds kLockPause(200);
@@ -170,7 +170,7 @@ SqlResult<void> RemoveEntries(Connection& db, const Archived& archived,
       if (!read.ok()) return read;
       more = first > 0;
       if (!more) break;
-      const int64_t last = std::min(first + kPage, chain.sequence);
+      const int64_t last = std::min(first + kRemovePage, chain.sequence);
       auto removed =
           db.Execute("DELETE FROM entry WHERE shard = $1 AND workspace = $2 AND sequence <= $3",
                      {chain.shard, chain.workspace, last});
@@ -184,14 +184,14 @@ SqlResult<void> RemoveRequests(Connection& db, const Archived& archived, const s
                                const std::string& time, const ArchiveOptions& options) {
   int64_t shard = -1;
   std::string id;
-  for (int seen = kPage; seen == kPage;) {
+  for (int seen = kRemovePage; seen == kRemovePage;) {
     if (options.stop()) return Fail{ArchiveStopped()};
     seen = 0;
     std::vector<std::pair<int64_t, std::string>> gone;
     const std::string after = id;
     auto read = db.Query("SELECT shard, id, " + time + " FROM " + table +
                              " WHERE (shard, id) > ($1, $2) ORDER BY shard, id LIMIT " +
-                             std::to_string(kPage),
+                             std::to_string(kRemovePage),
                          {shard, Param::Blob(after)}, [&](const Row& row) {
                            ++seen;
                            shard = row.Int(0);

@@ -14,7 +14,7 @@ using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
 
-prometheus::Counter& Failures() {
+prometheus::Counter& ArchiveFailures() {
   static prometheus::Counter& counter =
       metrics::Counter("tollgate_billing_archive_failures_total",
                        "Runs that could not archive the closed months of the ledger.");
@@ -55,7 +55,7 @@ SqlResult<int32_t> NewestArchived(Connection& db) {
 ArchiveRunner::ArchiveRunner(Options options, std::function<int64_t()> now_us,
                              std::function<bool()> ready)
     : options_(std::move(options)), now_us_(std::move(now_us)), ready_(std::move(ready)) {
-  (void)Failures();  // alerts see the first increase
+  (void)ArchiveFailures();  // alerts see the first increase
   (void)Months();
 }
 
@@ -84,7 +84,7 @@ void ArchiveRunner::Main() {
     if (!ready_()) continue;
     const std::string failed = Run(now_us_());
     if (failed.empty()) continue;
-    Failures().Increment();
+    ArchiveFailures().Increment();
     log::Error("closed months of the ledger could not be archived, retrying tomorrow",
                {{"folder", options_.folder}, {"error", failed}});
   }

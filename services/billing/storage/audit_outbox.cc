@@ -24,7 +24,7 @@ using sql::SqlResult;
 
 constexpr std::string_view kOutboxColumns =
     "shard, workspace, number, at_us, actor, address, action, subject, detail, request_id";
-constexpr int kCount = 10;
+constexpr int kOutboxColumnCount = 10;
 // Maximum number of entries per transaction, which blocks other appends to the log.
 constexpr int kMoved = 64;
 
@@ -76,7 +76,7 @@ SqlResult<void> WriteOutbox(Connection& db, std::span<const AuditNote> notes) {
                  {LedgerShard(note.workspace), note.workspace, ++number->second, note.at_us,
                   note.actor, note.address, note.action, note.subject, note.detail, note.call_id});
   }
-  auto written = db.ExecuteRows(kHead, kCount, cells);
+  auto written = db.ExecuteRows(kHead, kOutboxColumnCount, cells);
   if (!written.ok()) return Fail{std::move(written).error()};
   return {};
 }

@@ -15,10 +15,6 @@ using sql::SqlResult;
 constexpr std::string_view kFirstByShard = "wallet";
 constexpr std::string_view kFirstWhole = "audit_head";
 
-Fail<sql::SqlError> Refuse(std::string why) {
-  return Fail{sql::SqlError{sql::ErrorKind::kOther, std::move(why)}};
-}
-
 SqlResult<int64_t> Number(Connection& db, std::string_view text) {
   int64_t number = 0;
   auto read = db.Query(text, {}, [&](const Row& row) { number = row.Int(0); });
@@ -115,13 +111,13 @@ SqlResult<void> ApplyMigrations(sql::Database& database, std::span<const sql::Sc
 
 SqlResult<Distribution> PlanDistribution(Connection& db, std::span<const sql::Schema> schemas) {
   if (!db.distributed()) {
-    return Refuse("the database is not on a Citus coordinator: it lacks the extension citus");
+    return sql::Refused("the database is not on a Citus coordinator: it lacks the extension citus");
   }
   auto other = ComponentOfOthers(db);
   if (!other.ok()) return Fail{std::move(other).error()};
   if (!other->empty()) {
-    return Refuse("the database also has tables of \"" + *other +
-                  "\": a distributed ledger requires a separate database");
+    return sql::Refused("the database also has tables of \"" + *other +
+                        "\": a distributed ledger requires a separate database");
   }
   Distribution plan;
   for (const sql::Schema& schema : schemas) {
@@ -138,14 +134,14 @@ SqlResult<Distribution> PlanDistribution(Connection& db, std::span<const sql::Sc
       " WHERE to_regclass(name) IS NOT NULL");
   if (!migrated.ok()) return Fail{std::move(migrated).error()};
   if (*migrated < 3 && plan.migrations.empty())
-    return Refuse("there is no ledger in this database");
+    return sql::Refused("there is no ledger in this database");
   auto servers = Number(db,
                         "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND"
                         " isactive AND shouldhaveshards");
   if (!servers.ok()) return Fail{std::move(servers).error()};
   plan.servers = *servers;
   if (plan.servers == 0) {
-    return Refuse("no server may have shards: add workers with citus_add_node");
+    return sql::Refused("no server may have shards: add workers with citus_add_node");
   }
   auto read = db.Query(
       "SELECT c.relname, EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid"

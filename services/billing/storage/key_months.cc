@@ -24,7 +24,7 @@ SqlResult<void> StartKeyMonth(sql::Connection& db, const std::string& workspace,
       "SELECT CAST(coalesce(sum(charged), 0) AS BIGINT) FROM usage_day WHERE shard = $1"
       " AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5",
       {LedgerShard(workspace), workspace, key_id, UtcDay(UtcMonthStartUs(month)),
-       UtcDay(UtcMonthStartUs(month % 100 == 12 ? month + 89 : month + 1))},
+       UtcDay(UtcMonthStartUs(NextMonth(month)))},
       [&](const Row& sum) { row.spent_nano_usd = sum.Int(0); });
   if (!read.ok()) return read;
   state.key_months.emplace(KeyMonthKey(workspace, key_id, month), std::move(row));

@@ -16,7 +16,7 @@ using sql::SqlResult;
 int64_t FirstDay(int64_t now_us) { return UtcDay(UtcMonthStartUs(UtcMonth(now_us))); }
 int64_t EndDay(int64_t now_us) {
   const int32_t month = UtcMonth(now_us);
-  return UtcDay(UtcMonthStartUs(month % 100 == 12 ? month + 89 : month + 1));
+  return UtcDay(UtcMonthStartUs(NextMonth(month)));
 }
 
 }  // namespace

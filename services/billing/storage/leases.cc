@@ -15,7 +15,7 @@ using sql::SqlResult;
 
 constexpr std::string_view kLeaseColumns =
     "shard, workspace, lessee, month, granted, used, expires_us";
-constexpr int kCount = 7;
+constexpr int kLeaseColumnCount = 7;
 constexpr sql::Connection::KeyColumn kLeaseKey[] = {{"shard", Param::Kind::kInt},
                                                     {"workspace", Param::Kind::kText},
                                                     {"lessee", Param::Kind::kText},
@@ -76,7 +76,7 @@ SqlResult<void> SaveLeases(sql::Connection& db, const State& state, const Applie
     if (!done.ok()) return Fail{std::move(done).error()};
   }
   if (cells.empty()) return {};
-  auto done = db.ExecuteRows(kHead, kCount, cells, kUpdate);
+  auto done = db.ExecuteRows(kHead, kLeaseColumnCount, cells, kUpdate);
   if (!done.ok()) return Fail{std::move(done).error()};
   return {};
 }

@@ -9,7 +9,6 @@ namespace {
 
 using sql::SqlResult;
 
-int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
 int32_t MonthBefore(int32_t month) { return month % 100 == 1 ? month - 89 : month - 1; }
 
 // The smallest id of this time, as a bytea literal: ids begin with their milliseconds

@@ -46,10 +46,6 @@ void AddTo(UsageBucket& total, const UsageBucket& bucket) {
   total.charged_nano_usd += bucket.charged_nano_usd;
 }
 
-int64_t RoundUp(int64_t value, int64_t unit) {
-  return value / unit * unit + (value % unit > 0 ? unit : 0);
-}
-
 // Sums a key's usage by day and model (decision 53): reads the roll-up by day for whole UTC days,
 // the roll-up by quarter of an hour for whole quarters, and single requests only for the rest at
 // both ends.

@@ -12,7 +12,7 @@
 namespace tollgate::billing {
 namespace {
 
-prometheus::Counter& Failures() {
+prometheus::Counter& RollUpFailures() {
   static prometheus::Counter& counter = metrics::Counter(
       "tollgate_billing_rollup_failures_total",
       "Failed attempts to bring the roll-ups of usage and statements up to the newest entries.");
@@ -23,7 +23,7 @@ prometheus::Counter& Failures() {
 
 RollUpRunner::RollUpRunner(Options options, const Clock& clock, std::function<bool()> ready)
     : options_(std::move(options)), clock_(clock), ready_(std::move(ready)) {
-  (void)Failures();  // alerts see the first increase
+  (void)RollUpFailures();  // alerts see the first increase
 }
 
 void RollUpRunner::Start() {
@@ -70,7 +70,7 @@ void RollUpRunner::Main() {
     }
     if (failed.empty()) failed = Round(*connection);
     if (failed.empty()) continue;
-    Failures().Increment();
+    RollUpFailures().Increment();
     log::Warn("roll-ups of usage and statements stay behind, retrying", {{"reason", failed}});
   }
 }

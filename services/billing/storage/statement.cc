@@ -17,10 +17,6 @@ namespace {
 using sql::Row;
 using sql::SqlResult;
 
-Fail<sql::SqlError> Refuse(std::string why) {
-  return Fail{sql::SqlError{sql::ErrorKind::kOther, std::move(why)}};
-}
-
 std::string NameOf(EntryKind kind) {
   switch (kind) {
     case EntryKind::kTopup:
@@ -49,8 +45,6 @@ std::string NameOf(EntryKind kind) {
   }
 }
 
-int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
-
 using Movements = std::map<std::pair<int32_t, int64_t>, int64_t>;  // by month, kind
 using UsageLines = std::map<std::string, StatementUsage>;          // by model or key
 
@@ -67,8 +61,8 @@ class Reader {
   SqlResult<Statement> Read() {
     if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
     if (cut_us_ > UtcMonthStartUs(statement_.month)) {
-      return Refuse("month " + std::to_string(statement_.month) +
-                    " is archived; its entries are in the files of the archive");
+      return sql::Refused("month " + std::to_string(statement_.month) +
+                          " is archived; its entries are in the files of the archive");
     }
     if (auto done = ReadRollUps(/*usage=*/true); !done.ok()) return Fail{std::move(done).error()};
     if (auto done = CheckWallet(); !done.ok()) return Fail{std::move(done).error()};
@@ -85,7 +79,7 @@ class Reader {
       return all;
     };
     if (total(statement_.by_model) != used || total(statement_.by_key) != used) {
-      return Refuse(Contradiction());
+      return sql::Refused(Contradiction());
     }
     return std::move(statement_);
   }
@@ -164,7 +158,7 @@ class Reader {
     for (bool more = true; more;) {
       auto changes = ReadRollUpChanges(db_, statement_.workspace, sequence, kMostFreshEntries);
       if (!changes.ok()) return Fail{std::move(changes).error()};
-      if (changes->gap) return Refuse(Contradiction());
+      if (changes->gap) return sql::Refused(Contradiction());
       for (const auto& [row, amount] : changes->movements) movements_[row] += amount;
       for (const auto& [row, line] : changes->usage) {
         const auto& [month, key, model] = row;
@@ -191,7 +185,7 @@ class Reader {
                   {shard_, statement_.workspace}, [&](const Row& row) { posted = row.Int(0); });
     if (!read.ok()) return read;
     for (const auto& [row, amount] : movements_) posted -= amount;
-    if (posted != 0) return Refuse(Contradiction());
+    if (posted != 0) return sql::Refused(Contradiction());
     return {};
   }
 

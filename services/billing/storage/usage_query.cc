@@ -25,10 +25,6 @@ constexpr std::string_view kRequestSums =
     " CAST(CASE WHEN prompt + completion > 0 THEN 0 ELSE 1 END AS BIGINT),"
     " prompt, cached, cache_write, completion, reasoning, charged, overrun";
 
-int64_t RoundUp(int64_t value, int64_t unit) {
-  return value / unit * unit + (value % unit > 0 ? unit : 0);
-}
-
 // Ids are at most 7 days older and 24 hours newer than the admission (docs/design/ledger.md 3).
 constexpr int64_t kOldestIdUs = 8 * kDayUs;
 constexpr int64_t kNewestIdUs = 2 * kDayUs;

@@ -10,6 +10,7 @@
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/verify_figures.h"
 #include "services/billing/storage/verify_wallet.h"
 
 namespace tollgate::billing {
@@ -20,14 +21,9 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-constexpr int kPage = 5000;
-constexpr size_t kCompare = 400;
 // With more entries after the cut the roll-ups are still being built.
 constexpr int64_t kMostFresh = 1'000'000;
 constexpr size_t kFigureCount = 9;
-constexpr const char* kFigureNames[] = {"requests",  "free requests", "prompt",
-                                        "cached",    "cache writes",  "completion",
-                                        "reasoning", "charged",       "overrun"};
 
 using Figures = std::array<int64_t, kFigureCount>;
 using Period = std::pair<int64_t, std::string>;  // period, and model or key
@@ -102,8 +98,8 @@ class RollUpCheck {
         " u.reasoning, u.charged, u.overrun FROM entry e LEFT JOIN usage_record u"
         " ON u.shard = e.shard AND u.id = e.request WHERE e.shard = $1 AND e.workspace = $2"
         " AND e.sequence > $3 ORDER BY e.sequence LIMIT " +
-        std::to_string(kPage);
-    for (int seen = kPage; seen == kPage;) {
+        std::to_string(kVerifyPage);
+    for (int seen = kVerifyPage; seen == kVerifyPage;) {
       seen = 0;
       const int64_t after = sequence_;
       auto read = db_.Query(kText, {shard_, state_.workspace, after}, [&](const Row& row) {
@@ -270,11 +266,11 @@ class RollUpCheck {
         by_key +
         " WHERE shard = $1 AND workspace = $2 AND (key_id, model, period) > ($3, $4, $5)"
         " ORDER BY key_id, model, period LIMIT " +
-        std::to_string(kPage);
+        std::to_string(kVerifyPage);
     std::string key;
     std::string model;
     int64_t period = -1;
-    for (int seen = kPage; seen == kPage;) {
+    for (int seen = kVerifyPage; seen == kVerifyPage;) {
       seen = 0;
       const std::string after_key = key;
       const std::string after_model = model;
@@ -294,7 +290,7 @@ class RollUpCheck {
                             });
       if (!read.ok()) return read;
       if (days) {
-        if (auto done = CompareSpends(seen < kPage ? "" : key); !done.ok()) return done;
+        if (auto done = CompareSpends(seen < kVerifyPage ? "" : key); !done.ok()) return done;
       }
       on_page_();
     }
@@ -303,7 +299,7 @@ class RollUpCheck {
 
   // Compares all keys except the last one, whose rows may continue on the next page.
   SqlResult<void> CompareSpends(const std::string& last_key) {
-    if (!last_key.empty() && spent_days_.size() < kCompare) return {};
+    if (!last_key.empty() && spent_days_.size() < kVerifyCompare) return {};
     for (const auto& [table, spends, days] :
          {std::tuple("key_spend_day", &spent_days_, true),
           std::tuple("key_spend_month", &spent_months_, false)}) {

@@ -4,6 +4,7 @@
 #include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/verify_figures.h"
 
 namespace tollgate::billing {
 namespace {
@@ -11,12 +12,6 @@ namespace {
 using sql::Param;
 using sql::Row;
 using sql::SqlResult;
-
-constexpr int kPage = 5000;
-constexpr size_t kCompare = 400;
-constexpr const char* kFigureNames[] = {"requests",  "free requests", "prompt",
-                                        "cached",    "cache writes",  "completion",
-                                        "reasoning", "charged",       "overrun"};
 
 }  // namespace
 
@@ -44,7 +39,7 @@ SqlResult<void> UsageCheck::Run(const std::function<void()>& on_page) {
       if (auto done = FinishKey(); !done.ok()) return done;
     }
     for (RollUp* rollup : {&quarters_, &days_}) {
-      if (more && rollup->finished.size() < kCompare) continue;
+      if (more && rollup->finished.size() < kVerifyCompare) continue;
       if (auto done = Compare(*rollup); !done.ok()) return done;
     }
     if (auto done = CheckKeyMonths(); !done.ok()) return done;
@@ -68,7 +63,7 @@ SqlResult<bool> UsageCheck::Page() {
       "SELECT key_id, admitted_us, id, model, prompt, cached, cache_write, completion, reasoning,"
       " charged, overrun, month FROM usage_record WHERE shard = $1 AND workspace = $2"
       " AND (key_id, admitted_us, id) > ($3, $4, $5) ORDER BY key_id, admitted_us, id LIMIT " +
-      std::to_string(kPage);
+      std::to_string(kVerifyPage);
   int64_t seen = 0;
   SqlResult<void> finished;
   const std::string after_key = key_;
@@ -90,7 +85,7 @@ SqlResult<bool> UsageCheck::Page() {
                 });
   if (!read.ok()) return Fail{std::move(read).error()};
   if (!finished.ok()) return Fail{std::move(finished).error()};
-  return seen == kPage;
+  return seen == kVerifyPage;
 }
 
 void UsageCheck::AddRecord(const Row& row) {
@@ -249,7 +244,7 @@ SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& wor
     std::string key;
     std::string model;
     int64_t period = -1;
-    for (int64_t seen = kPage; seen == kPage;) {
+    for (int64_t seen = kVerifyPage; seen == kVerifyPage;) {
       seen = 0;
       const std::string after_key = key;
       const std::string after_model = model;
@@ -260,7 +255,7 @@ SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& wor
               " WHERE shard = $1 AND workspace = $2 AND period < $3"
               " AND (key_id, model, period) > ($4, $5, $6)"
               " ORDER BY key_id, model, period LIMIT " +
-              std::to_string(kPage),
+              std::to_string(kVerifyPage),
           {shard, workspace, cut_us / period_us, after_key, after_model, period},
           [&](const Row& row) {
             ++seen;

@@ -9,21 +9,10 @@
 #include <type_traits>
 
 #include "common/base/ascii.h"
+#include "services/dashboard/transcode/skip.h"
 
 namespace tollgate::transcode {
 namespace {
-
-bool SkipDigits(std::string_view& text) {
-  const size_t before = text.size();
-  while (!text.empty() && IsDigit(text[0])) text.remove_prefix(1);
-  return text.size() != before;
-}
-
-bool Skip(std::string_view& text, std::string_view chars) {
-  if (text.empty() || chars.find(text[0]) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
 
 bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
   if (text.size() != lower.size()) return false;

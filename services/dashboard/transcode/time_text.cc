@@ -6,23 +6,12 @@
 
 #include "common/base/ascii.h"
 #include "services/dashboard/transcode/number_text.h"
+#include "services/dashboard/transcode/skip.h"
 
 namespace tollgate::transcode {
 namespace {
 
 constexpr int64_t kNanos = 1'000'000'000;
-
-bool SkipDigits(std::string_view& text) {
-  const size_t before = text.size();
-  while (!text.empty() && IsDigit(text[0])) text.remove_prefix(1);
-  return text.size() != before;
-}
-
-bool Skip(std::string_view& text, std::string_view chars) {
-  if (text.empty() || chars.find(text[0]) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
 
 std::optional<int64_t> TwoDigits(std::string_view text, size_t at, int64_t low, int64_t high) {
   if (at + 2 > text.size() || !IsDigit(text[at]) || !IsDigit(text[at + 1])) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "services/billing/domain/testing/ledger_world.h"
 
 namespace tollgate::billing {
@@ -29,7 +30,7 @@ class History {
         now_us_ += static_cast<int64_t>(Below(26)) * 3'600'000'000;
         break;
       case 2:
-        now_us_ = NextMonth() - 1'000'000 + static_cast<int64_t>(Below(2'000'000));
+        now_us_ = NextMonthUs() - 1'000'000 + static_cast<int64_t>(Below(2'000'000));
         break;
       case 3:
         now_us_ -= static_cast<int64_t>(Below(5'000'000));
@@ -53,9 +54,9 @@ class History {
   uint64_t Below(uint64_t bound) { return random_() % bound; }
 
  private:
-  int64_t NextMonth() const {
+  int64_t NextMonthUs() const {
     const int32_t month = UtcMonth(now_us_);
-    return UtcMonthStartUs(month % 100 == 12 ? month + 89 : month + 1);
+    return UtcMonthStartUs(NextMonth(month));
   }
   std::string Workspace() { return "ws" + std::to_string(Below(3)); }
 
@@ -194,7 +195,7 @@ class History {
 
   // Takes, renews, gives back or ends a lease, or reports a request that was admitted from one.
   Operation OfLease() {
-    const int32_t month = Below(12) == 0 ? UtcMonth(NextMonth()) : UtcMonth(now_us_);
+    const int32_t month = Below(12) == 0 ? UtcMonth(NextMonthUs()) : UtcMonth(now_us_);
     const uint64_t dice = Below(8);
     if (dice == 0) return ExpireLease{Workspace(), Lessee(), month};
     if (dice < 4) {
