@@ -179,8 +179,8 @@ endfunction()
 
 # tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL …] [TIER …] [SECONDS s] [TIMEOUT s] [PROCESSORS n]
 #               [PCH …] [ARGS …] [ENVIRONMENT …] [OWN_MAIN] [EACH_SOURCE])
-# One binary per folder, with one ctest entry. EACH_SOURCE: not in batches, since its sources use the same short names. LABEL: unit, or database where DEPS has a server of tests/support, which
-# TIER fast excludes.
+# One binary per folder, with one ctest entry. EACH_SOURCE: not in batches, since its sources use the same short names.
+# LABEL: unit, or database where DEPS has a server of tests/support, which TIER fast excludes.
 function(tollgate_test)
   cmake_parse_arguments(A "OWN_MAIN;EACH_SOURCE" "NAME;PCH;LABEL;TIER;SECONDS;TIMEOUT;PROCESSORS" "SRCS;DEPS;ARGS;ENVIRONMENT" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})

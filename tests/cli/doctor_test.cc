@@ -479,10 +479,10 @@ TEST_F(DoctorTest, EnginesAreAskedWhatRoutersNeedOfThem) {
 TEST_F(DoctorTest, TooFewOpenFilesAreAWarning) {
   const std::string text = "gateway:\n  max_connections: 20000\n";
   const Diagnosis few = Look("gateway.yaml", text, "", "ulimit -n 1024;");
-  EXPECT_TRUE(few.Has("machine", "warning", "gateway.yaml open files", "1024, 22858 are wanted"))
+  EXPECT_TRUE(few.Has("machine", "warning", "gateway.yaml open files", "1024, 22858 are needed"))
       << few.text();
   EXPECT_TRUE(Look("gateway.yaml", "gateway:\n  max_connections: 100\n", "", "ulimit -n 1024;")
-                  .Has("machine", "ok", "gateway.yaml open files", "1024, 356 are wanted"));
+                  .Has("machine", "ok", "gateway.yaml open files", "1024, 356 are needed"));
 }
 
 }  // namespace

@@ -541,7 +541,8 @@ TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
   std::string of_keys;
   const Json entries = log.json();
   for (const Json& entry : entries["auditEntries"].elements()) {
-    if (entry["actor"].str() != "support:" + id) continue;
+    // Refusals of the same actor are written later, in batches.
+    if (entry["actor"].str() != "support:" + id || entry["action"].str() == "call.refuse") continue;
     ++uses;
     if (entry.Dump().find("GET /admin/v1/workspaces/acme/keys") != std::string::npos) {
       of_keys = entry.Dump();

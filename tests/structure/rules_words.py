@@ -72,11 +72,9 @@ CPP_NAME = re.compile(r"\bint64_t>?[&*]? (\w+)(?![\w(])")
 def check_phrases(path, text, _):
     if path.startswith(("tests/structure/", "proto/google/")) or path.endswith((".json", "LICENSE")) or "/corpus/" in path:
         return
-    for number, line in enumerate(text.split("\n"), 1):
-        for pattern, instead in PHRASES:
-            found = pattern.search(line)
-            if found:
-                yield number, f'"{found[0]}": write {instead}'
+    for pattern, instead in PHRASES:
+        for found in pattern.finditer(text):
+            yield text.count("\n", 0, found.start()) + 1, f'"{found[0]}": write {instead}'
 
 
 def comments(text, mark, string):

@@ -183,7 +183,7 @@ TEST_P(SignInLinkTest, APersonOfTheProviderGetsNoPassword) {
   ASSERT_TRUE(sign_in_->RequestPasswordReset("anna@allowed.example", {}).ok());
   const auto texts = Deliver("anna@allowed.example");
   ASSERT_EQ(texts.size(), 1U);
-  EXPECT_THAT(texts[0], HasSubstr("sign in with your provider"));
+  EXPECT_THAT(texts[0], HasSubstr("Sign in with SSO"));
   EXPECT_EQ(TokenIn(texts[0]), "");
 }
 
@@ -218,7 +218,7 @@ TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
   EXPECT_THAT(Actions(), Contains("user.reset_totp"));
   const auto told = Deliver("anna@x.org");
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_THAT(told[0], HasSubstr("An operator switched off the second step"));
+  EXPECT_THAT(told[0], HasSubstr("An operator turned off two-factor authentication"));
   EXPECT_EQ(ReasonOf(store_->ResetTotp(kOperator, "nobody")), "NOT_FOUND");
 }
 
