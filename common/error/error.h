@@ -77,6 +77,8 @@ struct Error {
   }
   // "rate_limited: too many requests [internal]" for logs.
   std::string ToString() const;
+  // For errors that no client sees, such as a wrong setting: `internal` alone if there is one.
+  std::string Cause() const { return internal.empty() ? ToString() : internal; }
 };
 
 template <typename T>

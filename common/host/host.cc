@@ -256,7 +256,7 @@ class Process {
     for (const auto& module : modules_) {
       auto started = module->Start();
       if (!started) {
-        return Internal(std::string(module->name()) + ": " + started.error().ToString());
+        return Internal(std::string(module->name()) + ": " + started.error().Cause());
       }
       log::Info("started", {{"module", module->name()}});
     }
@@ -370,7 +370,7 @@ int Run(std::string_view process_name, const config::v1::HostConfig& host,
   Process process(process_name, host);
   auto started = process.Start(targets, make_modules);
   if (!started) {
-    log::Error("start failed", {{"error", started.error().ToString()}});
+    log::Error("start failed", {{"error", started.error().Cause()}});
     process.Stop();
     return 1;
   }

@@ -102,6 +102,9 @@ TEST(BadConfig, AnErrorNamesTheFieldAndNotWhatWasInIt) {
     process.Kill();
     const std::string log = ReadFile(stem + ".log");
     EXPECT_FALSE(log.empty()) << at.section;
+    EXPECT_EQ(log.find("An unexpected error occurred"), std::string::npos)
+        << "a text for clients of the API is around the cause:\n"
+        << log;
     for (const std::string& found : canaries.FindIn(at.section, log)) ADD_FAILURE() << found;
   }
 }
