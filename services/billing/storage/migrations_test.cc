@@ -134,6 +134,14 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   run(MakeAuthorize(open, 100, 100));
   run(MakeAuthorize(closed, 100, 100));
   run(MakeSettle(closed, 100, 40));
+  // All other credit is held, so that what a request costs above its hold is overrun.
+  const Id over = world.NewId();
+  const Id rest = world.NewId();
+  run(MakeAuthorize(over, 100, 100));
+  const Wallet& wallet = world.wallet();
+  run(MakeAuthorize(rest, 100, (wallet.available_nano_usd() - 100) / 2));
+  run(MakeSettle(over, 100, 400));
+  ASSERT_GT(world.hold(over).overrun_nano_usd, 0);
   WriteFirstVersion(world.state, entries);
 
   const auto migrated = MigrateLedger(*database_);
@@ -141,8 +149,8 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   ExpectVerified();
   auto report = ReadUsage(*database_, "ws", "key", 0, INT64_MAX, kNowUs);
   ASSERT_TRUE(report.ok()) << report.error().message;
-  EXPECT_EQ(report->total.requests, 1);
-  EXPECT_EQ(report->total.charged_nano_usd, 180);
+  EXPECT_EQ(report->total.requests, 2);
+  EXPECT_EQ(report->total.charged_nano_usd, 180 + world.hold(over).charged_nano_usd);
   // The hold can be settled, and the command is recognized.
   EXPECT_TRUE(Run({MakeSettle(open, 100, 20)}).replies.front().ok);
   EXPECT_TRUE(Run({MakeAddCredit("c", 100'000)}).entries.empty());

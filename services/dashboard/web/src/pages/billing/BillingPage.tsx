@@ -12,6 +12,7 @@ import { WhoCan } from '@/ui/WhoCan';
 import { AddCredit } from './AddCredit';
 import css from './billing.module.css';
 import { BillingFrame } from './BillingFrame';
+import { usedOfCap } from './cap';
 import { Methods } from './Methods';
 import { MonthEnd } from './MonthEnd';
 import { Payments } from './Payments';
@@ -49,7 +50,7 @@ export default function BillingPage() {
         <Tile
           label={i18n.t({ id: 'billing.spent', message: 'Spent this month' })}
           figure={<Money usd={balance?.monthSpentUsd} />}
-          bar={balance?.capUsd != null && <UsedBar used={(nanos(balance.monthSpentUsd) ?? 0n) + (nanos(balance.monthHeldUsd) ?? 0n)} limit={nanos(balance.capUsd) ?? 0n} label={i18n.t({ id: 'billing.capUsed', message: 'Cap used (spent and held)' })} />}
+          bar={balance?.capUsd != null && <UsedBar used={usedOfCap(balance)} limit={nanos(balance.capUsd) ?? 0n} label={i18n.t({ id: 'billing.capUsed', message: 'Cap used (spent and held)' })} />}
           {...state}
         >
           {balance?.capUsd != null ? (

@@ -12,11 +12,11 @@ import { WhoCan } from '@/ui/WhoCan';
 import { AlertsCard } from './Alerts';
 import css from './billing.module.css';
 import { BillingFrame } from './BillingFrame';
+import { usedOfCap } from './cap';
 import { MonthEnd } from './MonthEnd';
 import { capQuery } from './queries';
 
 type Cap = Schema<'Cap'>;
-const used = (cap: Cap) => (nanos(cap.monthSpentUsd) ?? 0n) + (nanos(cap.monthHeldUsd) ?? 0n);
 
 export default function CapPage() {
   const workspace = useWorkspace();
@@ -60,14 +60,14 @@ function CapState({ cap }: { cap: Cap }) {
       </div>
     );
   }
-  const reached = used(cap) >= limit;
+  const reached = usedOfCap(cap) >= limit;
   return (
     <div className={css.stack}>
       {reached && <Notice tone="bad">{i18n.t({ id: 'billing.cap.reached', message: 'The cap is reached. New requests fail with 402 insufficient_credits until the month ends or an owner raises the cap.' })}</Notice>}
       <span>
-        <Money usd={cap.monthSpentUsd} /> {i18n.t({ id: 'billing.ofCap', message: 'of {cap}', values: { cap: money(cap.capUsd) } })} · {percent(used(cap), limit)}
+        <Money usd={cap.monthSpentUsd} /> {i18n.t({ id: 'billing.ofCap', message: 'of {cap}', values: { cap: money(cap.capUsd) } })} · {percent(usedOfCap(cap), limit)}
       </span>
-      <UsedBar used={used(cap)} limit={limit} label={i18n.t({ id: 'billing.capUsed', message: 'Cap used (spent and held)' })} />
+      <UsedBar used={usedOfCap(cap)} limit={limit} label={i18n.t({ id: 'billing.capUsed', message: 'Cap used (spent and held)' })} />
       <span className="quiet">
         {(nanos(cap.monthHeldUsd) ?? 0n) > 0n && <>{i18n.t({ id: 'billing.cap.held', message: 'including {held} held', values: { held: money(cap.monthHeldUsd, 'exact') } })} · </>}
         <MonthEnd />
@@ -92,7 +92,7 @@ function CapForm({ workspace, cap, onClose }: { workspace: string; cap: Cap; onC
     onClose();
   });
   const typed = nanos(typedAmount(fields.values.capUsd));
-  const below = fields.values.limited && typed !== null && typed <= used(cap);
+  const below = fields.values.limited && typed !== null && typed <= usedOfCap(cap);
   return (
     <DialogForm fields={fields} verb={i18n.t({ id: 'billing.cap.change', message: 'Change cap' })} onCancel={onClose} danger={below}>
       <SwitchField label={i18n.t({ id: 'billing.cap.limited', message: 'Set a monthly cap' })} {...fields.bind('limited')} />
