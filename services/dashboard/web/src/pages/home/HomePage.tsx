@@ -9,6 +9,7 @@ import { resolve } from '@/format/range';
 import { absolute, startOfMonth, monthName, UTC } from '@/format/time';
 import { IconPlus } from '@/icons';
 import { UsageChart } from '@/pages/usage/UsageChart';
+import { outcomeName } from '@/pages/usage/words';
 import { DataTable, EmptyState, Freshness, LinkButton, Money, Page, polling, rangeLabel, Tile, Tiles, Time, UsedBar, useNow, useZone, type Column } from '@/ui';
 import { AttentionList } from './Attention';
 import { newestRequestsQuery } from './queries';
@@ -141,7 +142,7 @@ function NewestRequests({ workspace }: { workspace: string }) {
     { id: 'model', header: i18n.t({ id: 'home.model', message: 'Model' }), weight: 2, cell: (one) => one.model },
     { id: 'time', header: i18n.t({ id: 'home.time', message: 'Time' }), weight: 1.1, cell: (one) => <Time at={one.createTime} /> },
     { id: 'tokens', header: i18n.t({ id: 'home.tokensInOut', message: 'Input / output tokens' }), weight: 1.2, align: 'end', wide: true, cell: (one) => `${count(one.tokens?.promptTokens)} / ${count(one.tokens?.completionTokens)}` },
-    { id: 'outcome', header: i18n.t({ id: 'home.outcome', message: 'Outcome' }), weight: 1.2, wide: true, cell: (one) => one.outcome.replaceAll('_', ' ') },
+    { id: 'outcome', header: i18n.t({ id: 'home.outcome', message: 'Outcome' }), weight: 1.2, wide: true, cell: (one) => outcomeName(one.outcome) },
     { id: 'cost', header: i18n.t({ id: 'home.cost', message: 'Cost' }), weight: 1, align: 'end', cell: (one) => <Money usd={one.chargedUsd} style="row" /> },
   ];
   return (
