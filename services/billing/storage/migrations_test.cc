@@ -138,8 +138,7 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   const Id over = world.NewId();
   const Id rest = world.NewId();
   run(MakeAuthorize(over, 100, 100));
-  const Wallet& wallet = world.wallet();
-  run(MakeAuthorize(rest, 100, (wallet.available_nano_usd() - 100) / 2));
+  run(MakeAuthorize(rest, world.wallet().available_nano_usd(), 0));
   run(MakeSettle(over, 100, 400));
   ASSERT_GT(world.hold(over).overrun_nano_usd, 0);
   WriteFirstVersion(world.state, entries);
