@@ -51,7 +51,7 @@ struct SqlError {
   }
 };
 
-// An error that no retry mends, for what the caller of a storage function must not ask.
+// A permanent error: the request is not valid for this database. A retry does not help.
 inline Fail<SqlError> Refused(std::string why) {
   return Fail{SqlError{ErrorKind::kOther, std::move(why)}};
 }
