@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/base/ascii.h"
+#include "common/json/member_name.h"
 #include "common/money/money.h"
-#include "gateway/surfaces/shared/member_name.h"
 #include "gateway/worker/supported_parameters.h"
 
 namespace tollgate::gateway {
@@ -71,7 +71,7 @@ Result<void> CheckTerms(const RequestContext& context) {
   for (const std::string& name : context.canonical.parameters) {
     if (SupportsParameter(model, name)) continue;
     return BadRequest("The model '" + model.id() + "' is not known to support " +
-                          (IsShown(name) ? "'" + name + "'" : "a member of the request") +
+                          (json::IsShown(name) ? "'" + name + "'" : "a member of the request") +
                           ", which 'provider.require_parameters' asks for.",
                       "provider.require_parameters");
   }

@@ -17,9 +17,9 @@
 #include "services/billing/rpc/billing_rpc.h"
 #include "services/billing/rpc/callers.h"
 #include "services/billing/rpc/payments_rpc.h"
-#include "services/billing/storage/archive_runner.h"
-#include "services/billing/storage/checkpoint_writer.h"
-#include "services/billing/storage/rollup_runner.h"
+#include "services/billing/archive/archive_runner.h"
+#include "services/billing/verify/checkpoint_writer.h"
+#include "services/billing/reports/rollup_runner.h"
 
 namespace tollgate {
 namespace {

@@ -3,8 +3,8 @@
 #include "common/base/core_dumps.h"
 #include "common/host/host.h"
 #include "services/billing/billing_module.h"
-#include "services/billing/storage/all_schemas.h"
-#include "services/billing/storage/ledger_command.h"
+#include "services/billing/command/all_schemas.h"
+#include "services/billing/command/ledger_command.h"
 
 int main(int argc, char** argv) {
   tollgate::DenyCoreDumps();  // for the commands, too

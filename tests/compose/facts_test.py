@@ -193,7 +193,7 @@ class FactsTest(unittest.TestCase):
         sources = [path for folder in ("services/billing", "common/audit") for path in glob.glob(f"{ROOT}/{folder}/**/*.*", recursive=True)
                    if path.endswith((".h", ".cc")) and not path.endswith("_test.cc")]
         text = "".join(read(path) for path in sources)
-        self.assertEqual(len(re.findall(r"\{(?:\w+::)?k\w*Component, ", read("services/billing/storage/all_schemas.cc"))), len(set(re.findall(r'Component = "(.*)"', text))))
+        self.assertEqual(len(re.findall(r"\{(?:\w+::)?k\w*Component, ", read("services/billing/command/all_schemas.cc"))), len(set(re.findall(r'Component = "(.*)"', text))))
         self.assertNotIn('Migrate("', text)
 
     def test_networks_let_through_what_the_table_of_callers_has(self):

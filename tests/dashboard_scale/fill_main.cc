@@ -20,7 +20,7 @@
 #include "services/auth/admin/workspace_admin.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/people_store.h"
-#include "services/billing/storage/rollups.h"
+#include "services/billing/reports/rollups.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 #include "tollgate/config/v1/config.pb.h"

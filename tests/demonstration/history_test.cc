@@ -12,9 +12,9 @@
 #include "common/base/time_units.h"
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/admin/workspace_admin.h"
-#include "services/billing/storage/reports.h"
-#include "services/billing/storage/statement.h"
-#include "services/billing/storage/verify.h"
+#include "services/billing/reports/reports.h"
+#include "services/billing/statement/statement.h"
+#include "services/billing/verify/verify.h"
 #include "tests/demonstration/history_plan.h"
 
 namespace tollgate::demonstration {

@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "services/billing/payments/payment_store.h"
 #include "services/billing/payments/testing/scripted_stripe.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/store.h"
 #include "services/billing/storage/testing/ledger_schema.h"
 #include "tests/support/postgres.h"

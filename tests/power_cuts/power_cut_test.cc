@@ -17,8 +17,8 @@
 #include "common/sql/testing/power_cut_vfs.h"
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/domain/testing/ledger_world.h"
-#include "services/billing/storage/reports.h"
-#include "services/billing/storage/verify.h"
+#include "services/billing/reports/reports.h"
+#include "services/billing/verify/verify.h"
 
 namespace tollgate::billing {
 namespace {

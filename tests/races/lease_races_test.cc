@@ -19,7 +19,7 @@
 #include "common/base/ledger_shard.h"
 #include "services/billing/domain/testing/lease_world.h"
 #include "services/billing/storage/leases.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/store.h"
 #include "services/billing/storage/testing/ledger_schema.h"
-#include "services/billing/storage/verify.h"
+#include "services/billing/verify/verify.h"
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"

@@ -1,6 +1,7 @@
 """Rule: which file may include which."""
 import re
 
+from rules_layout import GATEWAY, SERVICES
 from tree import SOURCE, is_test
 
 # A folder of common/ may include those before it in this list, and itself.
@@ -26,6 +27,25 @@ def common_rule(path, name):
     return None
 
 
+# storage/ includes these rules of people, until they have a service of their own.
+BELOW = {("auth", "storage", "people")}
+
+
+def layer_rule(path, name):
+    """Inside the gateway or a service, a folder includes only those before it in the list of its layers."""
+    own, other = path.split("/"), name.split("/")
+    room = own[:2] if own[0] == "services" else own[:1]
+    layers = GATEWAY if own[0] == "gateway" else SERVICES.get(own[1], []) if own[0] == "services" else []
+    if is_test(path) or other[:len(room)] != room:
+        return None
+    own, other = own[len(room)], other[len(room)]
+    if own == other or own not in layers or (room[-1], own, other) in BELOW:
+        return None
+    if other not in layers or layers.index(other) > layers.index(own):
+        return f"{'/'.join(room)}/{own} must not include {name}: it is a higher layer (tests/structure/rules_layout.py)"
+    return None
+
+
 def include_rule(path, name):
     """Why this file must not include that file of the tree, or None."""
     area, target = path.split("/")[0], name.split("/")[0]
@@ -45,6 +65,8 @@ def include_rule(path, name):
             return f"a service must not include the gateway: {name}"
         if target == "services" and name.split("/")[1] != path.split("/")[1]:
             return f"a service must not include another: {name}"
+    if wrong := layer_rule(path, name):
+        return wrong
     if re.match(r"services/\w+/domain/", path) and not is_test(path):
         own = "/".join(path.split("/")[:3]) + "/"
         if not name.startswith((own, "common/base/", "common/money/", "common/error/")):

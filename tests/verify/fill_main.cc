@@ -10,7 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/time_units.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 

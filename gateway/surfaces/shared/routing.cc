@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "common/json/member_name.h"
 #include "common/money/money.h"
-#include "gateway/surfaces/shared/member_name.h"
 
 namespace tollgate::gateway {
 
@@ -81,7 +81,7 @@ Result<void> ReadMaxPrice(json::Value prices, ProviderTerms& terms) {
   if (!prices.is_object()) return Bad("provider.max_price", "must be an object of prices.");
   for (const json::Value price : prices) {
     const std::string name = price.key();
-    const std::string member = MemberName("provider.max_price", name);
+    const std::string member = json::MemberName("provider.max_price", name);
     const bool is_input = name == "prompt";
     const bool is_output = name == "completion";
     // Tollgate charges only per token, so any limit on the other prices is met.
@@ -110,7 +110,7 @@ Result<void> CheckSort(json::Value sort) {
   for (const json::Value member : sort) {
     if (member.KeyEquals("by") || member.is_null()) continue;
     if (!member.KeyEquals("partition")) {
-      return Bad(MemberName("provider.sort", member.key()), kUnsupported);
+      return Bad(json::MemberName("provider.sort", member.key()), kUnsupported);
     }
     if (!member.StringEquals("model")) {
       return Bad("provider.sort.partition",
@@ -133,7 +133,7 @@ Result<void> CheckPreference(json::Value value, const std::string& member) {
     const bool known = number.KeyEquals("p50") || number.KeyEquals("p75") ||
                        number.KeyEquals("p90") || number.KeyEquals("p99");
     if (!known || (!number.is_null() && !is_wish(number))) {
-      return Bad(MemberName(member, number.key()), kUnsupported);
+      return Bad(json::MemberName(member, number.key()), kUnsupported);
     }
   }
   return {};
@@ -158,7 +158,7 @@ Result<void> ReadFlag(json::Value value, const std::string& member, bool& into) 
 
 Result<void> ReadTerm(json::Value value, ProviderTerms& terms) {
   const std::string name = value.key();
-  const std::string member = MemberName("provider", name);
+  const std::string member = json::MemberName("provider", name);
   const auto names = [&](std::vector<std::string>& into) -> Result<void> {
     auto read = ReadNames(value, member);
     if (!read) return Fail{read.error()};

@@ -9,7 +9,7 @@
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/leases.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 #include "services/billing/storage/wallet_check.h"

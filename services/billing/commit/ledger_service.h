@@ -19,7 +19,7 @@
 #include "services/billing/commit/group_commit.h"
 #include "services/billing/commit/ledger_metrics.h"
 #include "services/billing/commit/report_standby.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 
 namespace tollgate::billing {
 

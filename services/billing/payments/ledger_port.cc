@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/base/ledger_shard.h"
-#include "services/billing/storage/reports.h"
-#include "services/billing/storage/transactions.h"
+#include "services/billing/reports/reports.h"
+#include "services/billing/reports/transactions.h"
 
 namespace tollgate::billing::payments {
 

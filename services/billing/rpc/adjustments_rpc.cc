@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "services/billing/rpc/admin_calls.h"
-#include "services/billing/storage/transactions.h"
+#include "services/billing/reports/transactions.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 
 namespace tollgate::billing {

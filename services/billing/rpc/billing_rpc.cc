@@ -11,8 +11,8 @@
 #include "common/tracing/call_spans.h"
 #include "services/billing/rpc/convert.h"
 #include "services/billing/storage/idempotency_keys.h"
-#include "services/billing/storage/key_spend.h"
-#include "services/billing/storage/receipts.h"
+#include "services/billing/reports/key_spend.h"
+#include "services/billing/reports/receipts.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {

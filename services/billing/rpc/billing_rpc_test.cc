@@ -9,7 +9,7 @@
 #include <future>
 
 #include "common/rpc/error_status.h"
-#include "services/billing/storage/transactions.h"
+#include "services/billing/reports/transactions.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "services/billing/domain/operations.h"
-#include "services/billing/storage/receipts.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/receipts.h"
+#include "services/billing/reports/reports.h"
 #include "tollgate/billing/v1/billing.pb.h"
 
 namespace tollgate::billing {

@@ -4,8 +4,8 @@
 #include "common/base/parse_number.h"
 #include "common/base/utc_text.h"
 #include "services/billing/rpc/admin_calls.h"
-#include "services/billing/storage/reports.h"
-#include "services/billing/storage/transactions.h"
+#include "services/billing/reports/reports.h"
+#include "services/billing/reports/transactions.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 
 namespace tollgate::billing {

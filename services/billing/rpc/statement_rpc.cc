@@ -3,8 +3,8 @@
 #include "common/base/clock.h"
 #include "common/base/utc_text.h"
 #include "services/billing/rpc/admin_calls.h"
-#include "services/billing/storage/statement.h"
-#include "services/billing/storage/transactions.h"
+#include "services/billing/statement/statement.h"
+#include "services/billing/reports/transactions.h"
 #include "tollgate/admin/v1/statements.grpc.pb.h"
 
 namespace tollgate::billing {

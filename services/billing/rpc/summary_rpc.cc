@@ -5,7 +5,7 @@
 #include "services/billing/payments/payment_store.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/convert.h"
-#include "services/billing/storage/summary.h"
+#include "services/billing/reports/summary.h"
 #include "tollgate/billing/v1/summary.grpc.pb.h"
 
 namespace tollgate::billing {

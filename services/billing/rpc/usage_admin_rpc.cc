@@ -4,9 +4,9 @@
 #include "common/base/time_units.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/usage_intervals.h"
-#include "services/billing/storage/receipts.h"
+#include "services/billing/reports/receipts.h"
 #include "services/billing/storage/schema.h"
-#include "services/billing/storage/usage_query.h"
+#include "services/billing/reports/usage_query.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
 
 namespace tollgate::billing {

@@ -4,7 +4,7 @@
 #include "common/observability/log.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/verify_runner.h"
-#include "services/billing/storage/verifications.h"
+#include "services/billing/verify/verifications.h"
 #include "tollgate/admin/v1/verifications.grpc.pb.h"
 
 namespace tollgate::billing {

@@ -1,6 +1,6 @@
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/rpc/testing/admin_rpc_world.h"
-#include "services/billing/storage/verifications.h"
+#include "services/billing/verify/verifications.h"
 
 namespace tollgate::billing {
 namespace {

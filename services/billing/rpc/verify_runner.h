@@ -12,7 +12,7 @@
 #include "common/error/error.h"
 #include "common/observability/metrics.h"
 #include "services/billing/commit/ledger_service.h"
-#include "services/billing/storage/verify.h"
+#include "services/billing/verify/verify.h"
 
 namespace tollgate::billing {
 

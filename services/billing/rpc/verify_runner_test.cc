@@ -7,7 +7,7 @@
 #include <future>
 
 #include "services/billing/domain/testing/ledger_world.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 
 namespace tollgate::billing {
 namespace {

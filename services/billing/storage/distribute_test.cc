@@ -14,10 +14,10 @@
 #include "common/base/ledger_shard.h"
 #include "services/billing/alerts/alert_store.h"
 #include "services/billing/payments/payment_store.h"
-#include "services/billing/storage/all_schemas.h"
+#include "services/billing/command/all_schemas.h"
 #include "services/billing/storage/audit_outbox.h"
-#include "services/billing/storage/ledger_command.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/command/ledger_command.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
 #include "services/billing/storage/wallet_check.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/billing/domain/testing/lease_world.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {

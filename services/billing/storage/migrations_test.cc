@@ -3,9 +3,9 @@
 
 #include "common/base/ledger_shard.h"
 #include "services/billing/domain/chain.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/rollup_tables.h"
-#include "services/billing/storage/rollups.h"
+#include "services/billing/reports/rollups.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/testing/ledger_database.h"
 

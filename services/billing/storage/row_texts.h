@@ -1,4 +1,4 @@
-// Parts of SQL statements, for Connection::QueryKeys and ExecuteRows. Internal to this folder.
+// Parts of SQL statements, for Connection::QueryKeys and ExecuteRows. Internal to billing.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@
 #include "services/billing/storage/leases.h"
 #include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
-#include "services/billing/storage/verifications.h"
+#include "services/billing/storage/verification_table.h"
 
 namespace tollgate::billing {
 namespace {

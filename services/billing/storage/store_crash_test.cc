@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "services/billing/domain/testing/ledger_world.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/store.h"
 #include "services/billing/storage/testing/ledger_schema.h"
-#include "services/billing/storage/verify.h"
+#include "services/billing/verify/verify.h"
 #include "tests/support/postgres.h"
 
 namespace tollgate::billing {

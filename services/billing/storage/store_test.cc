@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "services/billing/domain/testing/ledger_history.h"
-#include "services/billing/storage/reports.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {

@@ -13,8 +13,8 @@
 #include "services/billing/payments/payment_admin.h"
 #include "services/billing/payments/testing/scripted_stripe.h"
 #include "services/billing/payments/webhook.h"
-#include "services/billing/storage/reports.h"
-#include "services/billing/storage/verify.h"
+#include "services/billing/reports/reports.h"
+#include "services/billing/verify/verify.h"
 
 namespace tollgate::billing::payments {
 

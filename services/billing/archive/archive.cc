@@ -1,0 +1,198 @@
+#include "services/billing/archive/archive.h"
+
+#include "common/base/clock.h"
+#include "common/base/ledger_shard.h"
+#include "services/billing/archive/archive_files.h"
+#include "services/billing/reports/rollups.h"
+#include "services/billing/storage/schema.h"
+#include "services/billing/verify/verify_entries.h"
+#include "services/billing/verify/verify_usage.h"
+#include "services/billing/verify/verify_wallet.h"
+#include "services/billing/verify/verify_workspaces.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Connection;
+using sql::Row;
+using sql::SqlResult;
+
+// Archives one month: verifies it and everything after it, in one snapshot per shard.
+class MonthArchive {
+ public:
+  MonthArchive(Connection& db, const ArchiveOptions& options, int32_t month)
+      : db_(db),
+        options_(options),
+        month_(month),
+        cut_us_(UtcMonthStartUs(NextMonth(month))),
+        files_(options.folder, month) {}
+
+  SqlResult<ArchivedMonth> Run() {
+    for (int64_t shard = INT64_MIN;;) {
+      auto next = NextShard(db_, shard);
+      if (!next.ok()) return Fail{std::move(next).error()};
+      if (!*next) break;
+      if (options_.stop()) return Fail{ArchiveStopped()};
+      shard = **next;
+      if (auto done = Shard(shard); !done.ok()) return Fail{std::move(done).error()};
+    }
+    if (const std::string failed = files_.Finish(cut_us_, cuts_); !failed.empty()) {
+      return sql::Refused(failed);
+    }
+    if (auto done = Record(); !done.ok()) return Fail{std::move(done).error()};
+    return ArchivedMonth{month_, files_.entries(), files_.holds(), files_.usage_records()};
+  }
+
+ private:
+  SqlResult<void> Shard(int64_t shard) {
+    auto snapshot = sql::Transaction::Begin(db_, sql::TxMode::kRead);
+    if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+    if (auto done = PrepareSnapshot(db_); !done.ok()) return done;
+    auto workspaces = WorkspacesOf(db_, shard, 0);
+    if (!workspaces.ok()) return Fail{std::move(workspaces).error()};
+    for (const auto& [name, rows] : *workspaces) {
+      VerifyReport report;
+      Findings findings(report, name);
+      if (LedgerShard(name) != shard) {
+        findings.Report("rows with a wrong shard");
+      } else if (auto done = Workspace(name, rows, findings); !done.ok()) {
+        return done;
+      }
+      if (!report.ok()) {
+        return sql::Refused(
+            "nothing of month " + std::to_string(month_) +
+            " was archived, since the ledger does not verify: " + report.violations[0]);
+      }
+    }
+    return {};
+  }
+
+  SqlResult<void> Workspace(const std::string& name, const WorkspaceRows& rows,
+                            Findings& findings) {
+    auto start = StartState(db_, name, findings);
+    if (!start.ok()) return Fail{std::move(start).error()};
+    WorkspaceState state = std::move(*start);
+    {
+      RowCheck row_check(db_, state, findings, 0, &files_);
+      EntryCheck entries(db_, state, row_check, findings, verify_, cut_us_, &files_);
+      if (auto done = ToEnd(entries); !done.ok()) return done;
+      if (auto done = row_check.Flush(); !done.ok()) return done;
+    }
+    WorkspaceState cut = state;
+    RowCheck row_check(db_, state, findings, 0, nullptr);
+    EntryCheck entries(db_, state, row_check, findings, verify_, 0, nullptr);
+    if (auto done = ToEnd(entries); !done.ok()) return done;
+    if (auto done = entries.CheckRest(); !done.ok()) return done;
+    for (const auto& [id, hold] : state.holds) {
+      if (hold.terminals == 0 && hold.opened_us < cut_us_) {
+        findings.Report("a hold of the month is still open");
+      }
+    }
+    if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
+    UsageCheck usage(db_, state, findings, row_check.quota_held());
+    if (auto done = usage.Run(); !done.ok()) return done;
+    // Roll-ups before the cut are complete: all their requests are closed and can no longer be
+    // corrected.
+    auto digest = DigestRollUps(db_, name, cut_us_);
+    if (!digest.ok()) return Fail{std::move(digest).error()};
+    cut.cut_us = cut_us_;
+    cut.cut_sequence = cut.sequence;
+    cut.holds_opened = 0;
+    cut.holds_closed = 0;
+    cut.archived_rollups = std::move(*digest);
+    cuts_.push_back(std::move(cut));
+    return {};
+  }
+
+  SqlResult<void> ToEnd(EntryCheck& entries) {
+    for (bool more = true; more;) {
+      if (options_.stop()) return Fail{ArchiveStopped()};
+      auto page = entries.Page();
+      if (!page.ok()) return Fail{std::move(page).error()};
+      more = *page;
+    }
+    return entries.CloseGroup();
+  }
+
+  SqlResult<void> Record() {
+    auto tx = sql::Transaction::Begin(db_);
+    if (!tx.ok()) return Fail{std::move(tx).error()};
+    auto done = db_.Execute(
+        "INSERT INTO archive (month, cut_us, at_us, manifest, entries, holds, usage_records, actor)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        {month_, cut_us_, options_.now_us, sql::Param::Blob(files_.manifest_digest()),
+         files_.entries(), files_.holds(), files_.usage_records(), options_.actor});
+    if (!done.ok() && done.error().kind == sql::ErrorKind::kUnique) {
+      return sql::Refused("another run has archived month " + std::to_string(month_) +
+                          " meanwhile");
+    }
+    if (!done.ok()) return Fail{std::move(done).error()};
+    for (const WorkspaceState& cut : cuts_) {
+      const std::string state = EncodeState(cut);
+      done = db_.Execute(
+          "INSERT INTO archive_workspace (shard, workspace, month, sequence, head, state)"
+          " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (shard, workspace) DO UPDATE SET"
+          " month = excluded.month, sequence = excluded.sequence, head = excluded.head,"
+          " state = excluded.state",
+          {LedgerShard(cut.workspace), cut.workspace, month_, cut.sequence,
+           sql::Param::Blob(cut.head), sql::Param::Blob(state)});
+      if (!done.ok()) return Fail{std::move(done).error()};
+    }
+    // Published while the month is locked: a concurrent run must not replace its files.
+    if (const std::string failed = files_.Publish(); !failed.empty()) return sql::Refused(failed);
+    return tx->Commit();
+  }
+
+  Connection& db_;
+  const ArchiveOptions& options_;
+  const int32_t month_;
+  const int64_t cut_us_;
+  const VerifyOptions verify_;
+  MonthFiles files_;
+  std::vector<WorkspaceState> cuts_;
+};
+
+}  // namespace
+
+SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const ArchiveOptions& options) {
+  int32_t month = 0;
+  if (db.dialect() == sql::Dialect::kPostgres) {
+    auto unlimited = db.ExecuteScript("SET statement_timeout = 0");
+    if (!unlimited.ok()) return Fail{std::move(unlimited).error()};
+  }
+  auto read = db.Query("SELECT max(month) FROM archive", {},
+                       [&](const Row& row) { month = static_cast<int32_t>(row.Int(0)); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  if (month > 0) {
+    // Finishes an interrupted run.
+    if (auto done = RemoveArchived(db, options); !done.ok()) {
+      return Fail{std::move(done).error()};
+    }
+    month = NextMonth(month);
+  } else {
+    read = db.Query("SELECT min(at_us) FROM entry", {}, [&](const Row& row) {
+      if (!row.IsNull(0)) month = UtcMonth(row.Int(0));
+    });
+    if (!read.ok()) return Fail{std::move(read).error()};
+    if (month == 0) return std::vector<ArchivedMonth>();
+  }
+  // Archived entries must be in the roll-ups first, because the entries are removed.
+  if (auto done = FoldLedger(db, options.stop); !done.ok()) return Fail{std::move(done).error()};
+  std::vector<ArchivedMonth> archived;
+  for (; month < options.before; month = NextMonth(month)) {
+    if (options.now_us < UtcMonthStartUs(NextMonth(month)) + kArchiveAfterUs) {
+      return sql::Refused(
+          "month " + std::to_string(month) +
+          " can be archived 8 days after its end, when its requests can no longer change");
+    }
+    auto done = MonthArchive(db, options, month).Run();
+    if (!done.ok()) return Fail{std::move(done).error()};
+    archived.push_back(*done);
+    if (auto removed = RemoveArchived(db, options); !removed.ok()) {
+      return Fail{std::move(removed).error()};
+    }
+  }
+  return archived;
+}
+
+}  // namespace tollgate::billing

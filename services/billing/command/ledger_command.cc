@@ -1,0 +1,404 @@
+#include "services/billing/command/ledger_command.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "common/base/clock.h"
+#include "common/config/config.h"
+#include "common/json/json.h"
+#include "common/sql/beside.h"
+#include "services/billing/archive/archive.h"
+#include "services/billing/storage/distribute.h"
+#include "services/billing/statement/statement.h"
+#include "services/billing/verify/verify.h"
+#include "services/billing/archive/verify_archive.h"
+#include "services/billing/verify/verify_checkpoints.h"
+#include "tollgate/config/v1/config.pb.h"
+
+namespace tollgate::billing {
+namespace {
+
+struct Place {
+  std::string url;
+  std::string config;
+};
+
+void AddPlace(CLI::App& command, Place& place) {
+  auto* url = command.add_option("--database", place.url,
+                                 "The ledger's database: sqlite:/path or postgresql://…");
+  command
+      .add_option("--config", place.config,
+                  "Instead: the configuration file of billing or of the all-in-one")
+      ->excludes(url);
+}
+
+int Failed(const std::string& message) {
+  std::fprintf(stderr, "tollgate-billing: %s\n", message.c_str());
+  return 1;
+}
+
+// Returns an empty string if no database is named.
+std::string UrlOf(const Place& place) {
+  std::string found = place.url;
+  if (!place.config.empty()) {
+    config::v1::BillingConfig billing;
+    config::v1::AllInOneConfig all;
+    if (auto loaded = config::LoadFile(place.config, billing); loaded.ok()) {
+      found = billing.billing().sql().url();
+    } else if (config::LoadFile(place.config, all).ok()) {
+      found = all.billing().sql().url();
+    } else {
+      Failed(loaded.error());
+      return "";
+    }
+  }
+  if (found.empty()) Failed("--database URL or --config FILE is required");
+  return found;
+}
+
+// Returns null and sets the exit code if the database cannot be opened.
+std::unique_ptr<sql::Connection> Connect(const std::string& url, bool read_only, int* exit_code) {
+  *exit_code = 2;
+  if (url.empty()) return nullptr;
+  *exit_code = 1;
+  auto connection = sql::ConnectBeside(url, read_only);
+  if (!connection.ok()) {
+    Failed(connection.error().message);
+    return nullptr;
+  }
+  *exit_code = 0;
+  return std::move(*connection);
+}
+
+std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int* exit_code) {
+  return Connect(UrlOf(place), read_only, exit_code);
+}
+
+// Progress: one updated line on a terminal, one line per minute in a file.
+class Meter {
+ public:
+  bool Show(const VerifyReport& report, const std::string& workspace) {
+    const auto now = std::chrono::steady_clock::now();
+    const auto pause = terminal_ ? std::chrono::seconds(1) : std::chrono::seconds(60);
+    if (now - shown_ < pause) return true;
+    shown_ = now;
+    const int64_t ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(now - begin_).count() + 1;
+    std::fprintf(stderr,
+                 "%sverify: %lld entries, %lld holds, %lld workspaces, %zu violations, %lld"
+                 " entries/s; in %s%s",
+                 terminal_ ? "\r\033[K" : "", static_cast<long long>(report.entries),
+                 static_cast<long long>(report.holds), static_cast<long long>(report.workspaces),
+                 report.violations.size(), static_cast<long long>(report.entries * 1000 / ms),
+                 workspace.c_str(), terminal_ ? "" : "\n");
+    return true;
+  }
+  void End() const {
+    if (terminal_) std::fprintf(stderr, "\r\033[K");
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point shown_ = begin_;
+};
+
+void Print(const VerifyReport& report, bool json) {
+  const auto number = [](int64_t value) { return static_cast<long long>(value); };
+  if (!json) {
+    std::printf("%s: %lld entries, %lld holds and %lld usage records of %lld workspaces\n",
+                report.ok() ? "The ledger is consistent" : "LEDGER VIOLATIONS FOUND",
+                number(report.entries), number(report.holds), number(report.usage_records),
+                number(report.workspaces));
+    for (const std::string& violation : report.violations) {
+      std::printf("  %s\n", violation.c_str());
+    }
+    return;
+  }
+  std::string list;
+  for (const std::string& violation : report.violations) {
+    if (!list.empty()) list += ',';
+    json::AppendQuoted(list, violation);
+  }
+  std::printf(
+      "{\"ok\":%s,\"workspaces\":%lld,\"entries\":%lld,\"holds\":%lld,\"usage_records\":%lld,"
+      "\"commands\":%lld,\"violations\":[%s]}\n",
+      report.ok() ? "true" : "false", number(report.workspaces), number(report.entries),
+      number(report.holds), number(report.usage_records), number(report.commands), list.c_str());
+}
+
+void AddVerify(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      *app.add_subcommand("verify", "Verify the ledger from its database while billing is serving");
+  auto place = std::make_shared<Place>();
+  auto options = std::make_shared<VerifyOptions>();
+  auto json = std::make_shared<bool>(false);
+  auto checkpoints = std::make_shared<std::string>();
+  auto key = std::make_shared<std::string>();
+  AddPlace(command, *place);
+  command.add_option("-w,--workspace", options->workspace, "Only this workspace; default: all");
+  command.add_option("--state", options->state_file,
+                     "Keeps the progress in this file; a run with the same file continues there");
+  auto* file = command.add_option("--checkpoints", *checkpoints,
+                                  "Also compare with the signed checkpoints of this file");
+  auto* public_key =
+      command.add_option("--checkpoint-key", *key, "PEM file with the public key of checkpoints");
+  auto archive = std::make_shared<std::string>();
+  command.add_option("--archive", *archive,
+                     "Also verify the archived months, whose files are in this folder");
+  file->needs(public_key);
+  public_key->needs(file);
+  command.add_flag("--json", *json, "Print JSON");
+  command.callback([place, options, json, checkpoints, key, archive, &exit_code] {
+    const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
+    if (connection == nullptr) return;
+    // Read before the ledger, which may only be ahead of the checkpoints.
+    VerifyReport anchored;
+    std::optional<Anchors> anchors;
+    if (!checkpoints->empty()) {
+      auto read = Anchors::Read(*checkpoints, *key, anchored);
+      if (!read.ok()) {
+        exit_code = Failed(read.error());
+        return;
+      }
+      anchors = std::move(*read);
+    }
+    Meter meter;
+    options->overdue_holds = true;
+    options->progress = [&meter](const VerifyReport& report, const std::string& workspace) {
+      return meter.Show(report, workspace);
+    };
+    auto report = VerifyLedger(*connection, *options);
+    meter.End();
+    if (!report.ok()) {
+      exit_code = Failed(report.error().message);
+      return;
+    }
+    if (anchors) {
+      if (auto done = anchors->Compare(*connection, options->workspace, anchored); !done.ok()) {
+        exit_code = Failed(done.error().message);
+        return;
+      }
+      report->violations.insert(report->violations.begin(), anchored.violations.begin(),
+                                anchored.violations.end());
+    }
+    if (!archive->empty()) {
+      if (auto done = VerifyArchive(*connection, *archive, *report); !done.ok()) {
+        exit_code = Failed(done.error().message);
+        return;
+      }
+    }
+    Print(*report, *json);
+    exit_code = report->ok() ? 0 : 1;
+  });
+}
+
+// Parses "YYYY-MM" to YYYYMM; 0: not a month.
+int32_t ParseMonth(const std::string& text) {
+  if (text.size() != 7 || text[4] != '-') return 0;
+  int32_t month = 0;
+  for (const char c : text.substr(0, 4) + text.substr(5)) {
+    if (c < '0' || c > '9') return 0;
+    month = month * 10 + (c - '0');
+  }
+  return month % 100 >= 1 && month % 100 <= 12 ? month : 0;
+}
+
+void AddArchive(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand(
+      "archive", "Move closed months of the ledger into files (docs/operations.md)");
+  auto place = std::make_shared<Place>();
+  auto options = std::make_shared<ArchiveOptions>();
+  auto before = std::make_shared<std::string>();
+  AddPlace(command, *place);
+  command.add_option("--before", *before, "All months before this one, as YYYY-MM")->required();
+  command.add_option("--to", options->folder, "Folder of the files; it must exist")->required();
+  command.add_option("--actor", options->actor, "Your name, for the record");
+  command.callback([place, options, before, &exit_code] {
+    options->before = ParseMonth(*before);
+    if (options->before == 0) {
+      Failed("--before: \"" + *before + "\" is not a month such as 2026-01");
+      exit_code = 2;
+      return;
+    }
+    const auto connection = Connect(*place, /*read_only=*/false, &exit_code);
+    if (connection == nullptr) return;
+    options->now_us = SystemClock::Get().WallUs();
+    auto archived = ArchiveLedger(*connection, *options);
+    if (!archived.ok()) {
+      exit_code = Failed(archived.error().message);
+      return;
+    }
+    if (archived->empty()) std::printf("No month can be archived.\n");
+    for (const ArchivedMonth& month : *archived) {
+      std::printf("%d: %lld entries, %lld holds and %lld usage records in %s\n", month.month,
+                  static_cast<long long>(month.entries), static_cast<long long>(month.holds),
+                  static_cast<long long>(month.usage_records), options->folder.c_str());
+    }
+  });
+}
+
+void PrintPlan(const Distribution& plan, int shards) {
+  for (const Distribution::Step& step : plan.migrations) {
+    std::printf("migration %lld of %s: %s\n", static_cast<long long>(step.version),
+                step.component.c_str(), step.name.c_str());
+  }
+  if (!plan.migrations.empty()) {
+    std::printf("These migrations run first; tables that they create are also distributed.\n");
+  }
+  if (plan.distributed_tables > 0) {
+    std::printf("%lld tables are distributed already.\n",
+                static_cast<long long>(plan.distributed_tables));
+  }
+  int64_t bytes = 0;
+  for (const Distribution::Table& table : plan.tables) {
+    bytes += table.bytes;
+    const std::string where = !table.by_shard ? "as a whole to one server"
+                              : plan.distributed_tables == 0
+                                  ? "by shard into " + std::to_string(shards) + " pieces"
+                                  : "by shard, colocated with the others";
+    std::printf("%-24s %12lld rows %12lld bytes, %s\n", table.name.c_str(),
+                static_cast<long long>(table.rows), static_cast<long long>(table.bytes),
+                where.c_str());
+  }
+  if (plan.tables.empty() && plan.migrations.empty()) {
+    std::printf("There is nothing to distribute.\n");
+  } else if (!plan.tables.empty()) {
+    std::printf("%zu tables, %lld MiB, over %lld servers\n", plan.tables.size(),
+                static_cast<long long>(bytes >> 20), static_cast<long long>(plan.servers));
+  }
+}
+
+// Runs missing migrations first, so that all tables of the database are distributed.
+sql::SqlResult<Distribution> Migrate(const std::string& url, sql::Connection& connection,
+                                     std::span<const sql::Schema> schemas) {
+  sql::Database::Options options;
+  options.url = url;
+  auto database = sql::Database::Open(options);
+  if (!database.ok()) return Fail{database.error()};
+  if (auto done = ApplyMigrations(**database, schemas); !done.ok()) return Fail{done.error()};
+  return PlanDistribution(connection, schemas);
+}
+
+void AddDistribute(CLI::App& app, std::span<const sql::Schema> schemas, int& exit_code) {
+  CLI::App& command = *app.add_subcommand(
+      "distribute",
+      "Distribute the ledger over the servers of Citus, after running missing migrations of its "
+      "database (docs/operations/citus.md). Without --apply: print what it would do");
+  struct Words {
+    Place place;
+    int shards = 32;
+    bool apply = false;
+  };
+  auto words = std::make_shared<Words>();
+  AddPlace(command, words->place);
+  command
+      .add_option("--shards", words->shards,
+                  "Pieces of each table, the unit that moves between servers; default 32")
+      ->check(CLI::Range(1, 1024));
+  command.add_flag(
+      "--apply", words->apply,
+      "Make the changes. Meanwhile requests get 503 until the rows of the ledger are copied");
+  command.callback([words, schemas, &exit_code] {
+    const std::string url = UrlOf(words->place);
+    const auto connection = Connect(url, /*read_only=*/false, &exit_code);
+    if (connection == nullptr) return;
+    auto plan = PlanDistribution(*connection, schemas);
+    if (!plan.ok()) {
+      exit_code = Failed(plan.error().message);
+      return;
+    }
+    PrintPlan(*plan, words->shards);
+    if (plan->tables.empty() && plan->migrations.empty()) return;
+    if (!words->apply) {
+      std::printf("Nothing was changed; run with --apply to do it.\n");
+      return;
+    }
+    std::fflush(stdout);
+    if (!plan->migrations.empty()) {
+      plan = Migrate(url, *connection, schemas);
+      if (!plan.ok()) {
+        exit_code = Failed(plan.error().message);
+        return;
+      }
+      PrintPlan(*plan, words->shards);
+      std::fflush(stdout);
+      if (plan->tables.empty()) return;
+    }
+    auto done = DistributeLedger(*connection, *plan, words->shards);
+    if (!done.ok()) {
+      exit_code = Failed(done.error().message);
+      return;
+    }
+    std::printf("The ledger is distributed. Running billings notice within seconds.\n");
+  });
+}
+
+void AddStatement(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      *app.add_subcommand("statement", "Write the statement of a workspace and month");
+  auto place = std::make_shared<Place>();
+  auto month = std::make_shared<std::string>();
+  auto workspace = std::make_shared<std::string>();
+  auto csv = std::make_shared<std::string>();
+  auto pdf = std::make_shared<std::string>();
+  AddPlace(command, *place);
+  command.add_option("month", *month, "YYYY-MM, in UTC")->required();
+  command.add_option("-w,--workspace", *workspace, "Workspace")->required();
+  command.add_option("--csv", *csv, "Write CSV to this file");
+  command.add_option("--pdf", *pdf, "Write PDF to this file");
+  command.callback([place, month, workspace, csv, pdf, &exit_code] {
+    exit_code = 2;
+    if (ParseMonth(*month) == 0 || (csv->empty() && pdf->empty())) {
+      Failed("a month such as 2026-01 and --csv FILE or --pdf FILE are required");
+      return;
+    }
+    const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
+    if (connection == nullptr) return;
+    auto statement =
+        ReadStatement(*connection, *workspace, ParseMonth(*month), SystemClock::Get().WallUs());
+    if (!statement.ok()) {
+      exit_code = Failed(statement.error().message);
+      return;
+    }
+    const std::pair<std::string, std::string> files[] = {
+        {*csv, csv->empty() ? "" : ToCsv(*statement)},
+        {*pdf, pdf->empty() ? "" : ToPdf(*statement)}};
+    for (const auto& [file, text] : files) {
+      if (file.empty()) continue;
+      std::ofstream out(file, std::ios::binary | std::ios::trunc);
+      out << text;
+      if (text.empty() || !out.flush()) exit_code = Failed("cannot write " + file);
+    }
+  });
+}
+
+}  // namespace
+
+std::optional<int> RunLedgerCommand(int argc, char** argv, std::span<const sql::Schema> schemas) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  // Only the owner can read the files that it writes.
+  ::umask(077);
+  int exit_code = 0;
+  CLI::App app("tollgate-billing: commands on the ledger's database", "tollgate-billing");
+  app.require_subcommand(1);
+  AddVerify(app, exit_code);
+  AddArchive(app, exit_code);
+  AddDistribute(app, schemas, exit_code);
+  AddStatement(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return exit_code;
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,190 @@
+#include "services/billing/statement/statement.h"
+
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "common/money/money.h"
+#include "services/billing/archive/archive.h"
+#include "services/billing/storage/testing/ledger_database.h"
+
+namespace tollgate::billing {
+namespace {
+
+class StatementTest : public LedgerDatabaseTest {
+ protected:
+  // October: credit and one request. November: a request from October is settled, others of two
+  // keys and models, one corrected after its expiry, a refund, a grant.
+  void Fill() {
+    const int64_t start = UtcMonthStartUs(202511);
+    Run({MakeAddCredit("oct", 1'000'000'000)}, start - 9 * kHourUs);
+    const Id first = TestId(1, start - kHourUs);
+    const Id crossing = TestId(2, start - 5 * kSecondUs);
+    Run({MakeAuthorize(first, 100, 50)}, start - kHourUs);
+    Run({MakeSettle(first, 100, 20)}, start - kHourUs + 1);
+    Run({MakeAuthorize(crossing, 100, 50)}, start - 5 * kSecondUs);
+    Run({MakeSettle(crossing, 100, 30)}, start);
+    Authorize other = MakeAuthorize(TestId(3, start + kHourUs), 100, 50);
+    other.key_id = "second \"key\"";
+    other.model = "other";
+    const Id late = TestId(4, start + kHourUs);
+    Run({MakeAddCredit("grant", 90, true)}, start + kHourUs);
+    Run({other, MakeAuthorize(late, 100, 50)}, start + kHourUs);
+    Run({MakeHeartbeat(late, 1, 100, 50)}, start + kHourUs + 1);
+    Run({MakeSettle(other.request_id, 100, 40)}, start + kHourUs + 2);
+    Run({MakeExpire(late)}, start + kHourUs + 70 * kSecondUs);
+    Run({MakeSettle(late, 90, 10)}, start + kHourUs + 80 * kSecondUs);
+    Correct refund;
+    refund.workspace = "ws";
+    refund.command_id = "refund";
+    refund.kind = CommandKind::kRefund;
+    refund.amount_nano_usd = 123;
+    refund.actor = "ann";
+    refund.reason = "asked";
+    Run({refund}, start + 2 * kHourUs);
+    Run({MakeAddCredit("dec", 7)}, UtcMonthStartUs(202512));
+  }
+  Statement Read(int32_t month, int64_t now_us = UtcMonthStartUs(202601)) {
+    auto statement = ReadStatement(*connection_, "ws", month, now_us);
+    EXPECT_TRUE(statement.ok()) << statement.error().message;
+    return statement.ok() ? std::move(*statement) : Statement();
+  }
+};
+
+TEST_P(StatementTest, AMonthThatHasNotEndedIsPreliminary) {
+  Fill();
+  const std::string ended = ToCsv(Read(202511));
+  const std::string running = ToCsv(Read(202511, UtcMonthStartUs(202512) - kSecondUs));
+  EXPECT_EQ(ended.find("preliminary"), std::string::npos);
+  EXPECT_NE(running.find("preliminary,2025-11-30T23:59:59Z,,\r\n"), std::string::npos) << running;
+}
+
+TEST_P(StatementTest, TotalsEqualTheLedgerToTheUnit) {
+  Fill();
+  const Statement october = Read(202510);
+  const Statement november = Read(202511);
+  const Statement december = Read(202512);
+  EXPECT_EQ(october.opening_nano_usd, 0);
+  EXPECT_EQ(october.closing_nano_usd, 1'000'000'000 - 140);
+  EXPECT_EQ(november.opening_nano_usd, october.closing_nano_usd);
+  // The request from October costs 160; the ones in November 180 and 110.
+  EXPECT_EQ(november.closing_nano_usd, november.opening_nano_usd + 90 - 160 - 180 - 110 - 123);
+  EXPECT_EQ(december.opening_nano_usd, november.closing_nano_usd);
+  int64_t paid = 0;
+  auto read = connection_->Query("SELECT paid + granted FROM wallet", {},
+                                 [&](const sql::Row& row) { paid = row.Int(0); });
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(december.closing_nano_usd, paid);
+  ASSERT_EQ(november.by_model.size(), 2u);
+  EXPECT_EQ(november.by_model[0].name, "model");
+  EXPECT_EQ(november.by_model[0].requests, 2);
+  EXPECT_EQ(november.by_model[0].amount_nano_usd, 160 + 110);
+  EXPECT_EQ(november.by_key[1].amount_nano_usd, 180);
+
+  EXPECT_EQ(ToCsv(november),
+            "section,item,requests,amount_usd\r\n"
+            "balance,\"opening\",,0.99999986\r\n"
+            "movement,\"Granted credit\",,0.00000009\r\n"
+            "movement,\"Refunds\",,-0.000000123\r\n"
+            "movement,\"Usage\",,-0.00000045\r\n"
+            "balance,\"closing\",,0.999999377\r\n"
+            "usage_by_model,\"model\",2,0.00000027\r\n"
+            "usage_by_model,\"other\",1,0.00000018\r\n"
+            "usage_by_key,\"key\",2,0.00000027\r\n"
+            "usage_by_key,\"second \"\"key\"\"\",1,0.00000018\r\n");
+}
+
+TEST_P(StatementTest, TheListHasTheTotalsOfEachMonth) {
+  Fill();
+  const int64_t now_us = UtcMonthStartUs(202602) + kSecondUs;
+  auto list = ReadStatements(*connection_, "ws", now_us);
+  ASSERT_TRUE(list.ok()) << list.error().message;
+  ASSERT_EQ(list->size(), 5u);
+  int32_t month = 202510;
+  for (const Statement& listed : *list) {
+    SCOPED_TRACE(listed.month);
+    EXPECT_EQ(listed.month, month);
+    month = month == 202512 ? 202601 : month + 1;
+    const Statement read = Read(listed.month, now_us);
+    EXPECT_EQ(listed.opening_nano_usd, read.opening_nano_usd);
+    EXPECT_EQ(listed.closing_nano_usd, read.closing_nano_usd);
+    EXPECT_EQ(listed.preliminary_us, read.preliminary_us);
+    ASSERT_EQ(listed.movements.size(), read.movements.size());
+    for (size_t i = 0; i < read.movements.size(); ++i) {
+      EXPECT_EQ(listed.movements[i].name, read.movements[i].name);
+      EXPECT_EQ(listed.movements[i].amount_nano_usd, read.movements[i].amount_nano_usd);
+    }
+  }
+  auto early = ReadStatements(*connection_, "nobody", now_us);
+  ASSERT_TRUE(early.ok());
+  ASSERT_EQ(early->size(), 1u) << "the running month";
+  EXPECT_EQ(early->back().closing_nano_usd, 0);
+}
+
+TEST_P(StatementTest, ThePdfShowsTheTotals) {
+  Fill();
+  const std::string file = ::testing::TempDir() + "/statement-" + std::to_string(getpid());
+  std::ofstream(file, std::ios::binary) << ToPdf(Read(202511));
+  const std::string output = file + ".txt";
+  std::vector<std::string> command = {"pdftotext", "-layout", file, output};
+  std::vector<char*> argv;
+  for (std::string& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  ASSERT_EQ(posix_spawnp(&pid, "pdftotext", nullptr, nullptr, argv.data(), environ), 0)
+      << "poppler-utils is needed";
+  int status = -1;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  ASSERT_EQ(status, 0);
+  std::stringstream read;
+  read << std::ifstream(output).rdbuf();
+  const std::string text = read.str();
+  std::filesystem::remove(file);
+  std::filesystem::remove(output);
+  for (const char* words :
+       {"Statement 2025-11", "Workspace ws", "Opening balance", "0.99999986 USD", "Closing balance",
+        "0.999999377 USD", "Refunds", "-0.000000123 USD", "2 requests", "0.00000045 USD"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+}
+
+TEST_P(StatementTest, ALongPdfHasMorePages) {
+  Statement statement = {"ws", 202511, 0, 0, {}, {}, {}};
+  for (int i = 0; i < 200; ++i) statement.by_key.push_back({"key" + std::to_string(i), 1, 5});
+  const std::string pdf = ToPdf(statement);
+  EXPECT_TRUE(pdf.starts_with("%PDF-"));
+  EXPECT_NE(pdf.find("/Count 5"), std::string::npos);
+}
+
+TEST_P(StatementTest, AfterAnArchiveTheOpeningBalanceIsThatOfTheCut) {
+  Fill();
+  const Statement before = Read(202511);
+  const auto folder = std::filesystem::path(::testing::TempDir()) /
+                      ("statement-archive-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  auto archived = ArchiveLedger(
+      *connection_, {202511, folder.string(), "ann", UtcMonthStartUs(202512) + kHourUs});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ASSERT_EQ(archived->size(), 1u);
+  EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
+  auto refused = ReadStatement(*connection_, "ws", 202510, UtcMonthStartUs(202601));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("is archived"), std::string::npos);
+  auto list = ReadStatements(*connection_, "ws", UtcMonthStartUs(202512));
+  ASSERT_TRUE(list.ok()) << list.error().message;
+  ASSERT_EQ(list->size(), 2u);
+  EXPECT_EQ(list->front().month, 202511);
+  EXPECT_EQ(list->front().opening_nano_usd, before.opening_nano_usd);
+  EXPECT_EQ(list->front().closing_nano_usd, before.closing_nano_usd);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, StatementTest,
+                         ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
+                         DialectName);
+
+}  // namespace
+}  // namespace tollgate::billing

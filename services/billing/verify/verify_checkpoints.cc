@@ -1,0 +1,118 @@
+#include "services/billing/verify/verify_checkpoints.h"
+
+#include <algorithm>
+#include <span>
+
+#include "common/base/ledger_shard.h"
+#include "common/checkpoint/checkpoint_file.h"
+#include "services/billing/verify/verify_findings.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Row;
+using sql::SqlResult;
+
+constexpr size_t kCheckpointBatch = 400;
+
+void Report(VerifyReport& report, const std::string& what) {
+  if (report.violations.size() < kMaxViolations) report.violations.push_back(what);
+}
+
+}  // namespace
+
+BasicResult<Anchors, std::string> Anchors::Read(const std::string& file,
+                                                const std::string& public_key_file,
+                                                VerifyReport& report) {
+  auto key = SigningKey::ReadPublic(public_key_file);
+  if (!key.ok()) return Fail{std::move(key).error()};
+  Anchors anchors;
+  auto read = ReadCheckpoints(
+      file, *key,
+      [&anchors](const Checkpoint& checkpoint) {
+        ++anchors.checkpoints_;
+        for (const Anchor& anchor : checkpoint.anchors) {
+          Head head{anchor.sequence, checkpoint.number, {}};
+          std::copy_n(anchor.head.begin(), head.head.size(), head.head.begin());
+          anchors.heads_[anchor.chain].push_back(head);
+        }
+      },
+      [&report](const std::string& problem) { Report(report, problem); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  if (anchors.checkpoints_ == 0) Report(report, "there is no checkpoint in " + file);
+  return anchors;
+}
+
+SqlResult<void> Anchors::Compare(sql::Connection& db, const std::string& workspace,
+                                 VerifyReport& report) const {
+  for (const auto& [name, heads] : heads_) {
+    if (!workspace.empty() && name != workspace) continue;
+    if (auto done = CompareOne(db, name, heads, report); !done.ok()) return done;
+  }
+  return {};
+}
+
+SqlResult<void> Anchors::CompareOne(sql::Connection& db, const std::string& workspace,
+                                    const std::vector<Head>& heads, VerifyReport& report) const {
+  static constexpr sql::Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
+                                                        {"workspace", sql::Param::Kind::kText},
+                                                        {"sequence", sql::Param::Kind::kInt}};
+  Findings findings(report, workspace);
+  const int32_t shard = LedgerShard(workspace);
+  int64_t last = 0;
+  auto read = db.Query(
+      "SELECT sequence FROM entry WHERE shard = $1 AND workspace = $2"
+      " ORDER BY sequence DESC LIMIT 1",
+      {shard, workspace}, [&](const Row& row) { last = row.Int(0); });
+  if (!read.ok()) return read;
+  // Entries before the cut are only in the archive; only the newest of them is known here.
+  int64_t archived = 0;
+  std::string archived_head;
+  read =
+      db.Query("SELECT sequence, head FROM archive_workspace WHERE shard = $1 AND workspace = $2",
+               {shard, workspace}, [&](const Row& row) {
+                 archived = row.Int(0);
+                 archived_head = row.Text(1);
+               });
+  if (!read.ok()) return read;
+  last = std::max(last, archived);
+  if (last == 0) {
+    findings.Report("the workspace was deleted: checkpoint " +
+                    std::to_string(heads.back().checkpoint) + " has " +
+                    std::to_string(heads.back().sequence) + " entries of it");
+    return {};
+  }
+  for (size_t at = 0; at < heads.size(); at += kCheckpointBatch) {
+    const std::span<const Head> batch(heads.data() + at,
+                                      std::min(kCheckpointBatch, heads.size() - at));
+    std::map<int64_t, std::string> hashes;
+    std::vector<sql::Param> keys;
+    for (const Head& head : batch) {
+      keys.insert(keys.end(), {shard, workspace, head.sequence});
+    }
+    read = db.QueryKeys("SELECT sequence, hash FROM entry WHERE", kKey, keys, "",
+                        [&](const Row& row) { hashes[row.Int(0)] = row.Text(1); });
+    if (!read.ok()) return read;
+    if (archived > 0) hashes[archived] = archived_head;
+    for (const Head& head : batch) {
+      const std::string place = "checkpoint " + std::to_string(head.checkpoint) + " has entry " +
+                                std::to_string(head.sequence);
+      const auto stored = hashes.find(head.sequence);
+      if (head.sequence > last) {
+        findings.Report("entries were removed: the last one is " + std::to_string(last) + ", " +
+                        place);
+        return {};
+      }
+      if (stored == hashes.end()) {
+        if (head.sequence > archived) findings.Report("an entry was removed: " + place);
+      } else if (!std::equal(head.head.begin(), head.head.end(), stored->second.begin(),
+                             stored->second.end())) {
+        findings.Report("the chain was rewritten: " + place + " with another hash");
+        return {};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace tollgate::billing

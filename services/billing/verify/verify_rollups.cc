@@ -1,0 +1,387 @@
+#include "services/billing/verify/verify_rollups.h"
+
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/ledger_shard.h"
+#include "common/base/time_units.h"
+#include "services/billing/storage/schema.h"
+#include "services/billing/verify/verify_figures.h"
+#include "services/billing/verify/verify_wallet.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Connection;
+using sql::Param;
+using sql::Row;
+using sql::SqlResult;
+
+// With more entries after the cut the roll-ups are still being built.
+constexpr int64_t kMostFresh = 1'000'000;
+constexpr size_t kFigureCount = 9;
+
+using Figures = std::array<int64_t, kFigureCount>;
+using Period = std::pair<int64_t, std::string>;  // period, and model or key
+
+class RollUpCheck {
+ public:
+  RollUpCheck(Connection& db, const WorkspaceState& state, Findings& findings,
+              const std::function<void()>& on_page)
+      : db_(db),
+        state_(state),
+        findings_(findings),
+        on_page_(on_page),
+        shard_(LedgerShard(state.workspace)) {}
+
+  SqlResult<void> Run() {
+    bool compare = false;
+    if (auto read = ReadCut(compare); !read.ok() || !compare) return read;
+    if (auto done = ReadEntries(); !done.ok()) return done;
+    if (auto done = CompareStatements(); !done.ok()) return done;
+    if (auto done = CompareUsage("usage_quarter", "workspace_quarter", kQuarterUs); !done.ok()) {
+      return done;
+    }
+    if (auto done = CompareUsage("usage_day", "workspace_day", kDayUs); !done.ok()) return done;
+    for (const char* table : {"key_spend_day", "key_spend_month"}) {
+      int64_t stored = 0;
+      auto read = db_.Query(
+          "SELECT count(*) FROM " + std::string(table) + " WHERE shard = $1 AND workspace = $2",
+          {shard_, state_.workspace}, [&](const Row& row) { stored = row.Int(0); });
+      if (!read.ok()) return read;
+      if (stored == matched_[table]) continue;
+      findings_.Report(std::string(table) + " has " + std::to_string(stored - matched_[table]) +
+                       " rows of which no usage is known");
+    }
+    return {};
+  }
+
+ private:
+  SqlResult<void> ReadCut(bool& compare) {
+    auto read =
+        db_.Query("SELECT sequence, base_us FROM rollup_cut WHERE shard = $1 AND workspace = $2",
+                  {shard_, state_.workspace}, [&](const Row& row) {
+                    cut_ = row.Int(0);
+                    base_us_ = row.Int(1);
+                    compare = true;
+                  });
+    if (!read.ok() || !compare) return read;
+    if (cut_ > state_.sequence) {
+      findings_.Report("the roll-ups are at entry " + std::to_string(cut_) +
+                       ", which does not exist (rollup_cut)");
+    }
+    read = db_.Query("SELECT 1 FROM rollup_stale WHERE shard = $1 AND workspace = $2 LIMIT 1",
+                     {shard_, state_.workspace}, [&](const Row&) { compare = false; });
+    compare = compare && cut_ <= state_.sequence && state_.sequence - cut_ <= kMostFresh;
+    if (!read.ok() || !compare) return read;
+    auto start = StartState(db_, state_.workspace, findings_);
+    if (!start.ok()) return Fail{std::move(start).error()};
+    sequence_ = start->sequence;
+    if (start->cut_us > 0) first_month_ = UtcMonth(start->cut_us);
+    // An archive has removed entries that the roll-ups do not contain, so the roll-ups will be
+    // rebuilt.
+    compare = cut_ >= sequence_;
+    for (const auto& [id, hold] : start->holds) {
+      if (hold.charged > 0) charged_.insert(id);
+    }
+    return {};
+  }
+
+  SqlResult<void> ReadEntries() {
+    static const std::string kText =
+        "SELECT e.sequence, e.kind, e.request, e.debit, e.credit, e.amount, e.at_us, u.key_id,"
+        " u.model, u.admitted_us, u.state, u.prompt, u.cached, u.cache_write, u.completion,"
+        " u.reasoning, u.charged, u.overrun FROM entry e LEFT JOIN usage_record u"
+        " ON u.shard = e.shard AND u.id = e.request WHERE e.shard = $1 AND e.workspace = $2"
+        " AND e.sequence > $3 ORDER BY e.sequence LIMIT " +
+        std::to_string(kVerifyPage);
+    for (int seen = kVerifyPage; seen == kVerifyPage;) {
+      seen = 0;
+      const int64_t after = sequence_;
+      auto read = db_.Query(kText, {shard_, state_.workspace, after}, [&](const Row& row) {
+        ++seen;
+        sequence_ = row.Int(0);
+        AddEntry(row);
+      });
+      if (!read.ok()) return read;
+      on_page_();
+    }
+    return {};
+  }
+
+  static int64_t Posted(int64_t account, int64_t amount) {
+    const auto is = [account](Account one) { return account == static_cast<int64_t>(one); };
+    return is(Account::kPaid) || is(Account::kGranted) ? amount : 0;
+  }
+
+  void AddEntry(const Row& row) {
+    const auto kind = static_cast<EntryKind>(row.Int(1));
+    const int64_t posted = Posted(row.Int(4), row.Int(5)) - Posted(row.Int(3), row.Int(5));
+    const int64_t month = UtcMonth(row.Int(6));
+    if (row.Int(0) > cut_) return AddFresh(row, kind, posted);
+    if (posted == 0) return;
+    months_[{month, row.Int(1)}] += posted;
+    if (kind != EntryKind::kCharge && kind != EntryKind::kLateCorrection) return;
+    auto& [requests, amount] = usage_[{month, row.Text(7), row.Text(8)}];
+    amount -= posted;
+    if (posted > 0) return;
+    // Finds the first charge of a request. The two entries of a charge, for paid and granted
+    // credit, are adjacent; only a corrected request can have another charge.
+    const std::string request = row.Text(2);
+    const bool again = request == last_charged_ || charged_.contains(request);
+    if (!again) ++requests;
+    last_charged_ = request;
+    if (row.Int(10) == static_cast<int64_t>(HoldState::kCorrected)) charged_.insert(request);
+  }
+
+  // Adds an entry after the cut: usage records and roll-ups by key contain it, these roll-ups do
+  // not.
+  void AddFresh(const Row& row, EntryKind kind, int64_t posted) {
+    fresh_posted_ += posted;
+    const bool correction = kind == EntryKind::kLateCorrection;
+    if (!IsTerminal(kind) && kind != EntryKind::kCharge && !correction) return;
+    const int64_t admitted_us = row.Int(9);
+    if (admitted_us < base_us_) return;
+    const Period quarter(admitted_us / kQuarterUs, row.Text(8));
+    const Period day(admitted_us / kDayUs, row.Text(8));
+    if (IsTerminal(kind)) {
+      fresh_ended_.insert(row.Text(2));
+      const bool generated = row.Int(11) + row.Int(14) > 0;
+      const Figures sums = {generated ? 1 : 0, generated ? 0 : 1, row.Int(11),
+                            row.Int(12),       row.Int(13),       row.Int(14),
+                            row.Int(15),       row.Int(16),       row.Int(17)};
+      for (Figures* fresh : {&fresh_quarters_[quarter], &fresh_days_[day]}) {
+        for (size_t i = 0; i < kFigureCount; ++i) (*fresh)[i] += sums[i];
+      }
+      return;
+    }
+    if (correction && !fresh_ended_.contains(row.Text(2))) {
+      unknown_quarters_.insert(quarter);
+      unknown_days_.insert(day);
+    }
+    fresh_spent_[{admitted_us / kDayUs, row.Text(7)}] -= posted;
+  }
+
+  SqlResult<void> CompareStatements() {
+    int64_t sum = 0;
+    auto read = db_.Query(
+        "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2",
+        {shard_, state_.workspace}, [&](const Row& row) {
+          sum += row.Int(2);
+          if (row.Int(0) < first_month_ || row.Int(0) == 0) return;
+          const auto at = months_.find({row.Int(0), row.Int(1)});
+          findings_.Expect(row.Int(2), at == months_.end() ? 0 : at->second,
+                           "statement_month of " + std::to_string(row.Int(0)) + ", kind " +
+                               std::to_string(row.Int(1)));
+          if (at != months_.end()) months_.erase(at);
+        });
+    if (!read.ok()) return read;
+    for (const auto& [row, amount] : months_) {
+      if (row.first < first_month_) continue;
+      findings_.Expect(0, amount,
+                       "statement_month of " + std::to_string(row.first) + ", kind " +
+                           std::to_string(row.second));
+    }
+    findings_.Expect(sum,
+                     state_.sums[static_cast<size_t>(Account::kPaid)] +
+                         state_.sums[static_cast<size_t>(Account::kGranted)] - fresh_posted_,
+                     "the sum of statement_month");
+    return CompareStatementUsage();
+  }
+
+  SqlResult<void> CompareStatementUsage() {
+    const auto compare = [&](int64_t month, const std::string& key, const std::string& model,
+                             int64_t requests, int64_t amount) {
+      const auto at = usage_.find({month, key, model});
+      const auto expected = at == usage_.end() ? std::pair<int64_t, int64_t>() : at->second;
+      const std::string name =
+          "statement_usage of " + std::to_string(month) + ", key " + key + ", model " + model;
+      findings_.Expect(requests, expected.first, name + ": requests");
+      findings_.Expect(amount, expected.second, name + ": amount");
+      if (at != usage_.end()) usage_.erase(at);
+    };
+    auto read = db_.Query(
+        "SELECT month, key_id, model, requests, amount FROM statement_usage WHERE shard = $1"
+        " AND workspace = $2 AND month >= $3",
+        {shard_, state_.workspace, first_month_}, [&](const Row& row) {
+          compare(row.Int(0), row.Text(1), row.Text(2), row.Int(3), row.Int(4));
+        });
+    if (!read.ok()) return read;
+    while (!usage_.empty()) {
+      const auto [month, key, model] = usage_.begin()->first;
+      if (month < first_month_) {
+        usage_.erase(usage_.begin());
+      } else {
+        compare(month, key, model, 0, 0);
+      }
+    }
+    return {};
+  }
+
+  // by_key: the roll-up by key whose sums table must have.
+  SqlResult<void> CompareUsage(const std::string& by_key, const std::string& table,
+                               int64_t period_us) {
+    const bool days = period_us == kDayUs;
+    std::map<Period, Figures> sums;
+    if (auto read = SumKeys(by_key, days, sums); !read.ok()) return read;
+    for (const auto& [period, fresh] : days ? fresh_days_ : fresh_quarters_) {
+      for (size_t i = 0; i < kFigureCount; ++i) sums[period][i] -= fresh[i];
+    }
+    const auto& unknown = days ? unknown_days_ : unknown_quarters_;
+    const auto compare = [&](const Period& period, const Figures& stored) {
+      const auto at = sums.find(period);
+      const Figures expected = at == sums.end() ? Figures() : at->second;
+      if (at != sums.end()) sums.erase(at);
+      if (unknown.contains(period)) return;
+      for (size_t i = 0; i < kFigureCount; ++i) {
+        if (stored[i] == expected[i]) continue;
+        findings_.Report(table + " of model " + period.second + ", period " +
+                         std::to_string(period.first) + ": " + kFigureNames[i] + " is " +
+                         std::to_string(stored[i]) + ", by " + by_key + " " +
+                         std::to_string(expected[i]));
+      }
+    };
+    auto read = db_.Query(
+        "SELECT period, model, requests, free_requests, prompt, cached, cache_write, completion,"
+        " reasoning, charged, overrun FROM " +
+            table + " WHERE shard = $1 AND workspace = $2",
+        {shard_, state_.workspace}, [&](const Row& row) {
+          Figures stored;
+          for (size_t i = 0; i < kFigureCount; ++i) stored[i] = row.Int(static_cast<int>(2 + i));
+          compare({row.Int(0), row.Text(1)}, stored);
+        });
+    if (!read.ok()) return read;
+    while (!sums.empty()) compare(Period(sums.begin()->first), Figures());
+    return {};
+  }
+
+  SqlResult<void> SumKeys(const std::string& by_key, bool days, std::map<Period, Figures>& sums) {
+    const std::string text =
+        "SELECT key_id, model, period, requests, free_requests, prompt, cached, cache_write,"
+        " completion, reasoning, charged, overrun FROM " +
+        by_key +
+        " WHERE shard = $1 AND workspace = $2 AND (key_id, model, period) > ($3, $4, $5)"
+        " ORDER BY key_id, model, period LIMIT " +
+        std::to_string(kVerifyPage);
+    std::string key;
+    std::string model;
+    int64_t period = -1;
+    for (int seen = kVerifyPage; seen == kVerifyPage;) {
+      seen = 0;
+      const std::string after_key = key;
+      const std::string after_model = model;
+      auto read = db_.Query(text, {shard_, state_.workspace, after_key, after_model, period},
+                            [&](const Row& row) {
+                              ++seen;
+                              key = row.Text(0);
+                              model = row.Text(1);
+                              period = row.Int(2);
+                              Figures& sum = sums[{period, model}];
+                              for (size_t i = 0; i < kFigureCount; ++i) {
+                                sum[i] += row.Int(static_cast<int>(3 + i));
+                              }
+                              if (!days) return;
+                              spent_days_[{period, key}] += row.Int(10);
+                              spent_months_[{UtcMonth(period * kDayUs), key}] += row.Int(10);
+                            });
+      if (!read.ok()) return read;
+      if (days) {
+        if (auto done = CompareSpends(seen < kVerifyPage ? "" : key); !done.ok()) return done;
+      }
+      on_page_();
+    }
+    return {};
+  }
+
+  // Compares all keys except the last one, whose rows may continue on the next page.
+  SqlResult<void> CompareSpends(const std::string& last_key) {
+    if (!last_key.empty() && spent_days_.size() < kVerifyCompare) return {};
+    for (const auto& [table, spends, days] :
+         {std::tuple("key_spend_day", &spent_days_, true),
+          std::tuple("key_spend_month", &spent_months_, false)}) {
+      std::map<Period, int64_t> finished;
+      for (auto at = spends->begin(); at != spends->end();) {
+        if (at->first.second == last_key) {
+          ++at;
+          continue;
+        }
+        finished.insert(*at);
+        at = spends->erase(at);
+      }
+      for (const auto& [period, fresh] : fresh_spent_) {
+        const auto at =
+            finished.find(days ? period : Period(UtcMonth(period.first * kDayUs), period.second));
+        if (at != finished.end()) at->second -= fresh;
+      }
+      if (auto done = CompareSpends(table, std::move(finished)); !done.ok()) return done;
+    }
+    return {};
+  }
+
+  SqlResult<void> CompareSpends(const std::string& table, std::map<Period, int64_t> finished) {
+    static constexpr Connection::KeyColumn kKey[] = {{"shard", Param::Kind::kInt},
+                                                     {"workspace", Param::Kind::kText},
+                                                     {"period", Param::Kind::kInt},
+                                                     {"key_id", Param::Kind::kText}};
+    std::vector<Param> keys;
+    for (const auto& [row, charged] : finished) {
+      keys.insert(keys.end(), {shard_, state_.workspace, row.first, row.second});
+    }
+    const auto name = [&](const Period& row) {
+      return table + " of key " + row.second + ", period " + std::to_string(row.first);
+    };
+    std::set<Period> found;
+    auto read = db_.QueryKeys("SELECT period, key_id, charged FROM " + table + " WHERE", kKey, keys,
+                              "", [&](const Row& row) {
+                                const Period period(row.Int(0), row.Text(1));
+                                const auto at = finished.find(period);
+                                if (at == finished.end()) return;
+                                ++matched_[table];
+                                found.insert(period);
+                                findings_.Expect(row.Int(2), at->second, name(period));
+                              });
+    if (!read.ok()) return read;
+    for (const auto& [period, charged] : finished) {
+      if (!found.contains(period)) findings_.Expect(0, charged, name(period));
+    }
+    return {};
+  }
+
+  Connection& db_;
+  const WorkspaceState& state_;
+  Findings& findings_;
+  const std::function<void()>& on_page_;
+  const int32_t shard_;
+  int64_t cut_ = 0;
+  int64_t base_us_ = 0;
+  int64_t sequence_ = 0;     // newest entry read
+  int64_t first_month_ = 0;  // earlier ones are archived
+  // Computed from the entries up to the cut.
+  std::map<std::pair<int64_t, int64_t>, int64_t> months_;  // by month and kind
+  // Requests and amount, by month, key and model.
+  std::map<std::tuple<int64_t, std::string, std::string>, std::pair<int64_t, int64_t>> usage_;
+  std::string last_charged_;
+  std::set<std::string> charged_;  // corrected requests that were charged
+  // Computed from the entries after the cut.
+  int64_t fresh_posted_ = 0;
+  std::set<std::string> fresh_ended_;
+  std::map<Period, Figures> fresh_quarters_, fresh_days_;
+  std::set<Period> unknown_quarters_, unknown_days_;  // values before a correction
+  std::map<Period, int64_t> fresh_spent_;             // by day and key
+  // From the roll-ups by key; not compared yet.
+  std::map<Period, int64_t> spent_days_, spent_months_;
+  std::map<std::string, int64_t> matched_;  // rows, by table
+};
+
+}  // namespace
+
+SqlResult<void> CheckRollUps(Connection& db, const WorkspaceState& state, Findings& findings,
+                             const std::function<void()>& on_page) {
+  return RollUpCheck(db, state, findings, on_page).Run();
+}
+
+}  // namespace tollgate::billing
