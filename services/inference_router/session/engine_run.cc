@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/id.h"
+#include "common/engines/kinds.h"
 #include "services/inference_router/engine/context_length.h"
 
 namespace tollgate::inference_router {
@@ -13,7 +14,7 @@ using inference::v1::GenerateRequest;
 // Whether the engine reports the usage of each of several choices separately.
 bool SeparateReports(const GenerateRequest& request, const EngineState& engine) {
   return request.choices() > 1 && request.kind() != inference::v1::REQUEST_KIND_EMBEDDING &&
-         ReportsUsageOfEachChoice(engine.engine().kind());
+         engines::Of(engine.engine().kind()).usage_per_choice;
 }
 
 TokenMeter::Options MeterOptions(const SessionContext& context, const EngineState& engine) {
@@ -23,7 +24,7 @@ TokenMeter::Options MeterOptions(const SessionContext& context, const EngineStat
   options.prompt_tokens_bound = request.prompt_tokens_bound();
   options.prompt_tokens_estimate = request.prompt_tokens_estimate();
   options.unseen_tokens = context.UnseenTokens();
-  options.usage_per_choice = ReportsUsageOnEveryChunk(engine.engine().kind());
+  options.usage_per_choice = engines::Of(engine.engine().kind()).usage_on_chunks;
   options.prompt_per_choice =
       request.kind() == inference::v1::REQUEST_KIND_COMPLETION && request.choices() > 1;
   if (SeparateReports(request, engine)) {
@@ -196,7 +197,7 @@ http::ClientRequest EngineRun::BuildCall() const {
   }
   const catalog::v1::EngineKind kind = engine_.engine().kind();
   std::string salt;
-  if (KnowsCacheSalt(kind) && !engine_.engine().shared_cache()) {
+  if (engines::Of(kind).cache_salt && !engine_.engine().shared_cache()) {
     salt = CacheSalt(context_.host.settings.cache_salt_key, request.workspace_id(),
                      request.cache_salt());
   }

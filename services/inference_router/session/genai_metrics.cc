@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "common/engines/kinds.h"
 #include "common/observability/latency_bounds.h"
 
 namespace tollgate::inference_router {
@@ -40,18 +41,10 @@ const char* OperationOf(inference::v1::RequestKind kind) {
   }
 }
 
-std::string ProviderOf(catalog::v1::EngineKind kind) {
-  std::string name = catalog::v1::EngineKind_Name(kind);
-  constexpr std::string_view kPrefix = "ENGINE_KIND_";
-  if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
-  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return name;
-}
-
 GenAiMetrics::Histograms GenAiMetrics::Make(const GenAiAnswer& answer) {
   metrics::Labels labels{
       {"gen_ai_operation_name", OperationOf(answer.kind)},
-      {"gen_ai_provider_name", ProviderOf(answer.engine)},
+      {"gen_ai_provider_name", std::string(engines::Of(answer.engine).name)},
       {"gen_ai_request_model", answer.model.empty() ? "unlisted" : std::string(answer.model)}};
   Histograms made;
   made.first_token = &metrics::Histogram("gen_ai_server_time_to_first_token_seconds",

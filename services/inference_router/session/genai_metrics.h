@@ -17,8 +17,6 @@ namespace tollgate::inference_router {
 
 // The name by the conventions: "chat", "text_completion" or "embeddings".
 const char* OperationOf(inference::v1::RequestKind kind);
-// "vllm", "llamacpp", …
-std::string ProviderOf(catalog::v1::EngineKind kind);
 
 struct GenAiAnswer {
   inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_UNSPECIFIED;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/engines/kinds.h"
 #include "common/tracing/tracer.h"
 #include "services/inference_router/session/genai_metrics.h"
 
@@ -100,7 +101,7 @@ void RunTrace::End(const Outcome& outcome, int64_t now_us) const {
     span.start_us = attempt.begin_us;
     span.end_us = attempt.end_us != 0 ? attempt.end_us : now_us;
     span.attributes = {{"gen_ai.operation.name", operation},
-                       {"gen_ai.provider.name", ProviderOf(attempt.kind)},
+                       {"gen_ai.provider.name", std::string(engines::Of(attempt.kind).name)},
                        {"gen_ai.request.model", model},
                        {"tollgate.engine.id", std::string(attempt.engine_id)},
                        {"tollgate.engine.reason", std::string(attempt.reason)}};
