@@ -1,4 +1,4 @@
-// A request's lease at the rate limiter: released on every early return, renewed while the request
+// A request's slot at the rate limiter: released on every early return, renewed while the request
 // runs. One loop only.
 #pragma once
 
@@ -14,16 +14,16 @@
 
 namespace tollgate::gateway {
 
-// Renews the leases of all running requests of one loop, in one call every 3 s.
-class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
+// Renews the slots of all running requests of one loop, in one call every 3 s.
+class SlotKeeper : public std::enable_shared_from_this<SlotKeeper> {
  public:
-  LeaseKeeper(Loop& loop, RateLimitClient& limiter) : loop_(loop), limiter_(limiter) {}
+  SlotKeeper(Loop& loop, RateLimitClient& limiter) : loop_(loop), limiter_(limiter) {}
   // Cancels the timer. Call on the loop, before the clients are destroyed.
   void Stop();
 
   void Add(ratelimit::v1::RenewItem item);
-  void Remove(const std::string& lease_id);
-  size_t size() const { return leases_.size(); }
+  void Remove(const std::string& slot_id);
+  size_t size() const { return slots_.size(); }
 
   // Sends the release in the background.
   void Release(ratelimit::v1::ReleaseItem item);
@@ -32,27 +32,27 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
 
  private:
   void ArmTimer();
-  static Task<void> Renew(std::shared_ptr<LeaseKeeper> self);
+  static Task<void> Renew(std::shared_ptr<SlotKeeper> self);
   Loop& loop_;
   RateLimitClient& limiter_;
-  std::unordered_map<std::string, ratelimit::v1::RenewItem> leases_;
+  std::unordered_map<std::string, ratelimit::v1::RenewItem> slots_;
   Loop::TimerId timer_ = 0;
   bool stopped_ = false;
 };
 
 // Everything that the limiter granted to a request. The destructor refunds all of it.
-class Lease {
+class Slot {
  public:
-  Lease() = default;
+  Slot() = default;
   // Create it before the limiter is asked: the limiter may grant it even if the response is lost.
-  // limits_concurrency: the lease takes a concurrency slot.
-  Lease(LeaseKeeper& keeper, ratelimit::v1::RenewItem item, bool limits_concurrency);
-  // Starts to renew the lease. Call it only after the limiter has granted the lease: the limiter
-  // restores an unknown lease even above the limit, and would then treat the acquire as a
+  // limits_concurrency: a limit on concurrent requests counts the slot.
+  Slot(SlotKeeper& keeper, ratelimit::v1::RenewItem item, bool limits_concurrency);
+  // Starts to renew the slot. Call it only after the limiter has granted the slot: the limiter
+  // restores an unknown slot even above the limit, and would then treat the acquire as a
   // repetition.
   void KeepAlive() { keeper_->Add(std::move(renewal_)); }
-  Lease(Lease&& other) noexcept { *this = std::move(other); }
-  Lease& operator=(Lease&& other) noexcept {
+  Slot(Slot&& other) noexcept { *this = std::move(other); }
+  Slot& operator=(Slot&& other) noexcept {
     if (held()) keeper_->Release(TakeItem(true));
     keeper_ = std::exchange(other.keeper_, nullptr);
     item_ = std::move(other.item_);
@@ -60,7 +60,7 @@ class Lease {
     limits_concurrency_ = other.limits_concurrency_;
     return *this;
   }
-  ~Lease() {
+  ~Slot() {
     if (held()) keeper_->Release(TakeItem(true));
   }
 
@@ -68,8 +68,8 @@ class Lease {
   // Refunds everything. Waits until the limiter has applied it, so that the client's next request
   // finds it free on any connection.
   Task<void> Refund();
-  // Call when the request has run: returns the unused tokens. Waits only if it releases a
-  // concurrency slot, because the client's next request may need the slot.
+  // Call when the request has run: returns the unused tokens. Waits only if a limit on concurrent
+  // requests counts the slot, because the client's next request may need it.
   Task<void> Finish(int64_t actual_tokens);
   // The limiter refused, so there is nothing to release.
   void Disarm() {
@@ -78,10 +78,10 @@ class Lease {
   }
 
  private:
-  // Builds the message that releases the lease, and gives up the lease.
+  // Builds the message that releases the slot, and gives up the slot.
   ratelimit::v1::ReleaseItem TakeItem(bool refund);
 
-  LeaseKeeper* keeper_ = nullptr;
+  SlotKeeper* keeper_ = nullptr;
   ratelimit::v1::ReleaseItem item_;
   ratelimit::v1::RenewItem renewal_;  // moved out by KeepAlive
   bool limits_concurrency_ = false;
