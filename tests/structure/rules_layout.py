@@ -8,7 +8,7 @@ SERVICES = {
     "billing": {"alerts", "commit", "payments"},
     "catalog": set(),
     "dashboard": {"front", "http", "openapi", "session", "transcode", "web"},
-    "inference_router": {"admin", "balancer", "count", "engine", "session", "settlement"},
+    "inference_router": {"admin", "balancer", "count", "engine", "run", "settlement"},
     "ratelimit": {"redis"},
 }
 REQUIRED = {"dashboard": {"http"}}  # every other service: domain and rpc
