@@ -53,8 +53,8 @@ class RateLimitClient {
   // Returns when the limiter has applied the release, or after a few attempts. The slot of a lost
   // release expires.
   virtual Task<void> Release(ratelimit::v1::ReleaseItem item) = 0;
-  // Extends the leases. Returns the ids that the limiter had lost and counts again.
-  virtual Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> leases) = 0;
+  // Extends the slots. Returns the ids that the limiter had lost and counts again.
+  virtual Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> slots) = 0;
   // Reads the remaining amount of the given limits.
   virtual Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) = 0;
   // Reads the use of limits in the last hour.

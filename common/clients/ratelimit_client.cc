@@ -110,8 +110,8 @@ class RateLimitClientImpl : public RateLimitClient {
   Task<void> Release(ReleaseItem item) override {
     return ReleaseWithRetries(loop_, releases_, std::move(item));
   }
-  Task<std::vector<std::string>> Renew(std::vector<RenewItem> leases) override {
-    return SendRenew(loop_, renew_, std::move(leases));
+  Task<std::vector<std::string>> Renew(std::vector<RenewItem> slots) override {
+    return SendRenew(loop_, renew_, std::move(slots));
   }
   Task<Result<PeekResponse>> Peek(PeekRequest request) override {
     return peek_(std::move(request), kPeekTimeout);
@@ -175,12 +175,12 @@ class RateLimitClientImpl : public RateLimitClient {
 
   // The next renewal replaces a lost one.
   static Task<std::vector<std::string>> SendRenew(Loop& loop, RenewTransport renew,
-                                                  std::vector<RenewItem> leases) {
+                                                  std::vector<RenewItem> slots) {
     std::vector<std::string> restored;
-    for (size_t begin = 0; begin < leases.size(); begin += kRenewItems) {
+    for (size_t begin = 0; begin < slots.size(); begin += kRenewItems) {
       RenewRequest request;
-      const size_t end = std::min(begin + kRenewItems, leases.size());
-      for (size_t i = begin; i < end; ++i) *request.add_items() = std::move(leases[i]);
+      const size_t end = std::min(begin + kRenewItems, slots.size());
+      for (size_t i = begin; i < end; ++i) *request.add_items() = std::move(slots[i]);
       for (int attempt = 0; attempt < 2; ++attempt) {
         auto response = co_await renew(request, kRenewTimeout);
         if (response.ok()) {

@@ -18,7 +18,7 @@ Task<void> CountTokens(Worker& worker, const Surface& surface, Exchange& exchang
   if (stage && !exchange.disconnected()) stage = co_await Admit(context, 0);
   if (!co_await ContinueOrRefuse(context, stage)) co_return;
   const PromptCount count = co_await CountPrompt(context);
-  co_await context.lease.Finish(0);
+  co_await context.slot.Finish(0);
   context.local_slot = LocalSlot();
   json::Writer body;
   if (endpoint.family == Family::kOpenAi) body.Text("object", "response.input_tokens");

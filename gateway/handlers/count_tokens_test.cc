@@ -120,7 +120,7 @@ TEST_F(CountTokensTest, ChargesARequestButNoTokensAndNoCredit) {
   ASSERT_EQ(rig.limiter->released.size(), 1u);
   EXPECT_FALSE(rig.limiter->released[0].refund()) << "the request counts";
   EXPECT_EQ(rig.limiter->released[0].actual_tokens(), 0);
-  EXPECT_EQ(rig.worker->leases->size(), 0u);
+  EXPECT_EQ(rig.worker->slots->size(), 0u);
 }
 
 TEST_F(CountTokensTest, EstimatesWhenNoEngineCanCountOrNoRouterIsReachable) {

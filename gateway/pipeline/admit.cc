@@ -29,7 +29,7 @@ void ForEachLimit(ratelimit_pb::AcquireItem& item, const Visit& visit) {
   if (item.has_model_limits()) visit(*item.mutable_model_limits());
 }
 
-// Copies to the renewal what the limiter needs to restore the lease.
+// Copies to the renewal what the limiter needs to restore the slot.
 ratelimit_pb::RenewItem RenewOf(const ratelimit_pb::AcquireItem& item) {
   ratelimit_pb::RenewItem renew;
   renew.set_lease_id(item.lease_id());
@@ -98,7 +98,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   Worker& worker = context.worker;
   ratelimit_pb::AcquireItem item;
   if (!CollectLimits(key, context.model, item)) co_return Result<void>();
-  // Later candidates use a new lease id: the release of the previous candidate's lease may still be
+  // Later candidates use a new slot id: the release of the previous candidate's slot may still be
   // on its way.
   item.set_lease_id((context.admissions++ == 0 ? context.id : Id::New()).ToBytes());
   item.set_workspace_id(key.workspace_id());
@@ -111,15 +111,15 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
     if (tokens == 0) limits.clear_tokens_per_minute();
     limits_concurrency = limits_concurrency || limits.concurrent_requests() > 0;
   });
-  // Created before the call: the limiter may grant the lease even if its response is lost.
-  Lease lease(*worker.leases, RenewOf(item), limits_concurrency);
+  // Created before the call: the limiter may grant the slot even if its response is lost.
+  Slot slot(*worker.slots, RenewOf(item), limits_concurrency);
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
     worker.local_limiter.Observe(item, *answer, worker.clock.MonotonicUs());
     context.limit_headers =
         MakeLimitHeaders(context.endpoint.family, *answer, worker.clock.WallUs());
     if (!answer->granted()) {
-      lease.Disarm();
+      slot.Disarm();
       co_return Denied(context, *answer);
     }
     // The limiter cannot reach its store. It has checked the rates against its share, but only this
@@ -130,8 +130,8 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
       const ratelimit_pb::AcquireResult local = worker.local_limiter.CheckSlots(item);
       if (!local.granted()) co_return Denied(context, local);
     }
-    lease.KeepAlive();
-    context.lease = std::move(lease);
+    slot.KeepAlive();
+    context.slot = std::move(slot);
     context.local_slot = worker.local_limiter.Take(item);
     co_return Result<void>();
   }

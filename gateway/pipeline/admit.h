@@ -9,9 +9,9 @@
 
 namespace tollgate::gateway {
 
-// Takes a lease from the rate limiter, or a local slot while the limiter is unreachable. Fails with
+// Takes a slot from the rate limiter, or a local slot while the limiter is unreachable. Fails with
 // 429. tokens: what the token limits are charged now; 0 exempts the request from them. Sets
-// context.limit_headers and context.lease or context.local_slot.
+// context.limit_headers and context.slot or context.local_slot.
 Task<Result<void>> Admit(RequestContext& context, int64_t tokens);
 
 // The expected number of tokens of a generation, prompt and output, before it has run.

@@ -37,7 +37,7 @@ Task<void> AnswerWithoutEngine(RequestContext& context) {
   if (auto overflow = FindOverflow(context, prompt)) {
     co_return co_await ReleaseAndRefuse(context, std::move(*overflow));
   }
-  co_await context.lease.Finish(0);
+  co_await context.slot.Finish(0);
   context.local_slot = LocalSlot();
   pb::Started started;
   started.set_prompt_tokens(prompt.tokens);

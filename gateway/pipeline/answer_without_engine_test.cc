@@ -41,9 +41,9 @@ TEST_F(MaxTokensZero, WithoutATokenizerUsageIsEstimated) {
   EXPECT_NE(no_router->body.find("\"prompt_tokens\":4,"), std::string::npos) << no_router->body;
 }
 
-TEST_F(MaxTokensZero, KeepsTheLeaseWhileCountingAndChargesNothing) {
+TEST_F(MaxTokensZero, KeepsTheSlotWhileCountingAndChargesNothing) {
   bool held = false;
-  rig.inference->on_count = [&] { held = rig.worker->leases->size() == 1; };
+  rig.inference->on_count = [&] { held = rig.worker->slots->size() == 1; };
   Ask();
   EXPECT_TRUE(held);
   ASSERT_EQ(rig.billing->authorized.size(), 1u);
@@ -52,7 +52,7 @@ TEST_F(MaxTokensZero, KeepsTheLeaseWhileCountingAndChargesNothing) {
   ASSERT_EQ(rig.limiter->released.size(), 1u);
   EXPECT_FALSE(rig.limiter->released[0].refund());
   EXPECT_EQ(rig.limiter->released[0].actual_tokens(), 0);
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(MaxTokensZero, PromptsAboveTheWindowAreRefused) {  // decisions 18 and 32
@@ -68,7 +68,7 @@ TEST_F(MaxTokensZero, PromptsAboveTheWindowAreRefused) {  // decisions 18 and 32
     EXPECT_TRUE(rig.limiter->released.back().refund());
   }
   EXPECT_TRUE(rig.billing->voided.empty());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(MaxTokensZero, PromptsWithImagesAreEstimated) {

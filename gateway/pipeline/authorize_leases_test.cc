@@ -71,7 +71,7 @@ TEST_F(Leases, ARequestGoesWithWhatItWouldBeAuthorizedBy) {
               sent.admission().price().SerializeAsString());
   }
   EXPECT_TRUE(rig.billing->voided.empty());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(Leases, WithoutALeaseAtTheRouterItIsAuthorizedAndSentAgain) {
@@ -94,7 +94,7 @@ TEST_F(Leases, WithoutALeaseAtTheRouterItIsAuthorizedAndSentAgain) {
     EXPECT_EQ(rig.billing->authorized.size(), 2u);
   }
   EXPECT_TRUE(rig.billing->voided.empty()) << "there was no hold to void";
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 // Billing may have reported a lease to another loop or gateway.
@@ -127,7 +127,7 @@ TEST_F(Leases, WhileTheLedgerIsUnreachableARouterIsAskedOnceBeforeItIsWaitedFor)
     rig.billing->on_call = nullptr;
     EXPECT_TRUE(rig.billing->voided.empty());
   }
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(Leases, WhatTheLedgerThenRefusesIsRefused) {
@@ -142,7 +142,7 @@ TEST_F(Leases, WhatTheLedgerThenRefusesIsRefused) {
     rig.billing->answer = granted;
   }
   EXPECT_TRUE(rig.billing->voided.empty());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(Leases, QuotasAndIdempotencyKeysAndOrdinaryWorkspacesAreForTheLedger) {

@@ -31,7 +31,7 @@ TEST_F(MaxTokensAboveTheCap, IsRefusedWhenItDoesNotFitBesideTheCountedPrompt) {
       << answer->body;
   EXPECT_TRUE(rig.inference->started.empty());
   EXPECT_TRUE(rig.limiter->released.back().refund());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(MaxTokensAboveTheCap, IsLoweredToTheCapWhenItFits) {
@@ -70,7 +70,7 @@ TEST_F(PromptAboveTheWindow, IsRefusedWithoutAnOutputLimit) {  // decision 44
             "400 context_length_exceeded invalid_request_error param=messages");
   EXPECT_TRUE(rig.inference->started.empty());
   EXPECT_EQ(rig.billing->voided.size(), 1u);
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(PromptAboveTheWindow, IsRefusedByTheLeastThatItCanHave) {

@@ -16,7 +16,7 @@ namespace tollgate::gateway {
 namespace {
 
 Task<void> GiveBackLimits(RequestContext& context) {
-  co_await context.lease.Refund();
+  co_await context.slot.Refund();
   context.local_slot = LocalSlot();
   context.limit_headers.clear();
 }

@@ -107,7 +107,7 @@ TEST_F(FallBackTest, TheNextModelAnswersUnderTheSameHoldAtItsOwnPrice) {
     EXPECT_TRUE(rig.limiter->released[1].refund());
     EXPECT_FALSE(rig.limiter->released[2].refund());
     EXPECT_NE(rig.limiter->acquired[0].lease_id(), rig.limiter->acquired[1].lease_id());
-    ExpectNoLeases();
+    ExpectNoSlots();
   }
 }
 

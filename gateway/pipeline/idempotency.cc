@@ -101,7 +101,7 @@ Task<void> KeepAnswer(RequestContext& context, const std::string& body, bool cut
 Task<void> RepeatAnswer(RequestContext& context) {
   auto answer = co_await FindAnswer(context);
   if (!answer) co_return co_await ReleaseAndRefuse(context, answer.error());
-  co_await context.lease.Finish(0);
+  co_await context.slot.Finish(0);
   context.local_slot = LocalSlot();
   context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
   HttpResponse response;

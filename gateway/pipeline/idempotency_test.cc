@@ -121,7 +121,7 @@ TEST_F(IdempotencyTest, TheKeptAnswerIsRepeatedByteByByte) {
             stored.idempotency_key_digest());
   EXPECT_EQ(rig.inference->started.size(), 1u);
   EXPECT_TRUE(rig.billing->voided.empty());
-  EXPECT_EQ(rig.worker->leases->size(), 0u);
+  EXPECT_EQ(rig.worker->slots->size(), 0u);
 }
 
 TEST_F(IdempotencyTest, ARepeatedAnswerSaysThatCreditCutIt) {

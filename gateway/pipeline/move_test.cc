@@ -85,7 +85,7 @@ TEST_F(Move, ARequestWithoutAnswerMovesUnderItsIdOnceBillingKnows) {
     });
   }
   EXPECT_TRUE(rig.billing->voided.empty());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(Move, ItMovesOnce) {
@@ -119,7 +119,7 @@ TEST_F(Move, WhatAStoppingRouterRefusesGoesToAnotherWithTheSameHold) {
     });
   }
   EXPECT_TRUE(rig.billing->voided.empty());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(Move, ItIsRefusedWhenEveryRouterIsStopping) {
@@ -167,7 +167,7 @@ TEST_F(Move, AnAnswerThatIsNotStreamedMovesUntilItsEnd) {
   EXPECT_NE(whole->body.find(R"("content":"other")"), std::string::npos) << whole->body;
   EXPECT_EQ(rig.inference->started.size(), 2u);
   EXPECT_TRUE(rig.billing->voided.empty());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(Move, AnAnswerThatIsNotStreamedIsFreeWithoutItsEnd) {
@@ -198,7 +198,7 @@ TEST_F(Move, ARequestThatHadEndedWithoutItsAnswerBeginsAgainUnderAnotherId) {
   const auto id = Id::FromBytes(again.request_id());
   ASSERT_TRUE(id);
   EXPECT_NE(answer->body.find(id->ToBase62()), std::string::npos) << "the receipt is found by it";
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(Move, ARequestThatHadEndedBeginsAgainOnce) {

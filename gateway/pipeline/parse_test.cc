@@ -59,7 +59,7 @@ TEST_F(LargeBodyTest, IsRefusedWhenTooManyWaitAndSmallOnesAreNot) {
   }
   PushEvents({Started(), Text("ok"), Finish(), End(5, 2)});
   EXPECT_EQ(ErrorOf(Send(LargeBody())), "503 service_unavailable service_unavailable retry=1");
-  ExpectNoLeases();
+  ExpectNoSlots();
   EXPECT_EQ(Send()->status, 200);
   busy.Release();
 }

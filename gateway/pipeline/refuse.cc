@@ -46,8 +46,8 @@ Task<void> ReleaseAndRefuse(RequestContext& context, Error error) {
   CountRefusal(context, error);
   context.hold = HoldGuard();
   // The rate-limit headers count this request, and the refund makes them wrong.
-  if (context.lease.held()) context.limit_headers.clear();
-  co_await context.lease.Refund();
+  if (context.slot.held()) context.limit_headers.clear();
+  co_await context.slot.Refund();
   context.local_slot = LocalSlot();
   co_await Refuse(context, error);
 }

@@ -88,16 +88,16 @@ Task<void> Release(RequestContext& context, Progress& progress) {
   const bool refused = progress.error && !progress.started;
   if (refused || !context.generation->sent()) {
     // The rate-limit headers count this request, and the refund makes them wrong.
-    if (context.lease.held()) context.limit_headers.clear();
-    co_await context.lease.Refund();
+    if (context.slot.held()) context.limit_headers.clear();
+    co_await context.slot.Refund();
   } else if (progress.ended && progress.end.has_usage()) {
     const auto& usage = progress.end.usage();
     context.worker.metrics.CountTokens(usage);
     CountPaid(context);
-    co_await context.lease.Finish(usage.prompt_tokens() + usage.completion_tokens());
+    co_await context.slot.Finish(usage.prompt_tokens() + usage.completion_tokens());
   } else {
     // The answer was cut off: charge what is known.
-    co_await context.lease.Finish(context.bounds.prompt_estimate + progress.deltas);
+    co_await context.slot.Finish(context.bounds.prompt_estimate + progress.deltas);
   }
   context.local_slot = LocalSlot();
 }

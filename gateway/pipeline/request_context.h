@@ -12,7 +12,7 @@
 #include "gateway/pipeline/canonical_request.h"
 #include "gateway/pipeline/surface.h"
 #include "gateway/worker/hold_guard.h"
-#include "gateway/worker/lease.h"
+#include "gateway/worker/slot.h"
 #include "gateway/worker/worker.h"
 
 namespace tollgate::gateway {
@@ -66,7 +66,7 @@ struct RequestContext {
   const Endpoint& endpoint;
   const Surface& surface;
   const CatalogPtr catalog;
-  // Key of the hold, the lease and the settlement. Created by the gateway, never taken from the
+  // Key of the hold, the slot and the settlement. Created by the gateway, never taken from the
   // client (decision 26). Changes only when a lost router had ended the request (move).
   Id id;
   const int64_t arrived_us;  // monotonic
@@ -89,12 +89,12 @@ struct RequestContext {
   std::shared_ptr<const catalog::v1::Model> unlisted;  // resolve_model; null: listed
   TokenBounds bounds;                                  // bound
   Headers limit_headers;                               // admit
-  int admissions = 0;                                  // admit: number of leases asked for
+  int admissions = 0;                                  // admit: number of slots asked for
   // The last refusal came from a limit of this model, so another model may be admitted.
   bool model_at_limit = false;  // admit, authorize
   // Destroyed in reverse order: what was taken last is released first.
   LocalSlot local_slot;                        // admit
-  Lease lease;                                 // admit
+  Slot slot;                                   // admit
   HoldGuard hold;                              // authorize
   billing::v1::AuthorizeResult authorization;  // authorize
   // The request goes to the router without a hold; the router admits it from a lease

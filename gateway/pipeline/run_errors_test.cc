@@ -1,5 +1,5 @@
 // Every error of an inference request: its status, code, type, param and Retry-After, the release
-// of lease and hold, and which of several errors is returned.
+// of slot and hold, and which of several errors is returned.
 #include "gateway/pipeline/run.h"
 
 #include "gateway/testing/pipeline_fixture.h"
@@ -215,7 +215,7 @@ TEST_F(RunErrors, LimitErrors) {
   EXPECT_EQ(by(ratelimit::v1::LIMIT_KIND_TOKENS), "429 token_limited rate_limit_error retry=2");
   EXPECT_TRUE(rig.billing->authorized.empty());
   EXPECT_TRUE(rig.limiter->released.empty()) << "nothing was taken";
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(RunErrors, CreditErrorsReleaseTheLimits) {  // decisions 3, 16

@@ -65,7 +65,7 @@ TEST_F(RunInferenceTest, RespondsWithOneBody) {
   ASSERT_EQ(rig.limiter->released.size(), 1u);
   EXPECT_FALSE(rig.limiter->released[0].refund());
   EXPECT_EQ(rig.limiter->released[0].actual_tokens(), 7);
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 // Decision 65: an x-request-id that the server made contains the request's id.
@@ -179,7 +179,7 @@ TEST_F(RunInferenceTest, DisconnectInMidStreamCancelsAtOnce) {
   EXPECT_TRUE(rig.billing->voided.empty());
   ASSERT_EQ(rig.limiter->released.size(), 1u);
   EXPECT_FALSE(rig.limiter->released[0].refund());
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(RunInferenceTest, DisconnectBeforeANonStreamedResponse) {
@@ -194,7 +194,7 @@ TEST_F(RunInferenceTest, DisconnectBeforeANonStreamedResponse) {
   });
   EXPECT_EQ(answer->answers, 0);
   EXPECT_TRUE(rig.inference->script->cancelled);
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(RunInferenceTest, DisconnectBeforeTheEngineIsNotCharged) {
@@ -246,7 +246,7 @@ TEST_F(RunInferenceTest, MaxTokensZeroCallsNoEngine) {  // decision 30
   EXPECT_TRUE(streamed->ended);
   EXPECT_TRUE(rig.inference->started.empty());
   EXPECT_TRUE(rig.billing->voided.empty()) << "nothing is held";
-  ExpectNoLeases();
+  ExpectNoSlots();
 }
 
 TEST_F(RunInferenceTest, MaxTokensZeroRequiresCredit) {

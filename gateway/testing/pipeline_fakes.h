@@ -168,8 +168,8 @@ class FakeLimiter : public RateLimitClient {
   static Task<void> WaitFor(std::shared_ptr<Event> event) {
     if (event) (void)co_await event->Wait();
   }
-  Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> leases) override {
-    renewed.push_back(std::move(leases));
+  Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> slots) override {
+    renewed.push_back(std::move(slots));
     if (on_renew) on_renew();
     co_return restored;
   }

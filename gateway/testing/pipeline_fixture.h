@@ -38,13 +38,13 @@ class PipelineFixture : public ::testing::Test {
     EXPECT_EQ(answer->answers, 1);
     return summary;
   }
-  // Every lease was refunded.
+  // Every slot was refunded.
   void ExpectAllRefunded() {
     ASSERT_EQ(rig.limiter->released.size(), rig.limiter->acquired.size());
     for (const auto& item : rig.limiter->released) EXPECT_TRUE(item.refund());
-    ExpectNoLeases();
+    ExpectNoSlots();
   }
-  void ExpectNoLeases() { EXPECT_EQ(rig.worker->leases->size(), 0u); }
+  void ExpectNoSlots() { EXPECT_EQ(rig.worker->slots->size(), 0u); }
 
   Rig rig;
 };

@@ -15,13 +15,13 @@
 #include "gateway/worker/key_cache.h"
 #include "gateway/worker/key_use.h"
 #include "gateway/worker/keyed_queue.h"
-#include "gateway/worker/lease.h"
 #include "gateway/worker/leased_workspaces.h"
 #include "gateway/worker/limiter_presence.h"
 #include "gateway/worker/local_limiter.h"
 #include "gateway/worker/metrics.h"
 #include "gateway/worker/reasoning_keys.h"
 #include "gateway/worker/refusal_budget.h"
+#include "gateway/worker/slot.h"
 
 namespace tollgate::gateway {
 
@@ -66,7 +66,7 @@ struct Worker {
         keys(std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(unknown_key_limiter),
                                         options.loops)),
         key_use(std::make_shared<KeyUseReporter>(loop, clock, *clients.auth)),
-        leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
+        slots(std::make_shared<SlotKeeper>(loop, *clients.limiter)),
         presence(std::make_shared<LimiterPresence>(loop, *clients.limiter)),
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         decoders(std::move(decoder_threads)),
@@ -75,7 +75,7 @@ struct Worker {
   ~Worker() {
     keys->Stop();
     key_use->Stop();
-    leases->Stop();
+    slots->Stop();
     presence->Stop();
   }
 
@@ -85,7 +85,7 @@ struct Worker {
   WorkerClients clients;
   const std::shared_ptr<KeyCache> keys;
   const std::shared_ptr<KeyUseReporter> key_use;
-  const std::shared_ptr<LeaseKeeper> leases;
+  const std::shared_ptr<SlotKeeper> slots;
   // Started on one loop of the process.
   const std::shared_ptr<LimiterPresence> presence;
   // One report per workspace at a time: reports are free for the client but read the ledger's

@@ -24,7 +24,7 @@
 #include "services/inference_router/rpc/callers.h"
 #include "services/inference_router/rpc/link_request.h"
 #include "services/inference_router/rpc/link_server.h"
-#include "services/inference_router/session/worker.h"
+#include "services/inference_router/run/worker.h"
 #include "services/inference_router/settlement/settlement_files.h"
 
 namespace tollgate {
@@ -144,21 +144,21 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   options.heartbeat_ms = SecondsOr(settings_.heartbeat_seconds(), 5);
   options.http.tls = engine_tls_;
   options.http.connect_timeout_ms = SecondsOr(settings_.connect_timeout_seconds(), 3);
-  router::SessionSettings& session = options.session;
-  session.idle_timeout_ms = SecondsOr(settings_.idle_timeout_seconds(), 600);
-  session.first_output_timeout_ms = SecondsOr(settings_.first_output_timeout_seconds(), 0);
-  session.answer_timeout_ms = SecondsOr(settings_.answer_timeout_seconds(), 3600);
+  router::RunSettings& run = options.run;
+  run.idle_timeout_ms = SecondsOr(settings_.idle_timeout_seconds(), 600);
+  run.first_output_timeout_ms = SecondsOr(settings_.first_output_timeout_seconds(), 0);
+  run.answer_timeout_ms = SecondsOr(settings_.answer_timeout_seconds(), 3600);
   if (settings_.max_answer_bytes() > 0) {
-    session.max_answer_bytes = std::min(settings_.max_answer_bytes(), kMostAnswerBytes);
+    run.max_answer_bytes = std::min(settings_.max_answer_bytes(), kMostAnswerBytes);
   }
   if (settings_.unstreamed_max_tokens() != 0) {
-    session.unstreamed_max_tokens = settings_.unstreamed_max_tokens();
+    run.unstreamed_max_tokens = settings_.unstreamed_max_tokens();
   }
-  session.cache_salt_key = settings_.cache_salt_key();
-  session.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
-  session.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);
-  session.queue_ms = settings_.queue_seconds() < 0 ? 0 : SecondsOr(settings_.queue_seconds(), 10);
-  session.hedge_after_ms = std::max(settings_.hedge_after_ms(), 0);
+  run.cache_salt_key = settings_.cache_salt_key();
+  run.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
+  run.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);
+  run.queue_ms = settings_.queue_seconds() < 0 ? 0 : SecondsOr(settings_.queue_seconds(), 10);
+  run.hedge_after_ms = std::max(settings_.hedge_after_ms(), 0);
   return options;
 }
 
@@ -181,8 +181,8 @@ Result<void> InferenceRouterModule::Start() {
   if (!tls.ok()) return Internal("router.engine_authority_file: " + tls.error().internal);
   engine_tls_ = std::move(*tls);
   const router::WorkerOptions times = Options();
-  if (times.session.first_output_timeout_ms > 0 &&
-      times.session.first_output_timeout_ms <= times.http.connect_timeout_ms) {
+  if (times.run.first_output_timeout_ms > 0 &&
+      times.run.first_output_timeout_ms <= times.http.connect_timeout_ms) {
     return Internal(
         "router.first_output_timeout_seconds must be more than connect_timeout_seconds: otherwise "
         "an unreachable engine looks like a slow one");
@@ -192,7 +192,7 @@ Result<void> InferenceRouterModule::Start() {
     return Internal("router.cache_salt_key must have at least 32 characters");
   }
   const router::WorkerOptions options = Options();
-  metrics_ = std::make_unique<router::RouterMetrics>(options.session.answer_timeout_ms * 1000);
+  metrics_ = std::make_unique<router::RouterMetrics>(options.run.answer_timeout_ms * 1000);
   for (int i = 0; i < context_.loops.size(); ++i) {
     Loop& loop = context_.loops.loop(i);
     loop.RunAndWait([&] {

@@ -24,16 +24,16 @@ using ratelimit::MemoryStore;
 using ratelimit::RedisClient;
 using ratelimit::StateFile;
 
-constexpr int64_t kDefaultLeaseSeconds = 9;
+constexpr int64_t kDefaultSlotSeconds = 9;
 constexpr int64_t kDefaultSharePercent = 120;
 constexpr int64_t kDefaultTimeoutMs = 50;
 constexpr int64_t kSweepMs = 1000;
 constexpr int64_t kAwaitRedisUs = 2'000'000;
 constexpr int64_t kWindowUs = ratelimit::kWindowNs / 1000;
 
-int64_t LeaseUs(const config::v1::RateLimitSettings& settings) {
+int64_t SlotLifeUs(const config::v1::RateLimitSettings& settings) {
   const int64_t seconds = settings.lease_seconds();
-  return (seconds > 0 ? seconds : kDefaultLeaseSeconds) * 1'000'000;
+  return (seconds > 0 ? seconds : kDefaultSlotSeconds) * 1'000'000;
 }
 
 // The limits, in Redis or in memory. Shared with the timer, which may still fire after the module
@@ -77,7 +77,7 @@ Result<std::shared_ptr<Store>> OpenRedis(const config::v1::RateLimitSettings& se
           // processes with different formats do not share limits.
           .redis_id =
               "redis:2:" + Id::FromBytes(Sha256(settings.redis_url()).substr(0, 16))->ToHex(),
-          .lease_us = LeaseUs(settings),
+          .slot_life_us = SlotLifeUs(settings),
           .share_percent = percent > 0 ? percent : kDefaultSharePercent,
           .replicas = settings.replicas()});
   return store;
@@ -92,7 +92,7 @@ Result<std::shared_ptr<Store>> OpenMemory(const config::v1::RateLimitSettings& s
   }
   auto store = std::make_shared<Store>();
   const bool keeps = !settings.state_file().empty();
-  store->memory = std::make_unique<MemoryStore>(clock, LeaseUs(settings),
+  store->memory = std::make_unique<MemoryStore>(clock, SlotLifeUs(settings),
                                                 keeps ? 0 : clock.MonotonicUs() + kWindowUs);
   if (!keeps) {
     log::Warn(
@@ -112,14 +112,13 @@ class Sweeper : public std::enable_shared_from_this<Sweeper> {
   Sweeper(Loop& loop, std::shared_ptr<Store> store)
       : store_(std::move(store)),
         loop_(loop),
-        leases_(metrics::Gauge("tollgate_ratelimit_leases",
-                               "Requests that hold a lease in this process's memory.")),
+        slots_(metrics::Gauge("tollgate_ratelimit_leases", "Slots in this process's memory.")),
         subjects_(metrics::Gauge("tollgate_ratelimit_subjects",
                                  "Keys, workspaces and models with state in memory.")),
         replicas_(metrics::Gauge("tollgate_ratelimit_replicas",
                                  "Ratelimit processes that share the limits.")),
         expired_(metrics::Counter("tollgate_ratelimit_leases_expired_total",
-                                  "Leases in memory that expired without a release.")) {}
+                                  "Slots in memory that expired without a release.")) {}
 
   void Start() {
     loop_.Post([self = shared_from_this()] {
@@ -139,7 +138,7 @@ class Sweeper : public std::enable_shared_from_this<Sweeper> {
   }
   void Sweep() {
     const auto totals = store_->Sweep();
-    leases_.Set(static_cast<double>(totals.leases));
+    slots_.Set(static_cast<double>(totals.slots));
     subjects_.Set(static_cast<double>(totals.subjects));
     expired_.Increment(static_cast<double>(totals.expired - expired_counted_));
     expired_counted_ = totals.expired;
@@ -149,7 +148,7 @@ class Sweeper : public std::enable_shared_from_this<Sweeper> {
 
   std::shared_ptr<Store> store_;
   Loop& loop_;
-  prometheus::Gauge& leases_;
+  prometheus::Gauge& slots_;
   prometheus::Gauge& subjects_;
   prometheus::Gauge& replicas_;
   prometheus::Counter& expired_;

@@ -40,7 +40,7 @@ class ChaosTest : public ::testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
-TEST_F(ChaosTest, LeasesOfAKilledGatewayExpire) {
+TEST_F(ChaosTest, SlotsOfAKilledGatewayExpire) {
   KeyOptions options;
   options.limits.concurrent_requests = 2;
   const ApiKey key = cluster_->NewCustomer(kCredit, options);

@@ -94,7 +94,7 @@ TEST_F(DeathsTest, TheSlotsOfAKilledGatewayAreFreeOnAnotherWithinTenSeconds) {
   options.ratelimit_settings = {"redis_url: " + redis->url()};
   ASSERT_NO_FATAL_FAILURE(Start(options));
   const ApiKey key = cluster_->NewCustomer(kUsd, {.limits = {.concurrent_requests = 2}});
-  // A new Redis may have lost leases: no slot is granted before all leases would have been renewed.
+  // A new Redis may have lost slots: no slot is granted before all slots would have been renewed.
   ASSERT_TRUE(WaitUntil([&] { return ChatAt(1, key) == 200; }, 10'000, 50));
   std::vector<std::unique_ptr<HttpConnection>> running;
   for (int i = 0; i < 2; ++i) {
@@ -104,7 +104,7 @@ TEST_F(DeathsTest, TheSlotsOfAKilledGatewayAreFreeOnAnotherWithinTenSeconds) {
         Body(R"("stream":true,"x_sim":{"tokens":9,"hang_after_tokens":1})"));
     ASSERT_EQ(running.back()->ReadHead().status, 200);
   }
-  // Longer than a lease lives without renewals.
+  // Longer than a slot lives without renewals.
   const int64_t held_until_us = MonotonicUs() + 10'000'000;
   while (MonotonicUs() < held_until_us) {
     ASSERT_EQ(ChatAt(2, key), 429);
@@ -116,7 +116,7 @@ TEST_F(DeathsTest, TheSlotsOfAKilledGatewayAreFreeOnAnotherWithinTenSeconds) {
   for (const int gateway : {2, 3}) {
     ASSERT_TRUE(WaitUntil([&] { return ChatAt(gateway, key) == 200; }, 20'000, 50));
   }
-  // A lease lives nine seconds. A short run may share the machine with other work.
+  // A slot lives nine seconds. A short run may share the machine with other work.
   const bool in_full = std::getenv("TOLLGATE_LIMITS_SECONDS") != nullptr;
   EXPECT_LE(MonotonicUs() - killed_us, in_full ? 10'000'000 : 30'000'000);
   ASSERT_EQ(cluster_->Restart("gateway", 30'000), "");

@@ -26,7 +26,7 @@ int64_t Seconds() { return Setting("TOLLGATE_LIMITS_SECONDS", 6, 3); }
 // The limit; ten times as many requests are made.
 int64_t PerMinute() { return Setting("TOLLGATE_LIMITS_RATE", 300, 60); }
 constexpr int64_t kConcurrent = 20;
-// How long a request runs during a fault: long enough for a renewal of its lease.
+// How long a request runs during a fault: long enough for a renewal of its slot.
 constexpr int64_t kRunMs = 4'000;
 
 // What the limit admits in this time: its burst plus its rate.

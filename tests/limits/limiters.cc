@@ -15,8 +15,8 @@ struct Limiters::Shared {
   std::atomic<bool> stopped{false};
   std::atomic<int> callers{0};
   std::atomic<int64_t> granted{0}, refused{0}, failed{0}, local{0}, running{0}, most{0};
-  // Leases by client, as in a gateway's LeaseKeeper; used on the client's loop.
-  std::vector<std::map<std::string, pb::RenewItem>> leases;
+  // Slots by client, as in a gateway's SlotKeeper; used on the client's loop.
+  std::vector<std::map<std::string, pb::RenewItem>> slots;
 };
 
 Limiters::Limiters(int processes, int clients, const std::string& settings)
@@ -102,15 +102,15 @@ Task<void> Limiters::Call(Loop& loop, RateLimitClient& client, std::shared_ptr<S
       int64_t most = shared->most;
       while (now > most && !shared->most.compare_exchange_weak(most, now)) {
       }
-      pb::RenewItem lease;
-      lease.set_lease_id(item.lease_id());
-      lease.set_workspace_id("w");
-      lease.set_key_id("k");
-      *lease.mutable_workspace_limits() = item.workspace_limits();
-      shared->leases[index][item.lease_id()] = std::move(lease);
+      pb::RenewItem slot;
+      slot.set_lease_id(item.lease_id());
+      slot.set_workspace_id("w");
+      slot.set_key_id("k");
+      *slot.mutable_workspace_limits() = item.workspace_limits();
+      shared->slots[index][item.lease_id()] = std::move(slot);
       if (shared->load.hold_ms > 0) co_await loop.Sleep(shared->load.hold_ms);
       --shared->running;
-      shared->leases[index].erase(item.lease_id());
+      shared->slots[index].erase(item.lease_id());
       pb::ReleaseItem release;
       release.set_lease_id(item.lease_id());
       release.set_workspace_id("w");
@@ -130,10 +130,10 @@ Task<void> Limiters::RenewForEver(Loop& loop, RateLimitClient& client,
     if (MonotonicUs() - renewed_us < 3'000'000) continue;
     renewed_us = MonotonicUs();
     std::vector<pb::RenewItem> items;
-    for (const auto& [id, item] : shared->leases[index]) items.push_back(item);
+    for (const auto& [id, item] : shared->slots[index]) items.push_back(item);
     const std::vector<std::string> restored = co_await client.Renew(std::move(items));
     for (const std::string& id : restored) {
-      if (shared->leases[index].contains(id)) continue;
+      if (shared->slots[index].contains(id)) continue;
       pb::ReleaseItem release;
       release.set_lease_id(id);
       release.set_workspace_id("w");
@@ -148,7 +148,7 @@ void Limiters::StartLoad(const Load& load) {
   shared_ = std::make_shared<Shared>();
   shared_->load = load;
   shared_->callers = load.callers + client_count_;
-  shared_->leases.resize(static_cast<size_t>(client_count_));
+  shared_->slots.resize(static_cast<size_t>(client_count_));
   for (int i = 0; i < load.callers; ++i) {
     Loop& loop = loops_->loop(i % client_count_);
     RateLimitClient& client = *clients_[static_cast<size_t>(i % client_count_)];

@@ -5,7 +5,7 @@ from rules_layout import GATEWAY, SERVICES
 from tree import SOURCE, is_test
 
 # A folder of common/ may include those before it in this list, and itself.
-COMMON_ORDER = ["base", "coding", "money", "checkpoint", "keys", "error", "json", "config", "observability", "runtime", "http", "mail", "sql", "audit", "rpc", "tracing",
+COMMON_ORDER = ["base", "coding", "money", "checkpoint", "keys", "engines", "error", "json", "config", "observability", "runtime", "http", "mail", "sql", "audit", "rpc", "tracing",
                 "admin", "clients", "host"]
 
 
@@ -69,8 +69,8 @@ def include_rule(path, name):
         return wrong
     if re.match(r"services/\w+/domain/", path) and not is_test(path):
         own = "/".join(path.split("/")[:3]) + "/"
-        if not name.startswith((own, "common/base/", "common/money/", "common/error/")):
-            return f"domain code includes only base, money, error and itself: {name}"
+        if not name.startswith((own, "common/base/", "common/money/", "common/engines/", "common/error/")):
+            return f"domain code includes only base, money, engines, error and itself: {name}"
     if path.startswith("gateway/surfaces/") and name.startswith(("common/clients/", "common/rpc/")):
         return f"surfaces must not include clients: {name}"
     return None

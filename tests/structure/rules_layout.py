@@ -8,7 +8,7 @@ SERVICES = {
     "billing": ["domain", "storage", "verify", "reports", "archive", "statement", "commit", "payments", "alerts", "rpc", "command"],
     "catalog": ["domain", "storage", "rpc"],
     "dashboard": ["transcode", "openapi", "http", "session", "front", "web"],
-    "inference_router": ["domain", "balancer", "engine", "count", "settlement", "rpc", "session", "admin"],
+    "inference_router": ["domain", "balancer", "engine", "count", "settlement", "rpc", "run", "admin"],
     "ratelimit": ["domain", "storage", "redis", "rpc"],
 }
 # Also layers.

@@ -11,6 +11,7 @@
 #include "common/base/text.h"
 #include "common/base/utc_text.h"
 #include "common/base/workspace_id.h"
+#include "common/engines/kinds.h"
 #include "common/money/money.h"
 #include "services/catalog/domain/engine_url.h"
 
@@ -30,10 +31,11 @@ const std::map<std::string, v1::Capability> kCapabilities = {
     {"embedding", v1::CAPABILITY_EMBEDDING}, {"vision", v1::CAPABILITY_VISION},
     {"tools", v1::CAPABILITY_TOOLS},         {"reasoning", v1::CAPABILITY_REASONING}};
 
-const std::map<std::string, v1::EngineKind> kEngineKinds = {
-    {"vllm", v1::ENGINE_KIND_VLLM},         {"sglang", v1::ENGINE_KIND_SGLANG},
-    {"llamacpp", v1::ENGINE_KIND_LLAMACPP}, {"tgi", v1::ENGINE_KIND_TGI},
-    {"ollama", v1::ENGINE_KIND_OLLAMA},     {"openai", v1::ENGINE_KIND_OPENAI}};
+const std::map<std::string, v1::EngineKind> kEngineKinds = [] {
+  std::map<std::string, v1::EngineKind> kinds;
+  for (const engines::Kind& kind : engines::All()) kinds.emplace(kind.name, kind.value);
+  return kinds;
+}();
 
 const std::map<std::string, v1::Priority> kPriorities = {
     {"high", v1::PRIORITY_HIGH}, {"normal", v1::PRIORITY_UNSPECIFIED}, {"low", v1::PRIORITY_LOW}};
@@ -241,13 +243,11 @@ class Builder {
     for (const v1::Pool& pool : snapshot_.pools()) {
       if (pool.name() != from.pool()) continue;
       for (const v1::Engine& engine : pool.engines()) {
-        if (engine.kind() == v1::ENGINE_KIND_TGI) model.set_reasoning_control(false);
-        if (!from.reasoning_budget()) continue;
-        if (engine.kind() == v1::ENGINE_KIND_VLLM || engine.kind() == v1::ENGINE_KIND_LLAMACPP) {
-          continue;
-        }
-        report("reasoning_budget", "needs engines of the kinds vllm or llamacpp, and \"" +
-                                       engine.id() + "\" is neither");
+        const engines::Kind& kind = engines::Of(engine.kind());
+        if (kind.reasoning == engines::ReasoningControl::kNone) model.set_reasoning_control(false);
+        if (!from.reasoning_budget() || !kind.reasoning_budget_member.empty()) continue;
+        report("reasoning_budget", "\"" + engine.id() + "\" cannot limit reasoning: its kind is " +
+                                       std::string(kind.name));
       }
     }
   }

@@ -141,7 +141,8 @@ TEST(CatalogRules, ABudgetOfTheReasoningNeedsEnginesThatTakeIt) {
   EXPECT_TRUE(result->models(0).keep_system_messages());
   EXPECT_FALSE(result->models(1).reasoning_budget());
   EXPECT_FALSE(result->models(1).keep_system_messages());
-  EXPECT_THAT(Problem(with(reasons, "sglang")), HasSubstr("\"engine-2\" is neither"));
+  EXPECT_THAT(Problem(with(reasons, "sglang")),
+              HasSubstr("\"engine-2\" cannot limit reasoning: its kind is sglang"));
   EXPECT_THAT(Problem(with("capabilities: [chat]", "vllm")),
               HasSubstr("needs the capability reasoning"));
 }

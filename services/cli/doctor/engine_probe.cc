@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "common/engines/kinds.h"
 #include "common/http/http_call.h"
 #include "common/json/json.h"
 #include "services/cli/doctor/probe.h"
@@ -12,33 +13,19 @@ namespace {
 using http::HttpAnswer;
 using Outcome = http::HttpAnswer::Outcome;
 
-struct Dialect {
-  // Path of its version, and the member that holds it; empty: none.
-  const char* version_path = "";
-  const char* version_member = "";
-  // Path that counts the tokens of a text, and the member for the text; empty: none.
-  const char* tokenizer_path = "";
-  const char* tokenizer_member = "";
-  // Reports usage on every chunk (continuous_usage_stats), not only on the last one.
-  bool usage_on_chunks = false;
-};
-
-Dialect DialectOf(const std::string& kind) {
-  if (kind == "vllm") return {"/version", "version", "/tokenize", "prompt", true};
-  if (kind == "sglang") return {"/get_server_info", "version", "/tokenize", "prompt", true};
-  if (kind == "llamacpp") return {"/props", "build_info", "/tokenize", "content", false};
-  if (kind == "tgi") return {"/info", "version", "/tokenize", "inputs", false};
-  if (kind == "ollama") return {"/api/version", "version", "", "", false};
-  return {"", "", "/tokenize", "prompt", false};
+// Engines are of the kind openai unless the catalog says otherwise.
+const engines::Kind& KindOf(const std::string& name) {
+  const engines::Kind* kind = engines::Find(name);
+  return kind != nullptr ? *kind : engines::Of(catalog::v1::ENGINE_KIND_OPENAI);
 }
 
 class Probe {
  public:
   explicit Probe(const EngineToAsk& asked)
       : asked_(asked),
-        kind_(asked.engine.kind().empty() ? "openai" : asked.engine.kind()),
-        dialect_(DialectOf(kind_)),
-        subject_(asked.engine.id() + " (" + kind_ + ", " + asked.engine.base_url() + ")") {}
+        kind_(KindOf(asked.engine.kind())),
+        subject_(asked.engine.id() + " (" + std::string(kind_.name) + ", " +
+                 asked.engine.base_url() + ")") {}
 
   Findings Run() {
     if (!Models()) return findings_;
@@ -118,25 +105,25 @@ class Probe {
   }
 
   std::string Version() {
-    if (dialect_.version_path[0] == '\0') return "";
-    const HttpAnswer answer = Ask(dialect_.version_path);
+    if (kind_.version.path.empty()) return "";
+    const HttpAnswer answer = Ask(std::string(kind_.version.path));
     if (answer.status != 200) return ", version unknown";
     const auto document = json::Document::ParseView(answer.body);
     if (!document.ok()) return ", version unknown";
-    const std::string version = document->root().Find(dialect_.version_member).string();
+    const std::string version = document->root().Find(kind_.version.member).string();
     return version.empty() ? ", version unknown" : ", version " + version;
   }
 
   void Tokenizer() {
-    if (dialect_.tokenizer_path[0] == '\0') {
+    if (!kind_.tokenizer.any()) {
       Add(Skipped(subject_, "has no tokenizer to ask: counts are estimates"));
       return;
     }
+    const std::string path(kind_.tokenizer.prompt_path);
     const std::string model =
         asked_.models.empty() ? "" : R"("model":)" + json::Quoted(asked_.models[0].name) + ",";
-    const HttpAnswer answer =
-        Ask(dialect_.tokenizer_path,
-            "{" + model + json::Quoted(dialect_.tokenizer_member) + R"(:"How many tokens?"})");
+    const HttpAnswer answer = Ask(path, "{" + model + json::Quoted(kind_.tokenizer.prompt_member) +
+                                            R"(:"How many tokens?"})");
     if (answer.outcome == Outcome::kAnswered && answer.status == 200) {
       Add(Ok(subject_, "counts tokens"));
       return;
@@ -144,7 +131,7 @@ class Probe {
     const std::string said = answer.outcome == Outcome::kAnswered
                                  ? "says " + std::to_string(answer.status)
                                  : "does not answer: " + answer.error;
-    Add(Warning(subject_, std::string("its tokenizer (") + dialect_.tokenizer_path + ") " + said,
+    Add(Warning(subject_, "its tokenizer (" + path + ") " + said,
                 "start it with its tokenizer endpoints: without them counts of prompts are "
                 "estimates, and prompts above context_window are found late"));
   }
@@ -157,7 +144,7 @@ class Probe {
     const std::string input = model.chat
                                   ? R"("messages":[{"role":"user","content":"Say one word."}])"
                                   : R"("prompt":"One word:")";
-    const std::string usage = dialect_.usage_on_chunks ? R"(,"continuous_usage_stats":true)" : "";
+    const std::string usage = kind_.usage_on_chunks ? R"(,"continuous_usage_stats":true)" : "";
     const HttpAnswer answer =
         Ask(model.chat ? "/v1/chat/completions" : "/v1/completions",
             R"({"model":)" + json::Quoted(model.name) + "," + input +
@@ -203,19 +190,18 @@ class Probe {
                          "report, Tollgate charges by its own count of the output and an estimate "
                          "of the prompt"));
     }
-    if (dialect_.usage_on_chunks && outputs_with_usage == 0) {
+    if (kind_.usage_on_chunks && outputs_with_usage == 0) {
       return Add(Warning(subject, "reports usage at the end only, not on each chunk" + first,
                          "upgrade the engine (stream_options.continuous_usage_stats): the output "
                          "of answers that are cut off is charged by Tollgate's own count"));
     }
-    Add(Ok(subject, (dialect_.usage_on_chunks ? "reports usage on each chunk"
-                                              : "reports usage at the end of a stream") +
+    Add(Ok(subject, (kind_.usage_on_chunks ? "reports usage on each chunk"
+                                           : "reports usage at the end of a stream") +
                         first));
   }
 
   const EngineToAsk& asked_;
-  const std::string kind_;
-  const Dialect dialect_;
+  const engines::Kind& kind_;
   const std::string subject_;
   Findings findings_;
 };

@@ -3,23 +3,15 @@
 #include <algorithm>
 #include <string>
 
-#include "common/base/ascii.h"
+#include "common/engines/kinds.h"
 #include "common/observability/log.h"
 
 namespace tollgate::inference_router {
 namespace {
 
-constexpr std::string_view kKindPrefix = "ENGINE_KIND_";
-
-std::string KindName(catalog::v1::EngineKind kind) {
-  std::string name = catalog::v1::EngineKind_Name(kind).substr(kKindPrefix.size());
-  for (char& c : name) c = IsUpper(c) ? static_cast<char>(c | 0x20) : c;
-  return name;
-}
-
 void Fill(const EngineState& engine, int64_t now_us, inference::v1::EngineReport& into) {
   into.set_id(engine.id());
-  into.set_kind(KindName(engine.engine().kind()));
+  into.set_kind(std::string(engines::Of(engine.engine().kind()).name));
   into.set_healthy(engine.Healthy(now_us));
   into.set_drained(engine.drained());
   into.set_running(engine.running());

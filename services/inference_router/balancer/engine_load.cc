@@ -4,33 +4,13 @@
 #include <charconv>
 #include <string>
 
+#include "common/engines/kinds.h"
+
 namespace tollgate::inference_router {
 namespace {
 
 // A load with more requests, or with more than the whole cache, is not valid.
 constexpr double kMostRequests = 1e9;
-
-struct Names {
-  std::string_view running, queued, cache_use;
-  std::string_view old_cache_use = {};
-};
-
-Names NamesOf(catalog::v1::EngineKind kind) {
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_VLLM:
-      return {"vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc",
-              "vllm:gpu_cache_usage_perc"};
-    case catalog::v1::ENGINE_KIND_SGLANG:
-      return {"sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage"};
-    case catalog::v1::ENGINE_KIND_LLAMACPP:
-      return {"llamacpp:requests_processing", "llamacpp:requests_deferred",
-              "llamacpp:kv_cache_usage_ratio"};
-    case catalog::v1::ENGINE_KIND_TGI:
-      return {"tgi_batch_current_size", "tgi_queue_size", {}};
-    default:
-      return {};
-  }
-}
 
 // Returns the text after the labels, which may contain any character in quotes. Empty if the line
 // is cut off.
@@ -85,10 +65,8 @@ std::optional<Series> Find(std::string_view text, std::string_view name, double 
 
 }  // namespace
 
-bool MayReportLoad(catalog::v1::EngineKind kind) { return !NamesOf(kind).running.empty(); }
-
 std::optional<EngineLoad> ReadLoad(catalog::v1::EngineKind kind, std::string_view metrics) {
-  const Names names = NamesOf(kind);
+  const engines::LoadGauges& names = engines::Of(kind).load;
   EngineLoad load;
   const auto running = Find(metrics, names.running, kMostRequests);
   const auto queued = Find(metrics, names.queued, kMostRequests);

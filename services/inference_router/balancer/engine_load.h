@@ -23,10 +23,6 @@ struct EngineLoad {
   bool Fresh(int64_t now_us) const { return now_us < fresh_until_us; }
 };
 
-// Whether engines of this kind report their load, at /metrics below the base path. Some do so only
-// if an option is set at their start (SGLang, llama.cpp).
-bool MayReportLoad(catalog::v1::EngineKind kind);
-
 // Reads the load from metrics in Prometheus format. Empty if the text has none of the gauges of
 // this kind. Series of several models or ranks are added up; for their caches the maximum counts.
 // Impossible values are ignored. Does not set fresh_until_us.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/engines/kinds.h"
 #include "common/observability/log.h"
 #include "services/inference_router/balancer/fetch_within.h"
 
@@ -22,17 +23,6 @@ constexpr size_t kMaxMetrics = 4 << 20;
 constexpr int64_t kRoundsFresh = 3;
 // Time after which an engine without load metrics is asked for them again.
 constexpr int64_t kNoLoadUs = 60'000'000;
-
-std::string_view HealthPath(catalog::v1::EngineKind kind) {
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_OLLAMA:
-      return "/api/version";
-    case catalog::v1::ENGINE_KIND_OPENAI:
-      return "/v1/models";
-    default:
-      return "/health";
-  }
-}
 
 // Returns the problem for operators, or empty text for a healthy engine. An engine that does not
 // know the path is healthy, because some proxies do not pass the path on. An engine that refuses
@@ -74,7 +64,7 @@ struct HealthChecker::Shared {
   static Task<void> ReadLoadOf(std::shared_ptr<Shared> shared, EnginePointer engine) {
     const catalog::v1::EngineKind kind = engine->engine().kind();
     const int64_t now_us = SystemClock::Get().MonotonicUs();
-    if (!MayReportLoad(kind) || shared->no_load_until_us[engine->id()] > now_us) co_return;
+    if (!engines::Of(kind).load.any() || shared->no_load_until_us[engine->id()] > now_us) co_return;
     auto answer = co_await FetchWithin(shared->loop, shared->client, Get(*engine, "/metrics"),
                                        kMaxMetrics, kCheckTotalMs);
     if (!answer.ok()) co_return;
@@ -91,9 +81,9 @@ struct HealthChecker::Shared {
   static Task<void> Check(std::shared_ptr<Shared> shared, EnginePointer engine) {
     const int64_t now_us = SystemClock::Get().MonotonicUs();
     const bool was_up = engine->Healthy(now_us);
-    auto answer = co_await FetchWithin(shared->loop, shared->client,
-                                       Get(*engine, HealthPath(engine->engine().kind())), kMaxBody,
-                                       kCheckTotalMs);
+    auto answer = co_await FetchWithin(
+        shared->loop, shared->client,
+        Get(*engine, engines::Of(engine->engine().kind()).health_path), kMaxBody, kCheckTotalMs);
     const std::string wrong = Judge(answer);
     if (wrong.empty()) {
       const int64_t answered_us = SystemClock::Get().MonotonicUs();

@@ -1,12 +1,12 @@
 #include "services/inference_router/count/token_counter.h"
 
 #include <algorithm>
-
-#include "services/inference_router/balancer/fetch_within.h"
-#include "services/inference_router/count/prompt_text.h"
-
 #include <utility>
 #include <vector>
+
+#include "common/engines/kinds.h"
+#include "services/inference_router/balancer/fetch_within.h"
+#include "services/inference_router/count/prompt_text.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -144,7 +144,7 @@ EnginePointer TokenCounter::Select(const Route& route, const Job& job,
   ++rotation_;
   for (size_t i = 0; i < route.engines.size(); ++i) {
     const EnginePointer& engine = route.engines[(i + rotation_) % route.engines.size()];
-    if (engine.get() != excluded && MayTokenize(engine->engine().kind()) &&
+    if (engine.get() != excluded && engines::Of(engine->engine().kind()).tokenizer.any() &&
         engine->Available(now_us) && !LacksTokenizer(*engine, job.engine_model)) {
       return engine;
     }
@@ -182,7 +182,8 @@ Task<TokenCounter::EngineCount> TokenCounter::CountChat(JobPointer job, EngineSt
   if (!call) co_return EngineCount{EngineCount::kRefused};
   EngineCount count = co_await Post(*job, engine, *std::move(call));
   if (count.kind != EngineCount::kCounted) co_return count;
-  if (!NeedsTemplateFirst(kind)) co_return co_await Read(kind, std::move(count.body));
+  if (!engines::Of(kind).tokenizer.template_first)
+    co_return co_await Read(kind, std::move(count.body));
   const size_t bytes = count.body.size();
   auto read = [body = std::move(count.body)] { return ReadTemplated(body); };
   const auto prompt = co_await Decode(bytes, std::move(read));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/engines/kinds.h"
 #include "common/json/json.h"
 #include "services/inference_router/engine/engine_text.h"
 #include "services/inference_router/engine/reasoning_members.h"
@@ -94,21 +95,6 @@ std::string MoveTemplateMembers(std::string_view members) {
 
 }  // namespace
 
-bool MayTokenize(EngineKind kind) {
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_VLLM:
-    case catalog::v1::ENGINE_KIND_SGLANG:
-    case catalog::v1::ENGINE_KIND_LLAMACPP:
-    case catalog::v1::ENGINE_KIND_TGI:
-    case catalog::v1::ENGINE_KIND_OPENAI:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool NeedsTemplateFirst(EngineKind kind) { return kind == catalog::v1::ENGINE_KIND_LLAMACPP; }
-
 TokenizerCall ChatCall(EngineKind kind, std::string_view engine_model, std::string_view members,
                        const inference::v1::Reasoning& reasoning) {
   const auto fitted = FitText(kind, members);
@@ -119,44 +105,35 @@ TokenizerCall ChatCall(EngineKind kind, std::string_view engine_model, std::stri
     all += members;
     members = all;
   }
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_LLAMACPP:
-      return {"/apply-template", BodyOf(engine_model, members)};
-    case catalog::v1::ENGINE_KIND_TGI:
-      return {"/chat_tokenize", BodyOf(engine_model, members)};
-    case catalog::v1::ENGINE_KIND_SGLANG:
-      return {"/tokenize", BodyOf(engine_model, members)};
-    default:
-      return {"/tokenize", BodyOf(engine_model, MoveTemplateMembers(members))};
-  }
+  const engines::Tokenizer& tokenizer = engines::Of(kind).tokenizer;
+  return {std::string(tokenizer.chat_path),
+          BodyOf(engine_model, tokenizer.template_members_nested ? MoveTemplateMembers(members)
+                                                                 : std::string(members))};
 }
 
 TokenizerCall PromptCall(EngineKind kind, std::string_view engine_model,
                          std::string_view prompt_json) {
-  const std::string prompt = FitText(kind, prompt_json).value_or(std::string(prompt_json));
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_LLAMACPP:
-      return {"/tokenize",
-              R"({"content":)" + prompt + R"(,"add_special":true,"parse_special":true})"};
-    case catalog::v1::ENGINE_KIND_TGI:
-      return {"/tokenize", R"({"inputs":)" + prompt + "}"};
-    default:
-      return {"/tokenize", BodyOf(engine_model, R"("prompt":)" + prompt)};
-  }
+  const engines::Tokenizer& tokenizer = engines::Of(kind).tokenizer;
+  std::string members = json::Quoted(tokenizer.prompt_member) + ":";
+  const auto fitted = FitText(kind, prompt_json);
+  members += fitted ? std::string_view(*fitted) : prompt_json;
+  members += tokenizer.prompt_options;
+  return {std::string(tokenizer.prompt_path),
+          tokenizer.prompt_names_model ? BodyOf(engine_model, members) : Braced(members)};
 }
 
 std::optional<int64_t> ReadCount(EngineKind kind, std::string_view body) {
   const auto document = json::Document::ParseView(body, ResponseLimits());
   if (!document.ok()) return std::nullopt;
   json::Value tokens = document->root();
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_LLAMACPP:
+  switch (engines::Of(kind).tokenizer.count) {
+    case engines::TokenCount::kTokensMember:
       tokens = tokens.Find("tokens");
       break;
-    case catalog::v1::ENGINE_KIND_TGI:
+    case engines::TokenCount::kArray:
       if (tokens.is_object()) tokens = tokens.Find("tokenize_response");
       break;
-    default: {
+    case engines::TokenCount::kCountMember: {
       const std::optional<int64_t> count = tokens.Find("count").Integer();
       return count && *count >= 0 ? count : std::nullopt;
     }

@@ -19,15 +19,12 @@ struct TokenizerCall {
   std::string body;
 };
 
-// Whether engines of this kind may have a tokenizer endpoint. Engines of ENGINE_KIND_OPENAI are
-// tried with vLLM's dialect; those without the endpoint answer 404.
-bool MayTokenize(catalog::v1::EngineKind kind);
+// Both only for kinds with a tokenizer.
 
 // Counts a chat. members and reasoning are as in GenerateRequest. For llama.cpp this call only
 // applies the chat template: ReadTemplated returns the prompt for PromptCall.
 TokenizerCall ChatCall(catalog::v1::EngineKind kind, std::string_view engine_model,
                        std::string_view members, const inference::v1::Reasoning& reasoning);
-bool NeedsTemplateFirst(catalog::v1::EngineKind kind);
 
 // Counts one prompt, given as a JSON string literal, like /v1/completions.
 TokenizerCall PromptCall(catalog::v1::EngineKind kind, std::string_view engine_model,

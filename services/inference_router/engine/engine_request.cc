@@ -4,19 +4,12 @@
 
 #include "common/base/crypto.h"
 #include "common/base/memo.h"
+#include "common/engines/kinds.h"
 #include "common/json/json.h"
 #include "services/inference_router/engine/reasoning_members.h"
 #include "services/inference_router/engine/response_format.h"
 
 namespace tollgate::inference_router {
-
-bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind) {
-  return kind == catalog::v1::ENGINE_KIND_VLLM || kind == catalog::v1::ENGINE_KIND_SGLANG;
-}
-
-bool ReportsUsageOfEachChoice(catalog::v1::EngineKind kind) {
-  return kind == catalog::v1::ENGINE_KIND_LLAMACPP;
-}
 
 int ChoicesPerPrompt(const inference::v1::GenerateRequest& request) {
   const int choices = std::max(request.choices(), 1);
@@ -38,21 +31,6 @@ std::string_view EnginePath(inference::v1::RequestKind kind) {
       return "/v1/embeddings";
     default:
       return "/v1/chat/completions";
-  }
-}
-
-bool KnowsCacheSalt(catalog::v1::EngineKind kind) {
-  return kind == catalog::v1::ENGINE_KIND_VLLM || kind == catalog::v1::ENGINE_KIND_SGLANG;
-}
-
-std::string_view ReasoningBudgetMember(catalog::v1::EngineKind kind) {
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_VLLM:
-      return "thinking_token_budget";
-    case catalog::v1::ENGINE_KIND_LLAMACPP:
-      return "thinking_budget_tokens";
-    default:
-      return {};
   }
 }
 
@@ -82,7 +60,7 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
     body += R"(,"encoding_format":"base64")";
   } else if (answer == EngineAnswer::kStreamed) {
     body += R"(,"stream":true,"stream_options":{"include_usage":true)";
-    if (ReportsUsageOnEveryChunk(kind)) body += R"(,"continuous_usage_stats":true)";
+    if (engines::Of(kind).usage_on_chunks) body += R"(,"continuous_usage_stats":true)";
     body += '}';
   }
   if (request.max_tokens() > 0) {
@@ -90,7 +68,7 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
     body += std::to_string(request.max_tokens());
   }
   if (request.reasoning_budget_tokens() > 0) {
-    if (const std::string_view name = ReasoningBudgetMember(kind); !name.empty()) {
+    if (const std::string_view name = engines::Of(kind).reasoning_budget_member; !name.empty()) {
       body += ",\"";
       body += name;
       body += "\":";

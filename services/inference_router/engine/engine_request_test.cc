@@ -72,15 +72,6 @@ TEST(EngineRequest, SaltsAreStableAndDifferForEveryPairOfWorkspaceAndOwnSalt) {
   EXPECT_EQ(salts.size(), 2 * std::size(pairs) + 1);
 }
 
-TEST(EngineRequest, OnlySomeKindsKnowASalt) {
-  EXPECT_TRUE(KnowsCacheSalt(catalog::v1::ENGINE_KIND_VLLM));
-  EXPECT_TRUE(KnowsCacheSalt(catalog::v1::ENGINE_KIND_SGLANG));
-  for (const auto kind : {catalog::v1::ENGINE_KIND_LLAMACPP, catalog::v1::ENGINE_KIND_TGI,
-                          catalog::v1::ENGINE_KIND_OLLAMA, catalog::v1::ENGINE_KIND_OPENAI}) {
-    EXPECT_FALSE(KnowsCacheSalt(kind));
-  }
-}
-
 TEST(EngineRequest, TheReasoningIsBoundedWhereTheKindCanDoIt) {
   inference::v1::GenerateRequest request;
   request.set_reasoning_budget_tokens(700);

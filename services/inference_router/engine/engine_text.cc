@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/base/ascii.h"
+#include "common/engines/kinds.h"
 #include "common/json/json.h"
 #include "services/inference_router/engine/request_members.h"
 
@@ -125,20 +126,6 @@ std::optional<std::string> FitInner(std::string_view members, bool nul) {
 
 }  // namespace
 
-bool TakesNul(catalog::v1::EngineKind kind) {
-  switch (kind) {
-    // Python and Rust strings, from the request to the tokenizer.
-    case catalog::v1::ENGINE_KIND_VLLM:
-    case catalog::v1::ENGINE_KIND_SGLANG:
-    case catalog::v1::ENGINE_KIND_TGI:
-      return true;
-    // llama.cpp with an image encoder cut prompts at U+0000 until July 2026, and Ollama and many
-    // servers with an OpenAI-compatible API are built on it.
-    default:
-      return false;
-  }
-}
-
 // Exact for common texts: a path such as C:\\udev, or a character of two escapes.
 bool MayHoldInnerEscape(std::string_view members, bool nul) {
   if (HasSpelledInnerEscape(members)) return true;
@@ -158,7 +145,7 @@ bool MayHoldInnerEscape(std::string_view members, bool nul) {
 }
 
 std::optional<std::string> FitText(catalog::v1::EngineKind kind, std::string_view members) {
-  const bool nul = !TakesNul(kind);
+  const bool nul = !engines::Of(kind).takes_nul;
   std::optional<std::string> fitted = FitInner(members, nul);
   if (!nul || members.find(kNul) == std::string_view::npos) return fitted;
   std::string direct = fitted ? *std::move(fitted) : std::string(members);
@@ -168,7 +155,7 @@ std::optional<std::string> FitText(catalog::v1::EngineKind kind, std::string_vie
 }
 
 std::string_view TextFitter::Fit(catalog::v1::EngineKind kind, std::string_view members) {
-  Made& made = made_[TakesNul(kind) ? 1 : 0];
+  Made& made = made_[engines::Of(kind).takes_nul ? 1 : 0];
   if (!made.done) {
     made.text = FitText(kind, members);
     made.done = true;

@@ -9,10 +9,6 @@
 
 namespace tollgate::inference_router {
 
-// Whether engines of this kind treat U+0000 like any other character. Engines of other kinds store
-// some texts as C strings and cut them there without an error.
-bool TakesNul(catalog::v1::EngineKind kind);
-
 // members: the members of a request, as in GenerateRequest, or any JSON text. Empty if they can be
 // sent unchanged. Otherwise a copy of the same length or shorter with U+FFFD in place of each
 // U+0000 that the kind cannot take. In the arguments of tool calls, which engines parse again,

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "common/engines/kinds.h"
 #include "common/json/json.h"
 
 namespace tollgate::inference_router {
@@ -45,17 +46,15 @@ std::string_view OllamaLevel(std::string_view level) {
 }  // namespace
 
 std::string ReasoningMembers(catalog::v1::EngineKind kind, const pb::Reasoning& reasoning) {
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_VLLM:
-    case catalog::v1::ENGINE_KIND_SGLANG:
-    case catalog::v1::ENGINE_KIND_LLAMACPP:
+  switch (engines::Of(kind).reasoning) {
+    case engines::ReasoningControl::kTemplate:
       return ByTemplate(reasoning);
-    case catalog::v1::ENGINE_KIND_TGI:
-      return {};
-    case catalog::v1::ENGINE_KIND_OLLAMA:
+    case engines::ReasoningControl::kOllamaEffort:
       return EffortMember(OllamaLevel(LevelOf(reasoning)));
-    default:
+    case engines::ReasoningControl::kEffort:
       return EffortMember(LevelOf(reasoning));
+    case engines::ReasoningControl::kNone:
+      return {};
   }
 }
 

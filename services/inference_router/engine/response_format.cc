@@ -1,5 +1,6 @@
 #include "services/inference_router/engine/response_format.h"
 
+#include "common/engines/kinds.h"
 #include "common/json/json.h"
 #include "services/inference_router/engine/request_members.h"
 
@@ -11,7 +12,7 @@ constexpr std::string_view kMember = "response_format";
 // The schema of an object of any form.
 constexpr std::string_view kAnyObject = R"({"type":"object"})";
 
-// The schema for TGI; empty: the format is sent unchanged.
+// The schema for `value`; empty: the format is sent unchanged.
 std::string SchemaOf(const json::Value& format) {
   if (!format.is_object() || format.Find("value")) return "";
   if (format.Find("type").StringEquals("json_object")) return std::string(kAnyObject);
@@ -24,7 +25,7 @@ std::string SchemaOf(const json::Value& format) {
 
 std::optional<std::string> FitResponseFormat(catalog::v1::EngineKind kind,
                                              std::string_view members) {
-  if (kind != catalog::v1::ENGINE_KIND_TGI) return std::nullopt;
+  if (!engines::Of(kind).schema_as_value) return std::nullopt;
   // Clients do not write this name with escapes.
   if (members.find(kMember) == std::string_view::npos) return std::nullopt;
   const auto document = ParseMembers(members);

@@ -10,8 +10,8 @@
 namespace tollgate::inference_router {
 
 // members: the members of a request, as in GenerateRequest. Empty if they can be sent unchanged.
-// TGI supports neither `json_schema` nor a bare `json_object`: it requires a schema as `value`. A
-// format that already has TGI's form, or an unknown form, is unchanged.
+// For kinds that require a schema as `value` (TGI). A format that already has this form, or an
+// unknown form, is unchanged.
 std::optional<std::string> FitResponseFormat(catalog::v1::EngineKind kind,
                                              std::string_view members);
 

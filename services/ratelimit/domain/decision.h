@@ -47,7 +47,7 @@ struct SubjectClaim {
 // What one request takes from the subjects of one scope, all or nothing. A scope is a workspace or
 // a model's capacity. Its state is in one place (a shard, a hash slot of Redis).
 struct Claim {
-  Id lease;
+  Id slot;
   std::string scope;
   std::vector<SubjectClaim> subjects;
   int64_t tokens = 0;
@@ -96,7 +96,7 @@ struct AcquireOutcome {
   bool granted() const { return denied_by == Kind::kNone; }
 };
 
-// Outcome of a claim. held: the lease exists already, so no limit was charged.
+// Outcome of a claim. held: the slot exists already, so no limit was charged.
 AcquireOutcome Judge(const Claim& claim, std::span<const Reading> readings, bool held);
 
 struct PeekOutcome {

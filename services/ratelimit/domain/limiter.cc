@@ -42,27 +42,27 @@ Reading Limiter::ReadingOf(const Subject& subject, int64_t now_us) const {
           .median_hold_us = subject.MedianHoldUs(now_us)};
 }
 
-Limiter::Lease& Limiter::AddLease(const Claim& claim, int64_t now_us) {
-  Lease& lease = leases_[{claim.lease, claim.scope}];
-  lease.id = claim.lease;
-  lease.scope = claim.scope;
-  lease.since_us = now_us;
-  lease.expires_us = now_us + lease_us_;
-  Append(lease);
-  return lease;
+Limiter::Slot& Limiter::AddSlot(const Claim& claim, int64_t now_us) {
+  Slot& slot = slots_[{claim.slot, claim.scope}];
+  slot.id = claim.slot;
+  slot.scope = claim.scope;
+  slot.since_us = now_us;
+  slot.expires_us = now_us + slot_life_us_;
+  Append(slot);
+  return slot;
 }
 
-void Limiter::Take(Lease& lease, Subject& subject, const Cost& cost, int64_t tokens_per_minute,
+void Limiter::Take(Slot& slot, Subject& subject, const Cost& cost, int64_t tokens_per_minute,
                    int64_t now_us) {
   subject.requests.Charge(cost.requests_ns, now_us * kNsPerUs);
   subject.tokens.Charge(cost.tokens_ns, now_us * kNsPerUs);
-  ++subject.leases;
+  ++subject.slots;
   if (cost.slot) ++subject.running;
-  lease.shares.push_back({&subject, cost, tokens_per_minute});
+  slot.shares.push_back({&subject, cost, tokens_per_minute});
 }
 
 void Limiter::GiveBackSlot(const Share& share) {
-  --share.subject->leases;
+  --share.subject->slots;
   if (share.cost.slot) --share.subject->running;
 }
 
@@ -75,7 +75,7 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
     subjects.push_back(&FindOrAdd(claim.scope, subject.name));
     readings.push_back(ReadingOf(*subjects.back(), now_us));
   }
-  const bool held = leases_.contains({claim.lease, claim.scope});
+  const bool held = slots_.contains({claim.slot, claim.scope});
   AcquireOutcome outcome = Judge(claim, readings, held);
   if (held) {
     Renew(claim, now_us);
@@ -90,8 +90,8 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
     if (refusals.any()) subjects[i]->use.Refuse(refusals, now_us);
   }
   if (!outcome.granted()) return outcome;
-  Lease& lease = AddLease(claim, now_us);
-  lease.tokens = std::clamp<int64_t>(claim.tokens, 0, kMaxCountedTokens);
+  Slot& slot = AddSlot(claim, now_us);
+  slot.tokens = std::clamp<int64_t>(claim.tokens, 0, kMaxCountedTokens);
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
     const Cost cost = CostOf(limits, claim.tokens);
@@ -103,8 +103,8 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
     const int64_t now_ns = now_us * kNsPerUs;
     subject.known_requests.Charge(cost.requests_ns, now_ns);
     subject.known_tokens.Charge(cost.tokens_ns, now_ns);
-    Take(lease, subject, cost, limits.tokens_per_minute, now_us);
-    subject.use.Admit(limits.tokens_per_minute > 0 ? lease.tokens : -1,
+    Take(slot, subject, cost, limits.tokens_per_minute, now_us);
+    subject.use.Admit(limits.tokens_per_minute > 0 ? slot.tokens : -1,
                       limits.requests_per_minute > 0 ? subject.requests.ResetNs(now_ns) : 0,
                       limits.tokens_per_minute > 0 ? subject.tokens.ResetNs(now_ns) : 0, now_us);
     if (cost.slot) subject.use.Running(subject.running, now_us);
@@ -112,33 +112,33 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
   return outcome;
 }
 
-bool Limiter::Release(std::string_view scope, const Id& lease, int64_t actual_tokens, bool refund,
+bool Limiter::Release(std::string_view scope, const Id& slot, int64_t actual_tokens, bool refund,
                       int64_t now_us) {
   EndExpired(now_us);
-  const auto found = leases_.find({lease, std::string(scope)});
-  if (found == leases_.end()) return false;
-  Lease& ended = found->second;
+  const auto found = slots_.find({slot, std::string(scope)});
+  if (found == slots_.end()) return false;
+  Slot& ended = found->second;
   for (const Share& share : ended.shares) Settle(ended, share, actual_tokens, refund, now_us);
   Unlink(ended);
-  leases_.erase(found);
+  slots_.erase(found);
   return true;
 }
 
-void Limiter::CorrectUse(const Lease& lease, const Share& share, int64_t actual_tokens, bool refund,
+void Limiter::CorrectUse(const Slot& slot, const Share& share, int64_t actual_tokens, bool refund,
                          int64_t now_us) {
-  if (lease.tokens < 0 || (!refund && share.tokens_per_minute <= 0)) return;
+  if (slot.tokens < 0 || (!refund && share.tokens_per_minute <= 0)) return;
   const int64_t used = refund ? 0 : std::clamp<int64_t>(actual_tokens, 0, kMaxCountedTokens);
-  share.subject->use.Correct(lease.since_us, refund ? -1 : 0,
-                             share.tokens_per_minute > 0 ? used - lease.tokens : 0, now_us);
+  share.subject->use.Correct(slot.since_us, refund ? -1 : 0,
+                             share.tokens_per_minute > 0 ? used - slot.tokens : 0, now_us);
 }
 
-void Limiter::Settle(const Lease& lease, const Share& share, int64_t actual_tokens, bool refund,
+void Limiter::Settle(const Slot& slot, const Share& share, int64_t actual_tokens, bool refund,
                      int64_t now_us) {
   const int64_t now_ns = now_us * kNsPerUs;
-  const int64_t held_us = now_us - lease.since_us;
+  const int64_t held_us = now_us - slot.since_us;
   Subject& subject = *share.subject;
   if (share.cost.slot) subject.use.Running(subject.running, now_us);
-  CorrectUse(lease, share, actual_tokens, refund, now_us);
+  CorrectUse(slot, share, actual_tokens, refund, now_us);
   GiveBackSlot(share);
   if (refund) {
     subject.requests.Refund(share.cost.requests_ns, now_ns);
@@ -163,26 +163,26 @@ void Limiter::Settle(const Lease& lease, const Share& share, int64_t actual_toke
 
 Limiter::Renewal Limiter::Renew(const Claim& claim, int64_t now_us) {
   EndExpired(now_us);
-  const auto found = leases_.find({claim.lease, claim.scope});
-  if (found != leases_.end()) {
+  const auto found = slots_.find({claim.slot, claim.scope});
+  if (found != slots_.end()) {
     Unlink(found->second);
-    found->second.expires_us = now_us + lease_us_;
+    found->second.expires_us = now_us + slot_life_us_;
     Append(found->second);
     for (const Share& share : found->second.shares) {
       if (share.cost.slot) share.subject->use.Running(share.subject->running, now_us);
     }
     return Renewal::kRenewed;
   }
-  const auto slot = [](const SubjectClaim& subject) {
+  const auto counts = [](const SubjectClaim& subject) {
     return subject.limits.concurrent_requests > 0;
   };
-  if (std::none_of(claim.subjects.begin(), claim.subjects.end(), slot)) return Renewal::kUnknown;
-  Lease& lease = AddLease(claim, now_us);
+  if (std::none_of(claim.subjects.begin(), claim.subjects.end(), counts)) return Renewal::kUnknown;
+  Slot& slot = AddSlot(claim, now_us);
   for (const SubjectClaim& subject : claim.subjects) {
-    if (!slot(subject)) continue;
-    Subject& slots = FindOrAdd(claim.scope, subject.name);
-    Take(lease, slots, {.slot = true}, 0, now_us);
-    slots.use.Running(slots.running, now_us);
+    if (!counts(subject)) continue;
+    Subject& counted = FindOrAdd(claim.scope, subject.name);
+    Take(slot, counted, {.slot = true}, 0, now_us);
+    counted.use.Running(counted.running, now_us);
   }
   return Renewal::kRestored;
 }
@@ -262,7 +262,7 @@ void Limiter::DropIdle(int64_t now_us) {
   const int64_t now_ns = now_us * kNsPerUs;
   for (auto at = subjects_.begin(); at != subjects_.end();) {
     Subject& subject = at->second;
-    const bool idle = subject.use.Forget(now_us) && subject.leases == 0 &&
+    const bool idle = subject.use.Forget(now_us) && subject.slots == 0 &&
                       subject.requests.Full(now_ns) && subject.tokens.Full(now_ns) &&
                       now_us - subject.median_at_us >= kForgetHoldUs;
     at = idle ? subjects_.erase(at) : std::next(at);
@@ -271,25 +271,25 @@ void Limiter::DropIdle(int64_t now_us) {
   drop_after_us_ = now_us + kDropIntervalUs;
 }
 
-void Limiter::Append(Lease& lease) {
-  lease.older = newest_;
-  lease.newer = nullptr;
-  (newest_ ? newest_->newer : oldest_) = &lease;
-  newest_ = &lease;
+void Limiter::Append(Slot& slot) {
+  slot.older = newest_;
+  slot.newer = nullptr;
+  (newest_ ? newest_->newer : oldest_) = &slot;
+  newest_ = &slot;
 }
 
-void Limiter::Unlink(Lease& lease) {
-  (lease.older ? lease.older->newer : oldest_) = lease.newer;
-  (lease.newer ? lease.newer->older : newest_) = lease.older;
+void Limiter::Unlink(Slot& slot) {
+  (slot.older ? slot.older->newer : oldest_) = slot.newer;
+  (slot.newer ? slot.newer->older : newest_) = slot.older;
 }
 
 void Limiter::EndExpired(int64_t now_us) {
   while (oldest_ && oldest_->expires_us <= now_us) {
-    Lease& lease = *oldest_;
-    for (const Share& share : lease.shares) GiveBackSlot(share);
-    Unlink(lease);
+    Slot& slot = *oldest_;
+    for (const Share& share : slot.shares) GiveBackSlot(share);
+    Unlink(slot);
     ++expired_;
-    leases_.erase(LeaseKey{lease.id, lease.scope});
+    slots_.erase(SlotKey{slot.id, slot.scope});
   }
 }
 

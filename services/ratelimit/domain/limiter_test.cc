@@ -10,10 +10,10 @@
 namespace tollgate::ratelimit {
 namespace {
 
-constexpr int64_t kLease = 30 * kSecondUs;
+constexpr int64_t kSlotLifeUs = 30 * kSecondUs;
 constexpr int64_t kLimiterStart = 1000 * kSecondUs;
 
-Id LeaseId(uint64_t n) { return Id::Make(1, 0, n); }
+Id SlotId(uint64_t n) { return Id::Make(1, 0, n); }
 
 struct Call {
   Limits key;
@@ -23,17 +23,17 @@ struct Call {
   std::string workspace_id = "w";
 };
 
-Claim ClaimOf(const Call& call, uint64_t lease) {
-  return {.lease = LeaseId(lease),
+Claim ClaimOf(const Call& call, uint64_t slot) {
+  return {.slot = SlotId(slot),
           .scope = call.workspace_id,
           .subjects = {{Who::kKey, "key:" + call.key_id, call.key},
                        {Who::kWorkspace, "all", call.workspace}},
           .tokens = call.tokens};
 }
 
-AcquireOutcome Acquire(Limiter& limiter, uint64_t lease, const Call& call,
+AcquireOutcome Acquire(Limiter& limiter, uint64_t slot, const Call& call,
                        int64_t now = kLimiterStart) {
-  return limiter.Acquire(ClaimOf(call, lease), now);
+  return limiter.Acquire(ClaimOf(call, slot), now);
 }
 
 PeekOutcome Peek(Limiter& limiter, const Call& call, int64_t now = kLimiterStart) {
@@ -41,12 +41,12 @@ PeekOutcome Peek(Limiter& limiter, const Call& call, int64_t now = kLimiterStart
   return Describe(claim, limiter.Read(claim, now));
 }
 
-Limiter::Renewal Renew(Limiter& limiter, uint64_t lease, const Call& call, int64_t now) {
-  return limiter.Renew(ClaimOf(call, lease), now);
+Limiter::Renewal Renew(Limiter& limiter, uint64_t slot, const Call& call, int64_t now) {
+  return limiter.Renew(ClaimOf(call, slot), now);
 }
 
 TEST(Limiter, WithoutLimitsEverythingIsGranted) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   for (uint64_t i = 0; i < 1000; ++i) {
     const AcquireOutcome outcome = Acquire(limiter, i, {.tokens = 1'000'000'000});
     EXPECT_TRUE(outcome.granted());
@@ -56,7 +56,7 @@ TEST(Limiter, WithoutLimitsEverythingIsGranted) {
 }
 
 TEST(Limiter, TheRequestLimitRefusesWithRetryAfter) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.requests_per_minute = 3}};
   for (uint64_t i = 0; i < 3; ++i) {
     const AcquireOutcome outcome = Acquire(limiter, i, call);
@@ -75,7 +75,7 @@ TEST(Limiter, TheRequestLimitRefusesWithRetryAfter) {
 }
 
 TEST(Limiter, AcquireTakesAllOrNothing) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   // The token limit of the workspace refuses: requests and slots must not change.
   const Call call{
       .key = {.requests_per_minute = 10, .tokens_per_minute = 1000, .concurrent_requests = 5},
@@ -92,11 +92,11 @@ TEST(Limiter, AcquireTakesAllOrNothing) {
   EXPECT_EQ(after.requests.remaining, 9);
   EXPECT_EQ(after.tokens.remaining, 40);
   EXPECT_EQ(after.concurrency.remaining, 4);
-  EXPECT_EQ(limiter.leases(), 1u);
+  EXPECT_EQ(limiter.slots(), 1u);
 }
 
 TEST(Limiter, TheWorkspaceLimitCoversAllItsKeys) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   Call call{.key = {.requests_per_minute = 100}, .workspace = {.requests_per_minute = 4}};
   for (uint64_t i = 0; i < 4; ++i) {
     call.key_id = "k" + std::to_string(i);
@@ -111,7 +111,7 @@ TEST(Limiter, TheWorkspaceLimitCoversAllItsKeys) {
 }
 
 TEST(Limiter, SeveralRefusalsReportTheFirstKindAndTheLongestWait) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{
       .key = {.requests_per_minute = 60, .tokens_per_minute = 60, .concurrent_requests = 1},
       .tokens = 60};
@@ -122,7 +122,7 @@ TEST(Limiter, SeveralRefusalsReportTheFirstKindAndTheLongestWait) {
 }
 
 TEST(Limiter, ReleaseReturnsTheConcurrencySlot) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.concurrent_requests = 2}};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   ASSERT_TRUE(Acquire(limiter, 2, call).granted());
@@ -130,47 +130,47 @@ TEST(Limiter, ReleaseReturnsTheConcurrencySlot) {
   EXPECT_EQ(refused.denied_by, Kind::kConcurrency);
   EXPECT_GE(refused.retry_after_ms, 1000);
   EXPECT_LE(refused.retry_after_ms, 10'000);
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, false, kLimiterStart));
+  EXPECT_TRUE(limiter.Release("w", SlotId(1), 0, false, kLimiterStart));
   EXPECT_FALSE(
-      limiter.Release("w", LeaseId(1), 0, false, kLimiterStart));  // a second release frees nothing
+      limiter.Release("w", SlotId(1), 0, false, kLimiterStart));  // a second release frees nothing
   EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   EXPECT_FALSE(Acquire(limiter, 5, call).granted());
 }
 
-TEST(Limiter, AWorkspaceCannotReleaseTheLeaseOfAnother) {
-  Limiter limiter(kLease);
+TEST(Limiter, AWorkspaceCannotReleaseTheSlotOfAnother) {
+  Limiter limiter(kSlotLifeUs);
   ASSERT_TRUE(Acquire(limiter, 1, {}).granted());
   ASSERT_TRUE(Acquire(limiter, 2, {.workspace_id = "v"}).granted());
-  EXPECT_FALSE(limiter.Release("v", LeaseId(1), 0, true, kLimiterStart));
-  EXPECT_FALSE(limiter.Release("unknown", LeaseId(1), 0, true, kLimiterStart));
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kLimiterStart));
-  EXPECT_EQ(limiter.leases(), 1u);
+  EXPECT_FALSE(limiter.Release("v", SlotId(1), 0, true, kLimiterStart));
+  EXPECT_FALSE(limiter.Release("unknown", SlotId(1), 0, true, kLimiterStart));
+  EXPECT_TRUE(limiter.Release("w", SlotId(1), 0, true, kLimiterStart));
+  EXPECT_EQ(limiter.slots(), 1u);
 }
 
-TEST(Limiter, LeasesExpireUnlessRenewed) {
-  Limiter limiter(kLease);
+TEST(Limiter, SlotsExpireUnlessRenewed) {
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.concurrent_requests = 2}};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   ASSERT_TRUE(Acquire(limiter, 2, call).granted());
   EXPECT_EQ(Renew(limiter, 1, call, kLimiterStart + 20 * kSecondUs), Limiter::Renewal::kRenewed);
-  EXPECT_FALSE(Acquire(limiter, 3, call, kLimiterStart + kLease - 1).granted());
-  EXPECT_TRUE(Acquire(limiter, 4, call, kLimiterStart + kLease).granted());
-  EXPECT_FALSE(Acquire(limiter, 5, call, kLimiterStart + kLease).granted());
+  EXPECT_FALSE(Acquire(limiter, 3, call, kLimiterStart + kSlotLifeUs - 1).granted());
+  EXPECT_TRUE(Acquire(limiter, 4, call, kLimiterStart + kSlotLifeUs).granted());
+  EXPECT_FALSE(Acquire(limiter, 5, call, kLimiterStart + kSlotLifeUs).granted());
   EXPECT_EQ(limiter.expired(), 1);
-  EXPECT_EQ(Renew(limiter, 1, call, kLimiterStart + kLease), Limiter::Renewal::kRenewed);
+  EXPECT_EQ(Renew(limiter, 1, call, kLimiterStart + kSlotLifeUs), Limiter::Renewal::kRenewed);
 }
 
-// If a limiter has lost a lease, its renewal counts the slots of the running request again.
-TEST(Limiter, RenewOfAnUnknownLeaseRestoresItsSlots) {
-  Limiter limiter(kLease);
+// If a limiter has lost a slot, its renewal counts the running request again.
+TEST(Limiter, RenewOfAnUnknownSlotRestoresIt) {
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.requests_per_minute = 5, .concurrent_requests = 1}};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   EXPECT_EQ(Renew(limiter, 2, call, kLimiterStart), Limiter::Renewal::kRestored);
   EXPECT_EQ(Renew(limiter, 2, call, kLimiterStart), Limiter::Renewal::kRenewed);
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kLimiterStart));
-  EXPECT_FALSE(Acquire(limiter, 3, call).granted());  // the restored lease holds the slot
-  EXPECT_TRUE(limiter.Release("w", LeaseId(2), 0, true, kLimiterStart));
-  EXPECT_EQ(Peek(limiter, call).requests.remaining, 5);  // a restored lease has no rates to refund
+  EXPECT_TRUE(limiter.Release("w", SlotId(1), 0, true, kLimiterStart));
+  EXPECT_FALSE(Acquire(limiter, 3, call).granted());  // the restored slot counts
+  EXPECT_TRUE(limiter.Release("w", SlotId(2), 0, true, kLimiterStart));
+  EXPECT_EQ(Peek(limiter, call).requests.remaining, 5);  // a restored slot has no rates to refund
   EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   // Without a limit on concurrency there is nothing to restore.
   EXPECT_EQ(Renew(limiter, 5, {.key = {.requests_per_minute = 5}}, kLimiterStart),
@@ -179,7 +179,7 @@ TEST(Limiter, RenewOfAnUnknownLeaseRestoresItsSlots) {
 
 // A limit in shadow mode refuses nothing, and counts exactly what it would refuse when enforced.
 TEST(Limiter, ShadowModeCountsWhatEnforcementWouldRefuse) {
-  Limiter enforced(kLease), shadow(kLease);
+  Limiter enforced(kSlotLifeUs), shadow(kSlotLifeUs);
   Call call{.key = {.requests_per_minute = 60, .tokens_per_minute = 600}, .tokens = 7};
   Call tried = call;
   tried.key.shadow = true;
@@ -198,7 +198,7 @@ TEST(Limiter, ShadowModeCountsWhatEnforcementWouldRefuse) {
 
 // A process that does not know the use before its start grants no burst.
 TEST(Limiter, StartedEmptyItGrantsTheRateWithoutABurst) {
-  Limiter limiter(kLease, kLimiterStart + 60 * kSecondUs);
+  Limiter limiter(kSlotLifeUs, kLimiterStart + 60 * kSecondUs);
   const Call call{.key = {.requests_per_minute = 60}};
   EXPECT_FALSE(Acquire(limiter, 1, call).granted());
   int granted = 0;
@@ -210,7 +210,7 @@ TEST(Limiter, StartedEmptyItGrantsTheRateWithoutABurst) {
 }
 
 TEST(Limiter, ARepeatedAcquireCostsNothing) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{
       .key = {.requests_per_minute = 10, .tokens_per_minute = 100, .concurrent_requests = 1},
       .tokens = 10};
@@ -219,17 +219,17 @@ TEST(Limiter, ARepeatedAcquireCostsNothing) {
   EXPECT_TRUE(again.granted());
   EXPECT_EQ(again.requests.remaining, 9);
   EXPECT_EQ(again.tokens.remaining, 90);
-  EXPECT_EQ(limiter.leases(), 1u);
+  EXPECT_EQ(limiter.slots(), 1u);
 }
 
 TEST(Limiter, RefundReturnsEverything) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{
       .key = {.requests_per_minute = 10, .tokens_per_minute = 100, .concurrent_requests = 1},
       .workspace = {.requests_per_minute = 10, .tokens_per_minute = 100, .concurrent_requests = 1},
       .tokens = 70};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
-  EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kLimiterStart));
+  EXPECT_TRUE(limiter.Release("w", SlotId(1), 0, true, kLimiterStart));
   const PeekOutcome left = Peek(limiter, call);
   EXPECT_EQ(left.requests.remaining, 10);
   EXPECT_EQ(left.tokens.remaining, 100);
@@ -237,14 +237,14 @@ TEST(Limiter, RefundReturnsEverything) {
 }
 
 TEST(Limiter, ReleaseReplacesTheEstimateByTheActualCount) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.requests_per_minute = 10, .tokens_per_minute = 1000}, .tokens = 500};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
-  limiter.Release("w", LeaseId(1), 100, false, kLimiterStart);
+  limiter.Release("w", SlotId(1), 100, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 900);
   EXPECT_EQ(Peek(limiter, call).requests.remaining, 9);  // the request was made
   ASSERT_TRUE(Acquire(limiter, 2, call).granted());
-  limiter.Release("w", LeaseId(2), 1600, false, kLimiterStart);
+  limiter.Release("w", SlotId(2), 1600, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 0);  // 700 in debt
   const AcquireOutcome refused = Acquire(limiter, 3, call);
   EXPECT_EQ(refused.denied_by, Kind::kTokens);
@@ -252,7 +252,7 @@ TEST(Limiter, ReleaseReplacesTheEstimateByTheActualCount) {
 }
 
 TEST(Limiter, AChangedLimitAppliesToTheNextRequest) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   Call call{.key = {.requests_per_minute = 2}};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   ASSERT_TRUE(Acquire(limiter, 2, call).granted());
@@ -266,13 +266,13 @@ TEST(Limiter, AChangedLimitAppliesToTheNextRequest) {
 }
 
 TEST(Limiter, IdleSubjectsAreDropped) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   Call call{.key = {.requests_per_minute = 100, .tokens_per_minute = 1000}, .tokens = 1};
   for (uint64_t i = 0; i < 20'000; ++i) {
     const int64_t now = kLimiterStart + static_cast<int64_t>(i) * kSecondUs;
     call.key_id = "k" + std::to_string(i);
     ASSERT_TRUE(Acquire(limiter, i, call, now).granted());
-    limiter.Release("w", LeaseId(i), 1, false, now);
+    limiter.Release("w", SlotId(i), 1, false, now);
   }
   // Subjects used in the last hour are kept; the others are dropped as new ones come.
   EXPECT_LE(limiter.subjects(), 2 * 3601u);
@@ -280,36 +280,36 @@ TEST(Limiter, IdleSubjectsAreDropped) {
   EXPECT_EQ(limiter.subjects(), 0u);
 }
 
-// Compared with a naive model: the slots in use equal the live leases and never exceed the limit.
-TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
+// Compared with a naive model: the slots in use equal those that live and never exceed the limit.
+TEST(Limiter, SlotsInUseEqualLiveSlotsInAnyOrderOfCalls) {
   std::mt19937_64 random(3);
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const int64_t limit = 8;
   const Call call{.key = {.concurrent_requests = limit}};
-  std::map<uint64_t, int64_t> live;  // lease to expiry
+  std::map<uint64_t, int64_t> live;  // slot to expiry
   int64_t now = kLimiterStart;
   for (int i = 0; i < 50'000; ++i) {
     now += static_cast<int64_t>(random() % (5 * kSecondUs));
     std::erase_if(live, [&](const auto& entry) { return entry.second <= now; });
-    const uint64_t lease = random() % 40;
+    const uint64_t slot = random() % 40;
     switch (random() % 4) {
       case 0:
       case 1: {
-        const bool expected = live.contains(lease) || static_cast<int64_t>(live.size()) < limit;
-        ASSERT_EQ(Acquire(limiter, lease, call, now).granted(), expected);
-        if (expected) live[lease] = now + kLease;
+        const bool expected = live.contains(slot) || static_cast<int64_t>(live.size()) < limit;
+        ASSERT_EQ(Acquire(limiter, slot, call, now).granted(), expected);
+        if (expected) live[slot] = now + kSlotLifeUs;
         break;
       }
       case 2:
-        ASSERT_EQ(limiter.Release("w", LeaseId(lease), 0, random() % 2 == 0, now),
-                  live.erase(lease) > 0);
+        ASSERT_EQ(limiter.Release("w", SlotId(slot), 0, random() % 2 == 0, now),
+                  live.erase(slot) > 0);
         break;
       default:
-        ASSERT_EQ(Renew(limiter, lease, call, now) == Limiter::Renewal::kRenewed,
-                  live.contains(lease));
-        live[lease] = now + kLease;  // an unknown lease is restored
+        ASSERT_EQ(Renew(limiter, slot, call, now) == Limiter::Renewal::kRenewed,
+                  live.contains(slot));
+        live[slot] = now + kSlotLifeUs;  // an unknown slot is restored
     }
-    ASSERT_EQ(limiter.leases(), live.size());
+    ASSERT_EQ(limiter.slots(), live.size());
     ASSERT_EQ(Peek(limiter, call, now).concurrency.remaining,
               std::max<int64_t>(limit - static_cast<int64_t>(live.size()), 0));
   }
@@ -326,7 +326,7 @@ std::vector<MinuteUse> UseOfKey(const Limiter& limiter, int64_t now) {
 // Requests and refusals count in the minute in which they happen. Tokens count in the minute of
 // their request, first as estimated, then as used. A refunded request does not count.
 TEST(Limiter, UseIsWhatWasAdmittedRefusedAndSettled) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.requests_per_minute = 3, .tokens_per_minute = 10'000}, .tokens = 500};
   ASSERT_TRUE(Acquire(limiter, 1, call, kHour).granted());
   ASSERT_TRUE(Acquire(limiter, 2, call, kHour).granted());
@@ -342,12 +342,12 @@ TEST(Limiter, UseIsWhatWasAdmittedRefusedAndSettled) {
   EXPECT_EQ(UseOfKey(limiter, kHour), std::vector{first});
   // The request ends in the next minute, and counts in the one in which it was admitted.
   const int64_t later = kHour + kMinute;
-  limiter.Release("w", LeaseId(1), 40, false, kHour + 20 * kSecondUs);
+  limiter.Release("w", SlotId(1), 40, false, kHour + 20 * kSecondUs);
   ASSERT_TRUE(Renew(limiter, 2, call, kHour + 25 * kSecondUs) == Limiter::Renewal::kRenewed);
   ASSERT_TRUE(Renew(limiter, 3, call, kHour + 25 * kSecondUs) == Limiter::Renewal::kRenewed);
   ASSERT_TRUE(Renew(limiter, 2, call, kHour + 45 * kSecondUs) == Limiter::Renewal::kRenewed);
-  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, true, kHour + 45 * kSecondUs));
-  ASSERT_TRUE(limiter.Release("w", LeaseId(2), 9000, false, later));
+  ASSERT_TRUE(limiter.Release("w", SlotId(3), 0, true, kHour + 45 * kSecondUs));
+  ASSERT_TRUE(limiter.Release("w", SlotId(2), 9000, false, later));
   const auto told = UseOfKey(limiter, later);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0].requests, 2u) << "the third was given back";
@@ -359,7 +359,7 @@ TEST(Limiter, UseIsWhatWasAdmittedRefusedAndSettled) {
 }
 
 TEST(Limiter, UseIsToldForTheMinuteThatRunsAndThe59BeforeIt) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.requests_per_minute = 100}};
   for (uint64_t i = 0; i < 100; ++i) {
     ASSERT_TRUE(Acquire(limiter, i, call, kHour + static_cast<int64_t>(i) * kMinute).granted());
@@ -375,19 +375,19 @@ TEST(Limiter, UseIsToldForTheMinuteThatRunsAndThe59BeforeIt) {
 
 // Also counts slots in minutes in which no request began.
 TEST(Limiter, TheMostSlotsOfAMinuteAreThoseThatWereHeldInIt) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.concurrent_requests = 3}};
   for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Acquire(limiter, i, call, kHour).granted());
   ASSERT_FALSE(Acquire(limiter, 4, call, kHour).granted());
-  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, false, kHour + kSecondUs));
-  // Two requests keep running and renew their leases every three seconds.
+  ASSERT_TRUE(limiter.Release("w", SlotId(3), 0, false, kHour + kSecondUs));
+  // Two requests keep running and renew their slots every three seconds.
   for (int64_t at = kHour + 3 * kSecondUs; at < kHour + 3 * kMinute; at += 3 * kSecondUs) {
     ASSERT_EQ(Renew(limiter, 1, call, at), Limiter::Renewal::kRenewed);
     ASSERT_EQ(Renew(limiter, 2, call, at), Limiter::Renewal::kRenewed);
   }
   // Both end at the start of a minute.
-  ASSERT_TRUE(limiter.Release("w", LeaseId(1), 0, false, kHour + 3 * kMinute));
-  ASSERT_TRUE(limiter.Release("w", LeaseId(2), 0, false, kHour + 3 * kMinute));
+  ASSERT_TRUE(limiter.Release("w", SlotId(1), 0, false, kHour + 3 * kMinute));
+  ASSERT_TRUE(limiter.Release("w", SlotId(2), 0, false, kHour + 3 * kMinute));
   const auto told = UseOfKey(limiter, kHour + 4 * kMinute);
   ASSERT_EQ(told.size(), 4u);
   EXPECT_EQ(told[0].running_peak, 3u);
@@ -397,7 +397,7 @@ TEST(Limiter, TheMostSlotsOfAMinuteAreThoseThatWereHeldInIt) {
 
 // A refused request counts at each limit that refuses it, and at no other.
 TEST(Limiter, ARefusalCountsAtEachLimitThatRefuses) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.requests_per_minute = 1}, .workspace = {.requests_per_minute = 2}};
   ASSERT_TRUE(Acquire(limiter, 1, call, kHour).granted());
   ASSERT_FALSE(Acquire(limiter, 2, call, kHour).granted());
@@ -413,7 +413,7 @@ TEST(Limiter, ARefusalCountsAtEachLimitThatRefuses) {
 
 // Limits in shadow mode count what they would have refused.
 TEST(Limiter, UseOfALimitInShadowModeIsThatOfEnforcement) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{.key = {.requests_per_minute = 2, .shadow = true}};
   for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(Acquire(limiter, i, call, kHour).granted());
   const auto told = UseOfKey(limiter, kHour);
@@ -422,13 +422,13 @@ TEST(Limiter, UseOfALimitInShadowModeIsThatOfEnforcement) {
 }
 
 TEST(Limiter, NegativeAmountsChangeNothing) {
-  Limiter limiter(kLease);
+  Limiter limiter(kSlotLifeUs);
   const Call call{
       .key = {.requests_per_minute = -5, .tokens_per_minute = 100, .concurrent_requests = -1},
       .tokens = -1000};
   ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 100);
-  limiter.Release("w", LeaseId(1), -1000, false, kLimiterStart);
+  limiter.Release("w", SlotId(1), -1000, false, kLimiterStart);
   EXPECT_EQ(Peek(limiter, call).tokens.remaining, 100);
 }
 

@@ -15,7 +15,7 @@ constexpr int64_t kPresenceUs = 5'000'000;
 // Used until a process has reached Redis for the first time.
 constexpr int64_t kUnknownReplicas = 3;
 constexpr int64_t kLogIntervalUs = 10'000'000;
-// Twice the interval at which gateways renew leases (gateway/worker/lease.cc): a lease survives two
+// Twice the interval at which gateways renew slots (gateway/worker/slot.cc): a slot survives two
 // lost renewals.
 constexpr int64_t kRenewalsUs = 2 * 3'000'000;
 constexpr int64_t kLeastGapUs = 2'000'000;
@@ -30,15 +30,15 @@ FailoverStore::FailoverStore(RedisClient& client, const Clock& clock,
     : clock_(clock),
       options_(options),
       process_(Id::New().ToHex()),
-      redis_(client, options.redis_id, options.lease_us,
-             {.gap_us = std::max(options.lease_us - kRenewalsUs, kLeastGapUs)}),
-      local_(clock, options.lease_us, StartEmptyUntil(clock)),
+      redis_(client, options.redis_id, options.slot_life_us,
+             {.gap_us = std::max(options.slot_life_us - kRenewalsUs, kLeastGapUs)}),
+      local_(clock, options.slot_life_us, StartEmptyUntil(clock)),
       local_decisions_(metrics::Counter(
           "tollgate_ratelimit_local_decisions_total",
           "Requests checked against this process's share because Redis did not answer.")),
       unsettled_(metrics::Gauge("tollgate_ratelimit_redis_unsettled_seconds",
                                 "For how long no slots are given because Redis may have lost "
-                                "leases of running requests.")),
+                                "those of running requests.")),
       up_(metrics::Gauge("tollgate_ratelimit_redis_up",
                          "1 while Redis answers the limiter, 0 while it does not.")) {}
 
@@ -90,23 +90,23 @@ void FailoverStore::AcquireLocally(const Claim& claim, const StoreError& reason,
   local_.Acquire(std::move(part), [&](BasicResult<AcquireOutcome, StoreError> outcome) {
     // Redis may have granted the claim after the timeout: refund it there.
     if (outcome.ok() && !outcome->granted()) {
-      redis_.Release(claim.scope, claim.lease, 0, true, [](auto) {});
+      redis_.Release(claim.scope, claim.slot, 0, true, [](auto) {});
     }
     if (outcome.ok()) outcome->local_share = true;
     done(std::move(outcome));
   });
 }
 
-void FailoverStore::Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+void FailoverStore::Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                             StoreDone<bool> done) {
-  redis_.Release(scope, lease, actual_tokens, refund,
-                 [this, scope, lease, actual_tokens, refund, done = std::move(done)](auto known) {
+  redis_.Release(scope, slot, actual_tokens, refund,
+                 [this, scope, slot, actual_tokens, refund, done = std::move(done)](auto known) {
                    if (known.ok() && *known) return done(true);
                    bool locally = false;
-                   local_.Release(scope, lease, actual_tokens, refund,
+                   local_.Release(scope, slot, actual_tokens, refund,
                                   [&](auto released) { locally = released.ok() && *released; });
                    // Failing makes the caller retry. Otherwise a short pause of Redis would keep
-                   // the slot until the lease expires.
+                   // the slot until it expires.
                    if (!known && !locally) return done(Fail{std::move(known).error()});
                    done(locally);
                  });

@@ -19,7 +19,7 @@ namespace tollgate::ratelimit {
 
 struct FailoverOptions {
   std::string redis_id;  // id of the RedisStore
-  int64_t lease_us = 9'000'000;
+  int64_t slot_life_us = 9'000'000;
   // Percentage of each rate limit that all processes together grant without Redis.
   int64_t share_percent = 120;
   // Processes that divide this percentage; 0: as many as were last counted in Redis.
@@ -34,9 +34,9 @@ class FailoverStore : public LimiterStore {
   // outcome has local_share. Concurrency is then not checked: only the caller knows its running
   // requests.
   void Acquire(Claim claim, StoreDone<AcquireOutcome> done) override;
-  // A lease that Redis does not know may have been granted locally. Fails if Redis is unreachable
-  // and the lease is not local.
-  void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+  // A slot that Redis does not know may have been granted locally. Fails if Redis is unreachable
+  // and the slot is not local.
+  void Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                StoreDone<bool> done) override;
   void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
   void Peek(Claim claim, StoreDone<PeekOutcome> done) override;

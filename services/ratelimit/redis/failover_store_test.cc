@@ -56,7 +56,7 @@ class FailoverStoreTest : public ::testing::Test {
     auto promise = std::make_shared<std::promise<AcquireOutcome>>();
     auto answer = promise->get_future();
     node.store->Acquire(
-        {.lease = Id::New(), .scope = "w:a", .subjects = {{Who::kWorkspace, subject, limits}}},
+        {.slot = Id::New(), .scope = "w:a", .subjects = {{Who::kWorkspace, subject, limits}}},
         [promise](auto outcome) {
           promise->set_value(outcome.ok() ? *outcome : AcquireOutcome());
         });

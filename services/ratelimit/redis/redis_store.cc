@@ -109,9 +109,9 @@ ReplyDone AsNumber(StoreDone<int64_t> done) {
 
 }  // namespace
 
-RedisStore::RedisStore(RedisClient& client, std::string id, int64_t lease_us,
+RedisStore::RedisStore(RedisClient& client, std::string id, int64_t slot_life_us,
                        const Options& options)
-    : client_(client), id_(std::move(id)), lease_us_(lease_us), options_(options) {}
+    : client_(client), id_(std::move(id)), slot_life_us_(slot_life_us), options_(options) {}
 
 // FNV-1a: must be the same in all processes.
 std::string RedisStore::TagOf(const std::string& scope) {
@@ -131,7 +131,7 @@ std::vector<std::string> RedisStore::Arguments(const Claim& claim, const Hints& 
   std::vector<std::string> arguments = Head(claim.scope);
   arguments.reserve(7 + 9 * claim.subjects.size());
   arguments.insert(arguments.end(),
-                   {claim.lease.ToHex(), std::to_string(lease_us_), take ? "take" : "read",
+                   {claim.slot.ToHex(), std::to_string(slot_life_us_), take ? "take" : "read",
                     std::to_string(std::clamp<int64_t>(claim.tokens, 0, kMaxCountedTokens))});
   for (size_t i = 0; i < claim.subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
@@ -173,11 +173,11 @@ void RedisStore::Acquire(Claim claim, StoreDone<AcquireOutcome> done) {
               });
 }
 
-void RedisStore::Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+void RedisStore::Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                          StoreDone<bool> done) {
   std::vector<std::string> arguments = Head(scope);
   arguments.insert(arguments.end(),
-                   {lease.ToHex(), std::to_string(actual_tokens), refund ? "1" : "0"});
+                   {slot.ToHex(), std::to_string(actual_tokens), refund ? "1" : "0"});
   client_.Eval(ReleaseScript(), TagOf(scope), std::move(arguments),
                AsNumber([done = std::move(done)](BasicResult<int64_t, StoreError> known) {
                  if (!known) return done(Fail{std::move(known).error()});
@@ -187,7 +187,7 @@ void RedisStore::Release(std::string scope, const Id& lease, int64_t actual_toke
 
 void RedisStore::Renew(Claim claim, StoreDone<Limiter::Renewal> done) {
   std::vector<std::string> arguments = Head(claim.scope);
-  arguments.insert(arguments.end(), {claim.lease.ToHex(), std::to_string(lease_us_)});
+  arguments.insert(arguments.end(), {claim.slot.ToHex(), std::to_string(slot_life_us_)});
   for (const SubjectClaim& subject : claim.subjects) {
     if (subject.limits.concurrent_requests > 0) arguments.push_back(subject.name);
   }

@@ -18,19 +18,19 @@ using Hints = std::vector<Limiter::Recollection>;
 class RedisStore : public LimiterStore {
  public:
   struct Options {
-    // Longest time during which no process could reach Redis and Redis still has every lease. After
+    // Longest time during which no process could reach Redis and Redis still has every slot. After
     // a longer time, a loss of data or a change of the server, no slots are given until gateways
-    // have renewed their leases. 0: slots are always given; for tests.
+    // have renewed theirs. 0: slots are always given; for tests.
     int64_t gap_us = 0;
     const Clock* test_clock = nullptr;  // replaces Redis's clock
   };
   // client must outlive the store.
-  RedisStore(RedisClient& client, std::string id, int64_t lease_us, const Options& options);
-  RedisStore(RedisClient& client, std::string id, int64_t lease_us)
-      : RedisStore(client, std::move(id), lease_us, Options()) {}
+  RedisStore(RedisClient& client, std::string id, int64_t slot_life_us, const Options& options);
+  RedisStore(RedisClient& client, std::string id, int64_t slot_life_us)
+      : RedisStore(client, std::move(id), slot_life_us, Options()) {}
 
   void Acquire(Claim claim, StoreDone<AcquireOutcome> done) override;
-  void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+  void Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                StoreDone<bool> done) override;
   void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
   void Peek(Claim claim, StoreDone<PeekOutcome> done) override;
@@ -47,7 +47,7 @@ class RedisStore : public LimiterStore {
     bool held = false;
   };
   void AcquireWith(std::shared_ptr<const Claim> claim, const Hints& hints, StoreDone<Answer> done);
-  // Call every second: tells every part of Redis that leases can be renewed. Returns how long no
+  // Call every second: tells every part of Redis that slots can be renewed. Returns how long no
   // slots are given, in µs, the longest of all parts.
   void Watch(StoreDone<int64_t> done);
   // Reports that this process is alive for life_us (0: that it leaves). Returns the number of live
@@ -61,7 +61,7 @@ class RedisStore : public LimiterStore {
 
   RedisClient& client_;
   const std::string id_;
-  const int64_t lease_us_;
+  const int64_t slot_life_us_;
   const Options options_;
 };
 

@@ -12,7 +12,7 @@
 namespace tollgate::ratelimit {
 namespace {
 
-constexpr int64_t kLease = 9'000'000;
+constexpr int64_t kSlotLifeUs = 9'000'000;
 
 // Runs one call and waits for its answer.
 template <typename T, typename Body>
@@ -78,7 +78,7 @@ class RedisStoreTest : public ::testing::Test {
         RedisClient::Make({.url = *ParseRedisUrl(server_->url()), .timeout_us = 30'000'000});
     EXPECT_TRUE(client);
     (*client)->Start();
-    RedisStore probe(**client, "probe", kLease);
+    RedisStore probe(**client, "probe", kSlotLifeUs);
     EXPECT_TRUE(test::WaitUntil(
         [&] { return Wait<int64_t>([&](auto done) { probe.Present("t", 0, done); }).ok(); },
         10'000));
@@ -121,7 +121,7 @@ class History {
   Claim SomeClaim() {
     static constexpr const char* kNames[] = {"all", "key:a", "key:b", "key:a:model:x/y",
                                              "model:x/y"};
-    Claim claim{.lease = Id::Make(1, 0, static_cast<uint64_t>(1 + Number(12))),
+    Claim claim{.slot = Id::Make(1, 0, static_cast<uint64_t>(1 + Number(12))),
                 .scope = Number(2) == 0 ? "w:one" : "w:two",
                 .tokens = Tokens()};
     for (const char* name : kNames) {
@@ -156,8 +156,8 @@ TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
     ManualClock clock;
-    MemoryStore memory(clock, kLease);
-    RedisStore redis(*client_, "redis", kLease, {.test_clock = &clock});
+    MemoryStore memory(clock, kSlotLifeUs);
+    RedisStore redis(*client_, "redis", kSlotLifeUs, {.test_clock = &clock});
     History history(seed);
     int refused = 0;
     for (int step = 0; step < 1500; ++step) {
@@ -194,7 +194,7 @@ TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
           const bool refund = history.Number(3) == 0;
           const auto release = [&](LimiterStore& store) {
             return Text(Wait<bool>(
-                [&](auto done) { store.Release(claim.scope, claim.lease, tokens, refund, done); }));
+                [&](auto done) { store.Release(claim.scope, claim.slot, tokens, refund, done); }));
           };
           ASSERT_EQ(release(redis), release(memory)) << at;
           break;
@@ -217,7 +217,7 @@ TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
 TEST_F(RedisStoreTest, UseIsCountedSinceRedisHasItsData) {
   ManualClock clock;
   clock.Advance(1'000'000);
-  RedisStore store(*client_, "redis", kLease, {.test_clock = &clock});
+  RedisStore store(*client_, "redis", kSlotLifeUs, {.test_clock = &clock});
   const auto counted_us = [&] {
     const auto answer = Wait<UseAnswer>([&](auto done) { store.ReadUse({.scope = "w:a"}, done); });
     return answer ? answer->counted_us : -1;
@@ -233,8 +233,8 @@ TEST_F(RedisStoreTest, UseIsCountedSinceRedisHasItsData) {
 
 // An hour after the last use, Redis holds nothing of it.
 TEST_F(RedisStoreTest, UseLeavesRedisByItself) {
-  RedisStore store(*client_, "redis", kLease);
-  const Claim claim{.lease = Id::New(),
+  RedisStore store(*client_, "redis", kSlotLifeUs);
+  const Claim claim{.slot = Id::New(),
                     .scope = "w:a",
                     .subjects = {{Who::kKey, "key:k", {.requests_per_minute = 5}}}};
   ASSERT_TRUE(Wait<AcquireOutcome>([&](auto done) { store.Acquire(claim, done); }));
@@ -252,8 +252,8 @@ TEST_F(RedisStoreTest, ThreeProcessesAdmitTheLimitOnce) {
   std::atomic<int> granted{0}, answered{0};
   constexpr int kCalls = 900;
   for (int i = 0; i < kCalls; ++i) {
-    RedisStore store(*clients[i % 3], "redis", kLease);
-    const Claim claim{.lease = Id::New(),
+    RedisStore store(*clients[i % 3], "redis", kSlotLifeUs);
+    const Claim claim{.slot = Id::New(),
                       .scope = "w:a",
                       .subjects = {{Who::kWorkspace, "all", {.concurrent_requests = 100}}}};
     store.Acquire(claim, [&](auto outcome) {
@@ -276,7 +276,7 @@ class UnsettledTest : public RedisStoreTest {
     Pass(kQuietMs / 1000);  // the state before the start is unknown
   }
   std::unique_ptr<RedisStore> Store(RedisClient& client) {
-    return std::make_unique<RedisStore>(client, "redis", kLease,
+    return std::make_unique<RedisStore>(client, "redis", kSlotLifeUs,
                                         RedisStore::Options{.gap_us = kGap, .test_clock = &clock_});
   }
   // Lets this many seconds pass while a process is alive.
@@ -286,8 +286,8 @@ class UnsettledTest : public RedisStoreTest {
       if (i < seconds) clock_.Advance(1'000'000);
     }
   }
-  Claim Slot(uint64_t lease) const {
-    return {.lease = Id::Make(1, 0, lease),
+  Claim Slot(uint64_t slot) const {
+    return {.slot = Id::Make(1, 0, slot),
             .scope = "w:a",
             .subjects = {{Who::kWorkspace, "all", {.concurrent_requests = 2}}}};
   }
@@ -300,39 +300,39 @@ class UnsettledTest : public RedisStoreTest {
     ASSERT_TRUE(Acquire(Slot(1)).granted());
     ASSERT_TRUE(Acquire(Slot(2)).granted());
   }
-  // Redis has lost both leases: no slot is free until they are renewed, and none afterwards.
+  // Redis has lost both slots: no slot is free until they are renewed, and none afterwards.
   void ExpectNoThirdSlot() {
     const AcquireOutcome refused = Acquire(Slot(3));
     EXPECT_EQ(refused.denied_by, Kind::kConcurrency);
     EXPECT_EQ(refused.retry_after_ms, kQuietMs);
-    EXPECT_TRUE(Acquire({.lease = Id::New(),
+    EXPECT_TRUE(Acquire({.slot = Id::New(),
                          .scope = "w:a",
                          .subjects = {{Who::kKey, "key:a", {.requests_per_minute = 5}}}})
                     .granted());
     Pass(2);
     EXPECT_EQ(Acquire(Slot(3)).retry_after_ms, kQuietMs - 2000);
-    for (const uint64_t lease : {1, 2}) {
-      EXPECT_EQ(Text(Wait<Limiter::Renewal>([&](auto done) { store_->Renew(Slot(lease), done); })),
+    for (const uint64_t slot : {1, 2}) {
+      EXPECT_EQ(Text(Wait<Limiter::Renewal>([&](auto done) { store_->Renew(Slot(slot), done); })),
                 std::to_string(static_cast<int>(Limiter::Renewal::kRestored)));
     }
     Pass(2);
     EXPECT_EQ(Acquire(Slot(3)).denied_by, Kind::kConcurrency) << "two run";
     EXPECT_TRUE(
-        Wait<bool>([&](auto done) { store_->Release("w:a", Slot(1).lease, 0, false, done); }).ok());
+        Wait<bool>([&](auto done) { store_->Release("w:a", Slot(1).slot, 0, false, done); }).ok());
     EXPECT_TRUE(Acquire(Slot(3)).granted());
   }
   ManualClock clock_;
   std::unique_ptr<RedisStore> store_;
 };
 
-TEST_F(UnsettledTest, AFlushedRedisGivesNoSlotBeforeTheLeasesAreRenewed) {
+TEST_F(UnsettledTest, AFlushedRedisGivesNoSlotBeforeThoseOfRunningRequestsAreRenewed) {
   TakeBoth();
   ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
   ExpectNoThirdSlot();
 }
 
-// While Redis hangs or no ratelimit process runs, leases expire because nothing can renew them.
-TEST_F(UnsettledTest, LeasesThatNobodyCouldRenewAreNotTakenForEnded) {
+// While Redis hangs or no ratelimit process runs, slots expire because nothing can renew them.
+TEST_F(UnsettledTest, SlotsThatNobodyCouldRenewAreNotTakenForEnded) {
   TakeBoth();
   clock_.Advance(10'000'000);
   ExpectNoThirdSlot();
@@ -340,7 +340,7 @@ TEST_F(UnsettledTest, LeasesThatNobodyCouldRenewAreNotTakenForEnded) {
 
 // As after a failover that lost the newest writes: the state is there, but was written by another
 // server.
-TEST_F(UnsettledTest, AnotherServerWithTheStateOfTheFirstMayLackLeases) {
+TEST_F(UnsettledTest, AnotherServerWithTheStateOfTheFirstMayLackSlots) {
   TakeBoth();
   ASSERT_EQ(server_->Command({"SAVE"}), "OK");
   server_->process().Kill();
@@ -353,12 +353,12 @@ TEST_F(UnsettledTest, AnotherServerWithTheStateOfTheFirstMayLackLeases) {
   EXPECT_EQ(Acquire(Slot(3)).denied_by, Kind::kConcurrency) << "both were saved";
 }
 
-// Leases of a crashed gateway expire while others are renewed: this is not a loss.
-TEST_F(UnsettledTest, LeasesThatExpireWhileOthersAreRenewedHaveEnded) {
+// Slots of a crashed gateway expire while others are renewed: this is not a loss.
+TEST_F(UnsettledTest, SlotsThatExpireWhileOthersAreRenewedHaveEnded) {
   TakeBoth();
   Pass(10);
   EXPECT_TRUE(Acquire(Slot(3)).granted());
-  // An existing lease is granted again even if other leases may be missing.
+  // An existing slot is granted again even if other slots may be missing.
   ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
   EXPECT_FALSE(Acquire(Slot(4)).granted());
   EXPECT_TRUE(Wait<Limiter::Renewal>([&](auto done) { store_->Renew(Slot(3), done); }).ok());
@@ -367,10 +367,10 @@ TEST_F(UnsettledTest, LeasesThatExpireWhileOthersAreRenewedHaveEnded) {
 
 // A script that Redis has forgotten is sent again, without an error for the caller.
 TEST_F(RedisStoreTest, AForgottenScriptIsLoadedAgain) {
-  RedisStore store(*client_, "redis", kLease);
+  RedisStore store(*client_, "redis", kSlotLifeUs);
   const auto acquire = [&] {
     return Wait<AcquireOutcome>([&](auto done) {
-      store.Acquire({.lease = Id::New(),
+      store.Acquire({.slot = Id::New(),
                      .scope = "w:a",
                      .subjects = {{Who::kWorkspace, "all", {.requests_per_minute = 3}}}},
                     done);
@@ -385,11 +385,11 @@ TEST_F(RedisStoreTest, AForgottenScriptIsLoadedAgain) {
 
 // Hints count where Redis has lost its data (FLUSHALL, a failover), and only there.
 TEST_F(RedisStoreTest, HintsRestoreWhatRedisHasLost) {
-  RedisStore store(*client_, "redis", kLease);
+  RedisStore store(*client_, "redis", kSlotLifeUs);
   const Limits limits{.requests_per_minute = 10};
   const auto remaining = [&](const Hints& hints) {
     const auto claim = std::make_shared<const Claim>(
-        Claim{.lease = Id::New(), .scope = "w:a", .subjects = {{Who::kKey, "key:a", limits}}});
+        Claim{.slot = Id::New(), .scope = "w:a", .subjects = {{Who::kKey, "key:a", limits}}});
     const auto answer =
         Wait<RedisStore::Answer>([&](auto done) { store.AcquireWith(claim, hints, done); });
     return answer ? answer->outcome.requests.remaining : -1;
@@ -407,9 +407,9 @@ TEST_F(RedisStoreTest, HintsRestoreWhatRedisHasLost) {
 
 // Every key of an idle subject expires.
 TEST_F(RedisStoreTest, EveryKeyExpires) {
-  RedisStore store(*client_, "redis", kLease);
+  RedisStore store(*client_, "redis", kSlotLifeUs);
   const auto taken = Wait<AcquireOutcome>([&](auto done) {
-    store.Acquire({.lease = Id::New(),
+    store.Acquire({.slot = Id::New(),
                    .scope = "w:a",
                    .subjects = {{Who::kKey,
                                  "key:a",

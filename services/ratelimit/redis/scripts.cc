@@ -3,7 +3,7 @@
 namespace tollgate::ratelimit {
 namespace {
 
-// Common part of the scripts: the time, whether Redis knows the leases, and the subjects' state.
+// Common part of the scripts: the time, whether Redis knows the slots, and the subjects' state.
 constexpr char kCommon[] = R"lua(
 local server, base, GAP, now = ARGV[1], KEYS[1] .. ':' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local ARGV = {unpack(ARGV, 5)}
@@ -13,9 +13,9 @@ if not now then
 end
 local WINDOW, DEBT, FORGET, HOLD = 60000000000, 120000000000, 600000000, 2000000
 local fmod, floor, max, min = math.fmod, math.floor, math.max, math.min
--- Microseconds until all running requests have renewed their leases; 0: none may be missing. Leases
+-- Microseconds until all running requests have renewed their slots; 0: none may be missing. Slots
 -- may be missing if this key was lost, if the server has changed, or if no process came for so long
--- that leases expired because they could not be renewed.
+-- that slots expired because they could not be renewed.
 local QUIET, SEEN = 4000000, 500000
 local function unsettled()
   if GAP == 0 then return 0 end
@@ -54,18 +54,18 @@ local function store(name, field, ns)
   redis.call('HSET', key, field, int(now + (ns - rest) / 1000), string.upper(field), int(rest))
   keep(key, (ns - fmod(ns, 1000000)) / 1000000 + 1000)
 end
-local function ends(key, lease, at, life)
-  redis.call('ZADD', key, int(at), lease)
+local function ends(key, slot, at, life)
+  redis.call('ZADD', key, int(at), slot)
   keep(key, life / 1000 + 1000)
 end
-local function record(lease)
-  local raw = redis.call('GET', base .. ':l:' .. lease)
+local function record(slot)
+  local raw = redis.call('GET', base .. ':l:' .. slot)
   local r = raw and cmsgpack.unpack(raw)
   if r and r[2] > now then return r end
   return nil
 end
-local function write(lease, r, life)
-  redis.call('SET', base .. ':l:' .. lease, cmsgpack.pack(r), 'PX', int(life / 1000 + 1000))
+local function write(slot, r, life)
+  redis.call('SET', base .. ':l:' .. slot, cmsgpack.pack(r), 'PX', int(life / 1000 + 1000))
 end
 -- The use of a minute: MinuteUse (domain/use.h), fields in the same order. The cells of an hour form a ring.
 local USE, RING, REQUESTS, TOKENS, REQUESTS_PEAK, TOKENS_PEAK, RUNNING_PEAK, REFUSED =
@@ -91,26 +91,26 @@ local function raise(c, field, value)
 end
 local function us(ns) return (ns - fmod(ns, 1000)) / 1000 end
 local function slots(name) return redis.call('ZCOUNT', base .. ':s:' .. name, '(' .. int(now), '+inf') end
-local function renew(lease, r, life)
+local function renew(slot, r, life)
   -- The first renewal of a minute records the slots that were taken before it.
   local noted = r[2] > 0 and floor((r[2] - life) / 60000000) == MINUTE
   r[2] = now + life
   for _, s in ipairs(r[3]) do
     if s[5] == 1 then
-      ends(base .. ':s:' .. s[1], lease, r[2], life)
+      ends(base .. ':s:' .. s[1], slot, r[2], life)
       if not noted then
         local c = cell(s[1], MINUTE)
         if raise(c, RUNNING_PEAK, slots(s[1])) then put(s[1], c) end
       end
     end
   end
-  write(lease, r, life)
+  write(slot, r, life)
 end
 )lua";
 
 constexpr char kAcquire[] = R"lua(
-local lease, life, take, tokens = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'take', tonumber(ARGV[4])
-local held = take and record(lease)
+local slot, life, take, tokens = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'take', tonumber(ARGV[4])
+local held = take and record(slot)
 local answer, subjects, granted, wait = {held and 1 or 0}, {}, true, nil
 for a = 5, #ARGV, 9 do
   local s = {name = ARGV[a], shadow = ARGV[a + 1] == '1', r = tonumber(ARGV[a + 2]),
@@ -151,7 +151,7 @@ for a = 5, #ARGV, 9 do
   answer[#answer + 1] = median
 end
 if held then
-  renew(lease, held, life)
+  renew(slot, held, life)
 elseif take then
   for _, s in ipairs(subjects) do
     local running = s.running or 0
@@ -183,18 +183,18 @@ if take and granted and not held then
     if s.pass then
       if s.r >= 0 then store(s.name, 'r', min(DEBT, s.ur + s.r)) end
       if s.t >= 0 then store(s.name, 't', min(DEBT, s.ut + s.t)) end
-      if s.slots > 0 then ends(base .. ':s:' .. s.name, lease, now + life, life) end
+      if s.slots > 0 then ends(base .. ':s:' .. s.name, slot, now + life, life) end
       r[3][#r[3] + 1] = {s.name, max(s.r, 0), max(s.t, 0), s.tpm, s.slots > 0 and 1 or 0}
     end
   end
-  write(lease, r, life)
+  write(slot, r, life)
 end
 return answer
 )lua";
 
 constexpr char kRelease[] = R"lua(
-local lease, actual, refund = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
-local r = record(lease)
+local slot, actual, refund = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+local r = record(slot)
 if not r then return 0 end
 -- n * WINDOW / limit, rounded down, in steps that stay exact.
 local function cost(n, limit)
@@ -219,7 +219,7 @@ for _, s in ipairs(r[3]) do
   if s[5] == 1 then
     local now_cell = cell(name, MINUTE)
     if raise(now_cell, RUNNING_PEAK, slots(name)) then c = now_cell end
-    redis.call('ZREM', base .. ':s:' .. name, lease)
+    redis.call('ZREM', base .. ':s:' .. name, slot)
   end
   if counted and (refund or tpm > 0) then
     local of = admitted == MINUTE and c or cell(name, admitted)
@@ -255,21 +255,21 @@ for _, s in ipairs(r[3]) do
   end
   if c then put(name, c) end
 end
-redis.call('DEL', base .. ':l:' .. lease)
+redis.call('DEL', base .. ':l:' .. slot)
 return 1
 )lua";
 
 constexpr char kRenew[] = R"lua(
-local lease, life = ARGV[1], tonumber(ARGV[2])
-local r = record(lease)
+local slot, life = ARGV[1], tonumber(ARGV[2])
+local r = record(slot)
 if r then
-  renew(lease, r, life)
+  renew(slot, r, life)
   return 1
 end
 if #ARGV < 3 then return 0 end
 r = {now, 0, {}, -1}
 for a = 3, #ARGV do r[3][#r[3] + 1] = {ARGV[a], 0, 0, 0, 1} end
-renew(lease, r, life)
+renew(slot, r, life)
 return 2
 )lua";
 

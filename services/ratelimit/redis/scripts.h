@@ -6,15 +6,15 @@
 // has
 //   tollgate:{tag}:state  a hash: the server that wrote it, when a process was last alive, and
 //   until
-//                         when no slots are given because leases may be missing (µs since 1970)
+//                         when no slots are given because some may be missing (µs since 1970)
 //   tollgate:{tag}:since  when counting of uses began (µs since 1970); lost with Redis's data
 // and a scope, "tollgate:{tag}:SCOPE", has
 //   …:b:SUBJECT  a hash: r and t are the microseconds at which the rates will have recovered, R and
 //                T the nanoseconds on top; m is the median hold time of a slot, M when it changed
-//   …:s:SUBJECT  a sorted set of the leases that hold a slot, by expiry
+//   …:s:SUBJECT  a sorted set of the slots that the limit on concurrency counts, by expiry
 //   …:u:SUBJECT  a hash of the minutes in which it was used, by the minute's number modulo 64:
 //                MinuteUse (domain/use.h), packed little-endian; expires an hour after the last use
-//   …:l:LEASE    what the lease took: packed {since, expiry, {{subject, requests ns, tokens ns,
+//   …:l:SLOT     what the slot took: packed {since, expiry, {{subject, requests ns, tokens ns,
 //                tokens a minute, slot}…}, tokens}; tokens as admitted, -1 if restored
 // Numbers stay below 2^53, so that Lua's doubles are exact: microseconds since 1970, and costs of
 // at most two windows in nanoseconds, which the caller computes.
@@ -25,11 +25,11 @@
 namespace tollgate::ratelimit {
 
 // Every script first gets the server's run id, which the client adds. Then, except for
-// PresenceScript: the scope; the longest time without any process, in µs, in which no lease can
+// PresenceScript: the scope; the longest time without any process, in µs, in which no slot can
 // have expired unrenewed (0: slots are always given); now (empty: the server's time; set by tests
 // only).
 
-// Arguments: lease, lifetime in µs, "take" or "read", tokens to count, then for each subject: name,
+// Arguments: slot, lifetime in µs, "take" or "read", tokens to count, then for each subject: name,
 // shadow (0/1), requests' cost in ns (-1: no limit), tokens' cost (-1: no limit), tokens a minute,
 // limit of slots (0: none), hint, used requests, used tokens. Hints restore what Redis has lost.
 // Hint 1 counts if Redis knows nothing of the subject. Hint 2 counts if it is higher than what
@@ -37,14 +37,14 @@ namespace tollgate::ratelimit {
 // subject: used requests, used tokens, running, median, all before the charge.
 const RedisScript& AcquireScript();
 
-// Arguments: lease, actual tokens, refund (0/1). Answer: whether the lease was held.
+// Arguments: slot, actual tokens, refund (0/1). Answer: whether the slot was held.
 const RedisScript& ReleaseScript();
 
-// Arguments: lease, lifetime, then the subjects with a limit on concurrency.
+// Arguments: slot, lifetime, then the subjects with a limit on concurrency.
 // Answer: 0 unknown, 1 renewed, 2 restored.
 const RedisScript& RenewScript();
 
-// Answer: how long no slots are given because leases may be missing, in µs. Called every second for
+// Answer: how long no slots are given because some may be missing, in µs. Called every second for
 // each tag, which also records that a process is alive.
 const RedisScript& WatchScript();
 

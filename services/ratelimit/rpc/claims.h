@@ -30,8 +30,8 @@ inline std::string ModelSubject(const std::string& model) { return "model:" + mo
 
 // Limits of the workspace and its keys. They are one scope, so one step decides on all of them.
 template <typename Message>
-Claim WorkspaceClaim(const Message& message, const Id& lease, int64_t tokens) {
-  Claim claim{.lease = lease, .scope = WorkspaceScope(message.workspace_id()), .tokens = tokens};
+Claim WorkspaceClaim(const Message& message, const Id& slot, int64_t tokens) {
+  Claim claim{.slot = slot, .scope = WorkspaceScope(message.workspace_id()), .tokens = tokens};
   const auto add = [&](Who who, std::string name, const v1::SubjectLimits& limits) {
     const Limits values = FromProto(limits);
     if (!values.none()) claim.subjects.push_back({who, std::move(name), values});
@@ -46,10 +46,10 @@ Claim WorkspaceClaim(const Message& message, const Id& lease, int64_t tokens) {
 
 // The model's capacity, which all workspaces share; nullopt if the model has no limits.
 template <typename Message>
-std::optional<Claim> ModelClaim(const Message& message, const Id& lease, int64_t tokens) {
+std::optional<Claim> ModelClaim(const Message& message, const Id& slot, int64_t tokens) {
   const Limits limits = FromProto(message.model_limits());
   if (limits.none()) return std::nullopt;
-  return Claim{.lease = lease,
+  return Claim{.slot = slot,
                .scope = ModelScope(message.model()),
                .subjects = {{Who::kModel, kWholeScope, limits}},
                .tokens = tokens};

@@ -22,11 +22,11 @@ void ToProto(const Status& status, v1::LimitStatus& into) {
   into.set_reset_ms(status.reset_ms);
 }
 
-grpc::Status BadLease() {
-  return {grpc::StatusCode::INVALID_ARGUMENT, "a lease id must be 16 bytes and not zero"};
+grpc::Status BadSlot() {
+  return {grpc::StatusCode::INVALID_ARGUMENT, "a slot id must be 16 bytes and not zero"};
 }
 
-std::optional<Id> LeaseOf(const std::string& bytes) {
+std::optional<Id> SlotOf(const std::string& bytes) {
   auto id = Id::FromBytes(bytes);
   if (id && id->empty()) id.reset();
   return id;
@@ -44,7 +44,7 @@ prometheus::Counter& ShadowCounter(const char* limit) {
 }
 
 prometheus::Counter& ReleaseCounter(const char* kind) {
-  return metrics::Counter("tollgate_ratelimit_releases_total", "Released leases, by kind.",
+  return metrics::Counter("tollgate_ratelimit_releases_total", "Released slots, by kind.",
                           {{"kind", kind}});
 }
 
@@ -91,7 +91,7 @@ RateLimitRpc::RateLimitRpc(LimiterStore& store, const Clock& clock)
       refunded_(ReleaseCounter("refunded")),
       unknown_(ReleaseCounter("unknown")),
       restored_(metrics::Counter("tollgate_ratelimit_leases_restored_total",
-                                 "Leases of running requests that the store had lost.")),
+                                 "Slots of running requests that the store had lost.")),
       acquires_([this](const auto& request, auto& response, Done done) {
         DoAcquire(request, response, std::move(done));
       }),
@@ -131,9 +131,9 @@ struct RateLimitRpc::Admission {
 // is refunded. The temporary charge can only refuse another request, never admit one too many.
 void RateLimitRpc::Admit(const v1::AcquireItem& item, v1::AcquireResult& result,
                          std::function<void(const StoreError*)> done) {
-  const Id lease = *LeaseOf(item.lease_id());
-  Claim workspace = WorkspaceClaim(item, lease, item.estimated_tokens());
-  auto model = ModelClaim(item, lease, item.estimated_tokens());
+  const Id slot = *SlotOf(item.lease_id());
+  Claim workspace = WorkspaceClaim(item, slot, item.estimated_tokens());
+  auto model = ModelClaim(item, slot, item.estimated_tokens());
   if (!model) {
     return store_.Acquire(std::move(workspace), [this, &result, done = std::move(done)](auto got) {
       Report(got, result);
@@ -156,10 +156,10 @@ void RateLimitRpc::Admit(const v1::AcquireItem& item, v1::AcquireResult& result,
       return admission->done(ErrorOf(first));
     }
     admission->outcome = std::move(*first);
-    const Id lease = admission->model.lease;
-    store_.Acquire(std::move(admission->model), [this, &result, admission, lease](auto second) {
+    const Id slot = admission->model.slot;
+    store_.Acquire(std::move(admission->model), [this, &result, admission, slot](auto second) {
       if (!second || !second->granted()) {
-        store_.Release(admission->workspace_scope, lease, 0, true, [](auto) {});
+        store_.Release(admission->workspace_scope, slot, 0, true, [](auto) {});
       }
       if (!second) return admission->done(ErrorOf(second));
       Combine(*second, admission->outcome);
@@ -173,7 +173,7 @@ void RateLimitRpc::DoAcquire(const v1::AcquireRequest& request, v1::AcquireRespo
                              Done done) {
   // Validates all items first: an invalid message must take nothing.
   for (const v1::AcquireItem& item : request.items()) {
-    if (!LeaseOf(item.lease_id())) return done(BadLease());
+    if (!SlotOf(item.lease_id())) return done(BadSlot());
   }
   response.set_store_id(store_.id());
   response.set_gateways(gateways_.Saw(request.gateway_id(), clock_.MonotonicUs()));
@@ -196,8 +196,8 @@ void RateLimitRpc::DoRelease(const v1::ReleaseRequest& request, Done done) {
   // One part more, so that the call ends after this loop.
   const auto parts = std::make_shared<Parts>(request.items_size() + 1, std::move(done));
   for (const v1::ReleaseItem& item : request.items()) {
-    const auto lease = LeaseOf(item.lease_id());
-    if (!lease) {
+    const auto slot = SlotOf(item.lease_id());
+    if (!slot) {
       unknown_.Increment();
       parts->End(nullptr);
       continue;
@@ -206,10 +206,10 @@ void RateLimitRpc::DoRelease(const v1::ReleaseRequest& request, Done done) {
       // A failure here fails the call. The caller repeats it; what was already released stays
       // released.
       parts->Add();
-      store_.Release(ModelScope(item.model()), *lease, item.actual_tokens(), item.refund(),
+      store_.Release(ModelScope(item.model()), *slot, item.actual_tokens(), item.refund(),
                      [parts](auto known) { parts->End(ErrorOf(known)); });
     }
-    store_.Release(WorkspaceScope(item.workspace_id()), *lease, item.actual_tokens(), item.refund(),
+    store_.Release(WorkspaceScope(item.workspace_id()), *slot, item.actual_tokens(), item.refund(),
                    [this, parts, refund = item.refund()](auto known) {
                      const bool held = known.ok() && *known;
                      (!held ? unknown_ : refund ? refunded_ : settled_).Increment();
@@ -225,10 +225,10 @@ void RateLimitRpc::DoRenew(const v1::RenewRequest& request, v1::RenewResponse& r
   const auto mutex = std::make_shared<std::mutex>();
   std::vector<std::pair<Claim, std::string>> claims;
   for (const v1::RenewItem& item : request.items()) {
-    const auto lease = LeaseOf(item.lease_id());
-    if (!lease) continue;
-    claims.emplace_back(WorkspaceClaim(item, *lease, 0), item.lease_id());
-    if (auto model = ModelClaim(item, *lease, 0)) claims.emplace_back(*model, item.lease_id());
+    const auto slot = SlotOf(item.lease_id());
+    if (!slot) continue;
+    claims.emplace_back(WorkspaceClaim(item, *slot, 0), item.lease_id());
+    if (auto model = ModelClaim(item, *slot, 0)) claims.emplace_back(*model, item.lease_id());
   }
   const auto parts = std::make_shared<Parts>(static_cast<int>(claims.size()) + 1, std::move(done));
   for (const auto& [claim, id] : claims) {

@@ -9,10 +9,10 @@ namespace {
 
 class RateLimitRpcTest : public ::testing::Test {
  protected:
-  static std::string Lease(uint64_t n) { return Id::Make(1, 0, n).ToBytes(); }
-  static v1::AcquireItem& Add(v1::AcquireRequest& request, uint64_t lease, int64_t per_minute) {
+  static std::string Slot(uint64_t n) { return Id::Make(1, 0, n).ToBytes(); }
+  static v1::AcquireItem& Add(v1::AcquireRequest& request, uint64_t slot, int64_t per_minute) {
     v1::AcquireItem& item = *request.add_items();
-    item.set_lease_id(Lease(lease));
+    item.set_lease_id(Slot(slot));
     item.set_workspace_id("w");
     item.set_key_id("k");
     item.mutable_key_limits()->set_requests_per_minute(per_minute);
@@ -93,7 +93,7 @@ TEST_F(RateLimitRpcTest, AnInvalidMessageTakesNothing) {
   Add(request, 2, 10).set_lease_id("short");
   v1::AcquireResponse response;
   EXPECT_EQ(Acquire(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(store_.Sweep().leases, 0u);
+  EXPECT_EQ(store_.Sweep().slots, 0u);
   request.mutable_items(1)->set_lease_id(std::string(16, '\0'));
   EXPECT_EQ(Acquire(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
@@ -106,9 +106,9 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   ASSERT_TRUE(Acquire(request, response).ok());
 
   v1::ReleaseRequest release;
-  for (const std::string& lease : {Lease(1), Lease(7), std::string("malformed")}) {
+  for (const std::string& slot : {Slot(1), Slot(7), std::string("malformed")}) {
     v1::ReleaseItem& item = *release.add_items();
-    item.set_lease_id(lease);
+    item.set_lease_id(slot);
     item.set_workspace_id("w");
     item.set_key_id("k");
     item.set_refund(true);
@@ -128,9 +128,9 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
 
   clock_.Advance(20'000'000);
   v1::RenewRequest renew;
-  for (const std::string& lease : {Lease(2), std::string("malformed"), Lease(8)}) {
+  for (const std::string& slot : {Slot(2), std::string("malformed"), Slot(8)}) {
     v1::RenewItem& item = *renew.add_items();
-    item.set_lease_id(lease);
+    item.set_lease_id(slot);
     item.set_workspace_id("w");
     item.set_key_id("k");
     item.mutable_key_limits()->set_concurrent_requests(5);
@@ -138,9 +138,9 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   v1::RenewResponse renewed;
   ASSERT_TRUE(Call([&](auto done) { rpc_.DoRenew(renew, renewed, done); }).ok());
   ASSERT_EQ(renewed.restored_size(), 1);
-  EXPECT_EQ(renewed.restored(0), Lease(8));
+  EXPECT_EQ(renewed.restored(0), Slot(8));
   clock_.Advance(20'000'000);
-  EXPECT_EQ(store_.Sweep().leases, 2u);
+  EXPECT_EQ(store_.Sweep().slots, 2u);
 }
 
 // Each subject is reported separately, in the units of its limits, in any order of the items.
@@ -218,11 +218,11 @@ TEST_F(RateLimitRpcTest, EachOfTheFiveSubjectsRefusesAndTheOthersTakeNothing) {
   };
   for (int tight = v1::LIMIT_SUBJECT_KEY; tight <= v1::LIMIT_SUBJECT_MODEL; ++tight) {
     const std::string name = std::to_string(tight);
-    uint64_t lease = static_cast<uint64_t>(tight) * 1000;
+    uint64_t slot = static_cast<uint64_t>(tight) * 1000;
     const auto acquire = [&](bool limited) {
       v1::AcquireRequest request;
       v1::AcquireItem& item = *request.add_items();
-      item.set_lease_id(Lease(++lease));
+      item.set_lease_id(Slot(++slot));
       item.set_workspace_id("w" + name);
       item.set_key_id("k" + name);
       item.set_model("m/" + name);
@@ -248,10 +248,10 @@ TEST_F(RateLimitRpcTest, EachOfTheFiveSubjectsRefusesAndTheOthersTakeNothing) {
 }
 
 TEST_F(RateLimitRpcTest, TheCapacityOfAModelIsSharedByWorkspacesAndReleased) {
-  const auto acquire = [&](const std::string& workspace, uint64_t lease) {
+  const auto acquire = [&](const std::string& workspace, uint64_t slot) {
     v1::AcquireRequest request;
     v1::AcquireItem& item = *request.add_items();
-    item.set_lease_id(Lease(lease));
+    item.set_lease_id(Slot(slot));
     item.set_workspace_id(workspace);
     item.set_key_id("k");
     item.set_model("m/a");
@@ -266,7 +266,7 @@ TEST_F(RateLimitRpcTest, TheCapacityOfAModelIsSharedByWorkspacesAndReleased) {
   EXPECT_FALSE(acquire("c", 3));
   v1::ReleaseRequest release;
   v1::ReleaseItem& item = *release.add_items();
-  item.set_lease_id(Lease(1));
+  item.set_lease_id(Slot(1));
   item.set_workspace_id("a");
   item.set_model("m/a");
   EXPECT_TRUE(Call([&](auto done) { rpc_.DoRelease(release, done); }).ok());
@@ -278,16 +278,16 @@ TEST_F(RateLimitRpcTest, TheCapacityOfAModelIsSharedByWorkspacesAndReleased) {
 class LosingStore : public MemoryStore {
  public:
   using MemoryStore::MemoryStore;
-  void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+  void Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                StoreDone<bool> done) override {
     if (scope == lost_scope) return done(Fail{StoreError("lost")});
-    MemoryStore::Release(std::move(scope), lease, actual_tokens, refund, std::move(done));
+    MemoryStore::Release(std::move(scope), slot, actual_tokens, refund, std::move(done));
   }
   std::string lost_scope;
 };
 
 // The caller repeats a failed call. So the call must fail if any part failed; otherwise a slot of
-// the model's capacity would stay taken until its lease expires.
+// the model's capacity would stay taken until its slot expires.
 TEST_F(RateLimitRpcTest, AReleaseFailsUntilBothTheWorkspaceAndTheModelAreReleased) {
   LosingStore store(clock_, 30'000'000);
   RateLimitRpc rpc(store);
@@ -300,7 +300,7 @@ TEST_F(RateLimitRpcTest, AReleaseFailsUntilBothTheWorkspaceAndTheModelAreRelease
   ASSERT_TRUE(response.results(0).granted());
   v1::ReleaseRequest release;
   v1::ReleaseItem& item = *release.add_items();
-  item.set_lease_id(Lease(1));
+  item.set_lease_id(Slot(1));
   item.set_workspace_id("w");
   item.set_model("m/a");
   const auto code = [&] {
@@ -312,7 +312,7 @@ TEST_F(RateLimitRpcTest, AReleaseFailsUntilBothTheWorkspaceAndTheModelAreRelease
   }
   store.lost_scope.clear();
   EXPECT_EQ(code(), grpc::StatusCode::OK);
-  EXPECT_EQ(store.Sweep().leases, 0u);
+  EXPECT_EQ(store.Sweep().slots, 0u);
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ class LimiterStore {
   virtual ~LimiterStore() = default;
   // Takes from all limits of the claim, atomically, or from none.
   virtual void Acquire(Claim claim, StoreDone<AcquireOutcome> done) = 0;
-  // Answers false if the scope has no such lease.
-  virtual void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+  // Answers false if the scope has no such slot.
+  virtual void Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                        StoreDone<bool> done) = 0;
   virtual void Renew(Claim claim, StoreDone<Limiter::Renewal> done) = 0;
   virtual void Peek(Claim claim, StoreDone<PeekOutcome> done) = 0;

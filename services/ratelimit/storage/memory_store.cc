@@ -5,10 +5,10 @@
 
 namespace tollgate::ratelimit {
 
-MemoryStore::MemoryStore(const Clock& clock, int64_t lease_us, int64_t full_at_us)
+MemoryStore::MemoryStore(const Clock& clock, int64_t slot_life_us, int64_t full_at_us)
     : clock_(clock), id_("memory:" + Id::New().ToHex()), started_us_(clock.MonotonicUs()) {
   for (size_t i = 0; i < kShards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(lease_us, full_at_us));
+    shards_.push_back(std::make_unique<Shard>(slot_life_us, full_at_us));
   }
 }
 
@@ -27,12 +27,12 @@ void MemoryStore::Acquire(Claim claim, StoreDone<AcquireOutcome> done) {
   done(std::move(outcome));
 }
 
-void MemoryStore::Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+void MemoryStore::Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                           StoreDone<bool> done) {
   Shard& shard = ShardOf(scope);
   std::unique_lock lock(shard.mutex);
   const bool known =
-      shard.limiter.Release(scope, lease, actual_tokens, refund, clock_.MonotonicUs());
+      shard.limiter.Release(scope, slot, actual_tokens, refund, clock_.MonotonicUs());
   lock.unlock();
   done(known);
 }
@@ -89,7 +89,7 @@ MemoryStore::Totals MemoryStore::Sweep() {
   for (const auto& shard : shards_) {
     std::lock_guard lock(shard->mutex);
     shard->limiter.Sweep(clock_.MonotonicUs());
-    totals.leases += shard->limiter.leases();
+    totals.slots += shard->limiter.slots();
     totals.subjects += shard->limiter.subjects();
     totals.expired += shard->limiter.expired();
   }

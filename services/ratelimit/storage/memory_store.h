@@ -14,10 +14,10 @@ namespace tollgate::ratelimit {
 class MemoryStore : public LimiterStore {
  public:
   // full_at_us: as for Limiter, monotonic.
-  MemoryStore(const Clock& clock, int64_t lease_us, int64_t full_at_us = 0);
+  MemoryStore(const Clock& clock, int64_t slot_life_us, int64_t full_at_us = 0);
 
   void Acquire(Claim claim, StoreDone<AcquireOutcome> done) override;
-  void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+  void Release(std::string scope, const Id& slot, int64_t actual_tokens, bool refund,
                StoreDone<bool> done) override;
   void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
   void Peek(Claim claim, StoreDone<PeekOutcome> done) override;
@@ -29,14 +29,14 @@ class MemoryStore : public LimiterStore {
   void Observe(const Claim& claim, const std::vector<Reading>& readings, bool charged);
 
   struct Totals {
-    size_t leases = 0;
+    size_t slots = 0;
     size_t subjects = 0;
     int64_t expired = 0;
   };
-  // Ends expired leases, drops idle subjects and counts the rest.
+  // Ends expired slots, drops idle subjects and counts the rest.
   Totals Sweep();
 
-  // Save returns rates that have not recovered; Restore adopts them elapsed_us later. Leases are
+  // Save returns rates that have not recovered; Restore adopts them elapsed_us later. Slots are
   // not saved: gateways restore them when they renew.
   v1::SavedState Save();
   void Restore(const v1::SavedState& state, int64_t elapsed_us);
@@ -45,7 +45,7 @@ class MemoryStore : public LimiterStore {
   static constexpr size_t kShards = 32;
   // On its own cache line, to avoid false sharing of the locks.
   struct alignas(64) Shard {
-    Shard(int64_t lease_us, int64_t full_at_us) : limiter(lease_us, full_at_us) {}
+    Shard(int64_t slot_life_us, int64_t full_at_us) : limiter(slot_life_us, full_at_us) {}
     std::mutex mutex;
     Limiter limiter;
   };

@@ -8,7 +8,7 @@
 namespace tollgate::ratelimit {
 namespace {
 
-constexpr int64_t kStoreLease = 30'000'000;
+constexpr int64_t kStoreSlotLifeUs = 30'000'000;
 
 template <typename Body>
 void OnThreads(int count, Body body) {
@@ -17,20 +17,20 @@ void OnThreads(int count, Body body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-Claim ClaimOf(const Id& lease, const Limits& limits) {
-  return {.lease = lease, .scope = "w", .subjects = {{Who::kKey, "key", limits}}};
+Claim ClaimOf(const Id& slot, const Limits& limits) {
+  return {.slot = slot, .scope = "w", .subjects = {{Who::kKey, "key", limits}}};
 }
 
-AcquireOutcome Acquire(MemoryStore& store, const Id& lease, const Limits& limits) {
+AcquireOutcome Acquire(MemoryStore& store, const Id& slot, const Limits& limits) {
   AcquireOutcome outcome;
-  store.Acquire(ClaimOf(lease, limits), [&](auto got) { outcome = std::move(*got); });
+  store.Acquire(ClaimOf(slot, limits), [&](auto got) { outcome = std::move(*got); });
   return outcome;
 }
 
 // Concurrent callers never exceed a limit, and can use all of it.
 TEST(MemoryStore, ConcurrentCallersGetExactlyTheLimit) {
   ManualClock clock;
-  MemoryStore store(clock, kStoreLease);
+  MemoryStore store(clock, kStoreSlotLifeUs);
   std::atomic<int> granted{0};
   OnThreads(8, [&](int thread) {
     for (uint64_t i = 0; i < 500; ++i) {
@@ -39,19 +39,19 @@ TEST(MemoryStore, ConcurrentCallersGetExactlyTheLimit) {
     }
   });
   EXPECT_EQ(granted, 1000);
-  EXPECT_EQ(store.Sweep().leases, 1000u);
+  EXPECT_EQ(store.Sweep().slots, 1000u);
 }
 
 TEST(MemoryStore, ConcurrencyNeverExceedsTheLimit) {
   ManualClock clock;
-  MemoryStore store(clock, kStoreLease);
+  MemoryStore store(clock, kStoreSlotLifeUs);
   std::atomic<int> running{0};
   std::atomic<int> most{0};
   std::atomic<int> granted{0};
   OnThreads(8, [&](int thread) {
     for (uint64_t i = 0; i < 2000; ++i) {
-      const Id lease = Id::Make(thread, 0, i);
-      if (!Acquire(store, lease, {.concurrent_requests = 3}).granted()) continue;
+      const Id slot = Id::Make(thread, 0, i);
+      if (!Acquire(store, slot, {.concurrent_requests = 3}).granted()) continue;
       ++granted;
       const int now = ++running;
       int seen = most;
@@ -59,7 +59,7 @@ TEST(MemoryStore, ConcurrencyNeverExceedsTheLimit) {
       }
       std::this_thread::yield();
       --running;
-      store.Release("w", lease, 0, i % 2 == 0, [](auto known) { EXPECT_TRUE(*known); });
+      store.Release("w", slot, 0, i % 2 == 0, [](auto known) { EXPECT_TRUE(*known); });
     }
   });
   EXPECT_LE(most, 3);
@@ -71,13 +71,13 @@ TEST(MemoryStore, ConcurrencyNeverExceedsTheLimit) {
 // Purpose of the state file: after a restart each subject has what is left, not a second burst.
 TEST(MemoryStore, SavedRatesGoOnInAnotherStore) {
   ManualClock clock;
-  MemoryStore before(clock, kStoreLease);
+  MemoryStore before(clock, kStoreSlotLifeUs);
   const Limits limits{.requests_per_minute = 60, .tokens_per_minute = 600};
   for (uint64_t i = 0; i < 60; ++i)
     ASSERT_TRUE(Acquire(before, Id::Make(1, 0, i), limits).granted());
   ASSERT_FALSE(Acquire(before, Id::Make(1, 0, 60), limits).granted());
   const v1::SavedState state = before.Save();
-  MemoryStore after(clock, kStoreLease);
+  MemoryStore after(clock, kStoreSlotLifeUs);
   after.Restore(state, 5'000'000);
   int granted = 0;
   for (uint64_t i = 0; i < 60; ++i) {
@@ -85,7 +85,7 @@ TEST(MemoryStore, SavedRatesGoOnInAnotherStore) {
   }
   EXPECT_EQ(granted, 5);  // refilled in five seconds
   // If the wall clock was set back, nothing recovers.
-  MemoryStore again(clock, kStoreLease);
+  MemoryStore again(clock, kStoreSlotLifeUs);
   again.Restore(state, -1'000'000'000);
   EXPECT_FALSE(Acquire(again, Id::Make(3, 0, 1), limits).granted());
 }

@@ -22,7 +22,7 @@ class StateFileTest : public ::testing::Test {
   static int Burst(MemoryStore& store) {
     int granted = 0;
     for (int i = 0; i < 100; ++i) {
-      store.Acquire({.lease = Id::New(),
+      store.Acquire({.slot = Id::New(),
                      .scope = "w:a",
                      .subjects = {{Who::kWorkspace, "all", {.requests_per_minute = 60}}}},
                     [&](auto got) { granted += got->granted() ? 1 : 0; });

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/engines/kinds.h"
 #include "gateway/surfaces/chat_completions/chat_surface.h"
 #include "gateway/surfaces/completions/completions_surface.h"
 #include "gateway/surfaces/messages/messages_surface.h"
@@ -36,7 +37,7 @@ void AddRoutersOwn(const ForwardCase& made, catalog::v1::EngineKind kind, const 
   expected.Set("model", Json(model)).Set("stream", true);
   Json options = Json::Object();
   options.Set("include_usage", true);
-  if (inference_router::ReportsUsageOnEveryChunk(kind)) options.Set("continuous_usage_stats", true);
+  if (engines::Of(kind).usage_on_chunks) options.Set("continuous_usage_stats", true);
   expected.Set("stream_options", std::move(options));
   if (made.max_tokens) expected.Set("max_tokens", Json(*made.max_tokens));
 }
@@ -114,7 +115,7 @@ bool RunOne(const Row& row, uint64_t seed) {
     body = inference_router::BuildEngineBody(request, kind, model,
                                              inference_router::EngineAnswer::kStreamed);
     const std::optional<Json> got = Json::Parse(body);
-    if (!inference_router::TakesNul(kind)) made.expected = WithoutNul(made.expected);
+    if (!engines::Of(kind).takes_nul) made.expected = WithoutNul(made.expected);
     AddRoutersOwn(made, kind, model, made.expected);
     if (!got) {
       wrong.emplace_back("the engine's body is not JSON");

@@ -1,5 +1,5 @@
 // The product's path from an engine's bytes to canonical events: event stream reader, chunk reader
-// and meter, connected as in the inference router (services/inference_router/engine and session),
+// and meter, connected as in the inference router (services/inference_router/engine and run),
 // without sockets, ledger and clocks.
 #pragma once
 

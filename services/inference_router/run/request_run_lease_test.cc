@@ -1,0 +1,126 @@
+// Requests that are admitted from a lease on their workspace's credit (docs/adr/0042).
+#include "services/inference_router/run/testing/request_run_fixture.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+class RequestRunLeaseTest : public RequestRunTest {
+ protected:
+  RequestRunLeaseTest() {
+    auto& hold = *request_.mutable_hold();
+    hold.set_authorized_nano_usd(0);
+    hold.set_slice_nano_usd(0);
+    auto& item = *request_.mutable_admission();
+    item.set_request_id(request_.request_id());
+    item.set_workspace_id("ws");
+    item.set_key_id("key");
+    item.set_model("ns/m");
+    *item.mutable_price() = hold.price();
+    item.set_prompt_tokens_bound(1000);
+    item.set_output_tokens_bound(500);
+    request_.set_max_tokens(500);
+    Script(R"("tokens":20)");
+  }
+  // The first request finds no lease and makes the loop take one. The next request then runs.
+  Outcome RunTwice(std::function<void()> between = {}) {
+    UseEngines(1);
+    return testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<Outcome> {
+      Worker worker(loop, SystemClock::Get(),
+                    std::make_unique<ScriptedLedger>(loop, ledger_, 0, Rates{1000, 2000}),
+                    *journal_, *outbox_, *admissions_, table_, metrics_, options_);
+      worker.Start();
+      auto first = std::make_shared<RecordingSink>(loop);
+      co_await worker.Serve(request_, first);
+      EXPECT_EQ(first->events.size(), 1u);
+      EXPECT_TRUE(first->events.at(0).end().no_lease());
+      EXPECT_TRUE(first->events.at(0).end().not_run());
+      while (ledger_.leases_asked.empty()) co_await loop.Sleep(1);
+      co_await loop.Sleep(1);
+      if (between) between();
+      auto sink = std::make_shared<RecordingSink>(loop);
+      co_await worker.Serve(request_, sink);
+      for (int i = 0; i < 4'000 && (admissions_->depth() > 0 || journal_->in_use() > 0); ++i) {
+        co_await loop.Sleep(5);
+      }
+      co_return Outcome{sink->events};
+    });
+  }
+  static constexpr int64_t kPrompt = 1000;           // the bound costs 1 nano-USD per token
+  static constexpr int64_t kWhole = kPrompt + 1000;  // 500 output tokens cost 2 each
+};
+
+TEST_F(RequestRunLeaseTest, TheLedgerLearnsOfItWithTheSettlement) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  const Outcome outcome = RunTwice();
+  ASSERT_TRUE(outcome.ended());
+  EXPECT_FALSE(outcome.end().has_error()) << outcome.end().error().DebugString();
+  ASSERT_EQ(ledger_.leases_asked.size(), 1u);
+  EXPECT_EQ(ledger_.leases_asked[0].workspace_id(), "ws");
+  EXPECT_EQ(ledger_.leases_asked[0].wanted_nano_usd(), 8 * kWhole);
+  ASSERT_EQ(ledger_.ops.size(), 1u);
+  const billing::v1::MeterOp& op = ledger_.ops[0];
+  ASSERT_TRUE(op.has_settle());
+  EXPECT_EQ(op.admission().lessee(), ledger_.leases_asked[0].lessee());
+  EXPECT_EQ(op.admission().month(), 202611);
+  EXPECT_EQ(op.admission().item().request_id(), request_.request_id());
+  const auto& usage = op.settle().usage();
+  EXPECT_EQ(usage.completion_tokens(), 20);
+  EXPECT_EQ(op.admission().authorized_nano_usd(),
+            usage.prompt_tokens() + 2 * usage.completion_tokens())
+      << "only what it needs is taken out of the lease";
+  EXPECT_EQ(admissions_->depth(), 0) << "the ledger has it";
+}
+
+TEST_F(RequestRunLeaseTest, ALeaseThatDoesNotCoverARequestDoesNotAdmitIt) {
+  ledger_.lease_nano_usd = kWhole - 1;
+  const Outcome outcome = RunTwice();
+  ASSERT_EQ(outcome.events.size(), 1u);
+  EXPECT_TRUE(outcome.end().no_lease());
+  EXPECT_TRUE(ledger_.ops.empty());
+  EXPECT_EQ(admissions_->depth(), 0);
+}
+
+TEST_F(RequestRunLeaseTest, ItRunsWhileTheLedgerIsAway) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  const Outcome outcome = RunTwice([this] { ledger_.unreachable = true; });
+  ASSERT_TRUE(outcome.ended());
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_EQ(outbox_->depth(), 1) << "with its admission";
+  EXPECT_EQ(admissions_->depth(), 0);
+  // The next process sends it to the ledger.
+  outbox_.reset();
+  outbox_ = std::move(Outbox::Open(folder_ + "/outbox")).value();
+  billing::v1::MeterOp op;
+  ASSERT_EQ(outbox_->recovered().size(), 1u);
+  ASSERT_TRUE(op.ParseFromString(outbox_->recovered().begin()->second));
+  EXPECT_TRUE(op.has_settle());
+  EXPECT_EQ(op.admission().item().workspace_id(), "ws");
+}
+
+TEST_F(RequestRunLeaseTest, AHeartbeatTellsTheLedgerOfWhatRunsLong) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  options_.heartbeat_ms = 10;
+  Script(R"("tokens":20,"token_ms":100)");
+  const Outcome outcome = RunTwice();
+  ASSERT_TRUE(outcome.ended());
+  ASSERT_GE(ledger_.ops.size(), 3u);
+  EXPECT_TRUE(ledger_.ops[0].has_heartbeat());
+  EXPECT_EQ(ledger_.ops[0].admission().authorized_nano_usd(), kWhole);
+  const auto settles = ledger_.Settles();
+  ASSERT_EQ(settles.size(), 1u);
+  EXPECT_FALSE(settles[0].has_admission()) << "the ledger has opened the hold";
+}
+
+TEST_F(RequestRunLeaseTest, WhatFailsBeforeOutputTakesNothing) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  Script(R"("status":500)");
+  const Outcome outcome = RunTwice();
+  ASSERT_TRUE(outcome.ended());
+  EXPECT_TRUE(outcome.end().has_error());
+  ASSERT_EQ(ledger_.ops.size(), 1u);
+  EXPECT_EQ(ledger_.ops[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  EXPECT_EQ(ledger_.ops[0].admission().authorized_nano_usd(), 0);
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
