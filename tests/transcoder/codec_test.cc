@@ -63,6 +63,7 @@ TEST(CodecTest, AFieldStandsOnce) {
   EXPECT_FALSE(Accepts(R"({"choice_text":"a","choice_number":1})"));
   EXPECT_TRUE(Accepts(R"({"choice_text":null,"choice_number":1})"));
   EXPECT_FALSE(Accepts(R"({"string_map":{"a":"x","a":"y"}})"));
+  EXPECT_TRUE(Accepts(R"({"color_map":{"a":"NOPE","a":"COLOR_RED"}})")) << "the first is dropped";
 }
 
 TEST(CodecTest, Integers) {

@@ -125,11 +125,13 @@ bool Reader::Map(json::Value value, pb::Message& message, const pb::FieldDescrip
     std::unique_ptr<pb::Message> entry(
         pb::MessageFactory::generated_factory()->GetPrototype(entry_type)->New());
     const std::string key = member.key();
-    if (!keys.insert(key).second) return Fail("duplicate map key \"" + key + "\"");
+    if (keys.contains(key)) return Fail("duplicate map key \"" + key + "\"");
     Slot(*entry, entry_type->map_key(), false).Put(key);
     bool kept = true;
     if (!Single(member, Slot(*entry, entry_type->map_value(), false), &kept)) return false;
-    if (kept) access->AddAllocatedMessage(&message, field, entry.release());
+    if (!kept) continue;
+    keys.insert(key);
+    access->AddAllocatedMessage(&message, field, entry.release());
   }
   return true;
 }
