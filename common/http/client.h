@@ -13,9 +13,12 @@
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
 
+namespace tollgate {
+class HostResolver;
+}
+
 namespace tollgate::http {
 
-class Resolver;
 class TlsClientContext;
 
 // The target of requests.
@@ -65,7 +68,7 @@ struct ClientOptions {
   // The trusted authorities of origins with TLS. Null: requests to such origins fail.
   std::shared_ptr<const TlsClientContext> tls;
   // Null: the resolver of the process.
-  std::shared_ptr<Resolver> resolver;
+  std::shared_ptr<HostResolver> resolver;
 };
 
 struct ClientError {

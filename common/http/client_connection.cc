@@ -75,18 +75,18 @@ Task<error_code> ClientConnection::Connect(const ClientOptions& options) {
   co_return error;
 }
 
-Task<Resolver::Answer> ClientConnection::Resolve(const ClientOptions& options) {
-  Resolver::Answer answer;
+Task<HostResolver::Answer> ClientConnection::Resolve(const ClientOptions& options) {
+  HostResolver::Answer answer;
   const std::string& host = origin_.address.empty() ? origin_.host : origin_.address;
   const auto literal = asio::ip::make_address(host, answer.error);
   if (!answer.error) {
     answer.addresses.push_back(literal);
     co_return answer;
   }
-  ResolverCall look_up(loop_, *(options.resolver ? options.resolver : Resolver::Shared()));
+  HostLookUp look_up(loop_, *(options.resolver ? options.resolver : HostResolver::Shared()));
   // Resets the member even if the loop ends and destroys this coroutine.
   struct Scope {
-    ResolverCall** member;
+    HostLookUp** member;
     ~Scope() { *member = nullptr; }
   } scope{&look_up_};
   look_up_ = &look_up;
@@ -94,7 +94,7 @@ Task<Resolver::Answer> ClientConnection::Resolve(const ClientOptions& options) {
 }
 
 Task<error_code> ClientConnection::ConnectSocket(const ClientOptions& options) {
-  const Resolver::Answer found = co_await Resolve(options);
+  const HostResolver::Answer found = co_await Resolve(options);
   if (found.error) co_return found.error;
   if (aborted_) co_return asio::error::operation_aborted;
   std::vector<tcp::endpoint> endpoints;

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/http/client.h"
-#include "common/http/resolver.h"
 #include "common/http/tls.h"
+#include "common/runtime/host_resolver.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate::http {
@@ -51,7 +51,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void SetDeadline(int64_t timeout_ms);
   void ClearDeadline() { deadline_us_ = 0; }
   void ArmTimer();
-  Task<Resolver::Answer> Resolve(const ClientOptions& options);
+  Task<HostResolver::Answer> Resolve(const ClientOptions& options);
   Task<error_code> ConnectSocket(const ClientOptions& options);
   Task<error_code> StartTls(const ClientOptions& options);
   Task<error_code> ReadTls(asio::mutable_buffer room);
@@ -65,7 +65,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Loop& loop_;
   const Origin origin_;
   TcpSocket socket_;
-  ResolverCall* look_up_ = nullptr;  // while a look-up runs
+  HostLookUp* look_up_ = nullptr;    // while a look-up runs
   std::unique_ptr<TlsSession> tls_;  // null: plain text
   std::string tls_failure_;
   bool open_ = false;

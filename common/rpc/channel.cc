@@ -6,7 +6,6 @@
 #include <future>
 #include <limits>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -57,16 +56,16 @@ grpc::ChannelArguments Arguments(int connect_ms = kConnectMs) {
   return arguments;
 }
 
-// Returns the addresses of all targets that are resolved within kLookupMs. getaddrinfo has no
-// timeout: a longer look-up continues in its thread and is ignored.
+// Returns the addresses of all targets that are resolved within kLookupMs. A longer look-up
+// continues on its thread and is ignored.
 std::vector<std::string> ResolveAll(const std::vector<std::string>& targets) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLookupMs);
+  const LookUp look_up = SystemLookUp();
   std::vector<std::future<std::vector<std::string>>> lookups;
   for (const std::string& target : targets) {
-    std::packaged_task<std::vector<std::string>()> lookup(
-        [target] { return LookUpAddresses(target); });
-    lookups.push_back(lookup.get_future());
-    std::thread(std::move(lookup)).detach();
+    auto found = std::make_shared<std::promise<std::vector<std::string>>>();
+    lookups.push_back(found->get_future());
+    look_up(target, [found](auto addresses) { found->set_value(std::move(addresses)); });
   }
   std::vector<std::string> addresses;
   for (auto& lookup : lookups) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
 #include <set>
 #include <thread>
 #include <vector>
@@ -265,8 +266,14 @@ TEST(Resolver, FindsTheAddressesOfANameInTheBackground) {
 }
 
 TEST(Resolver, FindsAddressesOfIpv6WhereThereIsNoOther) {
-  EXPECT_EQ(LookUpAddresses("localhost:7001"), std::vector<std::string>{"127.0.0.1:7001"});
-  const std::vector<std::string> found = LookUpAddresses("ip6-loopback:7001");
+  const auto look_up = [](const std::string& part) {
+    auto found = std::make_shared<std::promise<std::vector<std::string>>>();
+    SystemLookUp()(part, [found](auto addresses) { found->set_value(std::move(addresses)); });
+    return found->get_future().get();
+  };
+  EXPECT_EQ(look_up("localhost:7001"), std::vector<std::string>{"127.0.0.1:7001"});
+  EXPECT_TRUE(look_up("localhost").empty()) << "there is no port";
+  const std::vector<std::string> found = look_up("ip6-loopback:7001");
   if (found.empty()) GTEST_SKIP() << "this machine does not know ip6-loopback";
   EXPECT_EQ(found, std::vector<std::string>{"[::1]:7001"});
 }

@@ -1,16 +1,15 @@
 #include "common/rpc/resolver.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "common/base/sort_unique.h"
+#include "common/runtime/host_resolver.h"
 
 namespace tollgate::rpc {
 namespace {
@@ -19,34 +18,29 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kMaxAge{3};
 
-}  // namespace
-
-std::vector<std::string> LookUpAddresses(const std::string& part) {
-  const size_t colon = part.rfind(':');
-  if (colon == std::string::npos) return {};
-  const std::string host = part.substr(0, colon);
-  const std::string port = part.substr(colon + 1);
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return {};
+std::vector<std::string> WithPort(const HostResolver::Answer& answer, const std::string& port) {
   std::vector<std::string> v4, v6;
-  for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    char text[INET6_ADDRSTRLEN];
-    if (at->ai_family == AF_INET) {
-      const auto* address = reinterpret_cast<sockaddr_in*>(at->ai_addr);
-      inet_ntop(AF_INET, &address->sin_addr, text, sizeof text);
-      v4.push_back(std::string(text) + ":" + port);
-    } else if (at->ai_family == AF_INET6) {
-      const auto* address = reinterpret_cast<sockaddr_in6*>(at->ai_addr);
-      inet_ntop(AF_INET6, &address->sin6_addr, text, sizeof text);
-      v6.push_back("[" + std::string(text) + "]:" + port);
+  for (const asio::ip::address& address : answer.addresses) {
+    if (address.is_v4()) {
+      v4.push_back(address.to_string() + ":" + port);
+    } else {
+      v6.push_back("[" + address.to_string() + "]:" + port);
     }
   }
-  freeaddrinfo(found);
   // A host with both families is listed once.
   return v4.empty() ? v6 : v4;
+}
+
+}  // namespace
+
+LookUp SystemLookUp() {
+  const auto hosts = std::make_shared<HostResolver>(HostResolver::System({}));
+  return [hosts](const std::string& part, Found found) {
+    const size_t colon = part.rfind(':');
+    if (colon == std::string::npos) return found({});
+    hosts->Ask(part.substr(0, colon), [port = part.substr(colon + 1), found = std::move(found)](
+                                          const auto& answer) { found(WithPort(answer, port)); });
+  };
 }
 
 std::vector<std::string> SplitTargets(const std::string& target) {
@@ -87,22 +81,23 @@ Resolver::Resolver(LookUp look_up) : state_(std::make_shared<State>(std::move(lo
 Resolver::~Resolver() = default;
 
 std::vector<std::string> Resolver::AddressesOf(const std::string& part) {
-  std::lock_guard lock(state_->mutex);
-  State::Entry& entry = state_->entries[part];
-  if (!entry.running && (!entry.known || Clock::now() - entry.asked >= kMaxAge)) {
+  {
+    std::lock_guard lock(state_->mutex);
+    State::Entry& entry = state_->entries[part];
+    const bool fresh = entry.known && Clock::now() - entry.asked < kMaxAge;
+    if (entry.running || fresh) return entry.addresses;
     entry.running = true;
-    // getaddrinfo has no timeout, so the thread is never joined.
-    std::thread([state = state_, part] {
-      std::vector<std::string> addresses = state->look_up(part);
-      std::lock_guard lock(state->mutex);
-      State::Entry& entry = state->entries[part];
-      entry.running = false;
-      entry.known = true;
-      entry.asked = Clock::now();
-      if (!addresses.empty()) entry.addresses = std::move(addresses);
-    }).detach();
   }
-  return entry.addresses;
+  state_->look_up(part, [state = state_, part](std::vector<std::string> addresses) {
+    std::lock_guard lock(state->mutex);
+    State::Entry& entry = state->entries[part];
+    entry.running = false;
+    entry.known = true;
+    entry.asked = Clock::now();
+    if (!addresses.empty()) entry.addresses = std::move(addresses);
+  });
+  std::lock_guard lock(state_->mutex);
+  return state_->entries[part].addresses;
 }
 
 std::vector<std::string> Resolver::AddressesOfAll(const std::vector<std::string>& parts) {

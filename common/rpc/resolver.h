@@ -12,20 +12,20 @@ namespace tollgate::rpc {
 std::vector<std::string> SplitTargets(const std::string& target);
 // Whether this element is "name:port" rather than an address or a target on this machine.
 bool IsName(const std::string& part);
-// Returns the addresses of "name:port", each with the port: those of IPv4, otherwise those of IPv6
-// ("[fd00::1]:7001"); empty if there are none. Blocks as long as the system's resolver takes.
-std::vector<std::string> LookUpAddresses(const std::string& part);
+// Calls found once, maybe later and on another thread, with the addresses of "name:port", each with
+// the port: those of IPv4, otherwise those of IPv6 ("[fd00::1]:7001"); none if the look-up fails.
+using Found = std::function<void(std::vector<std::string> addresses)>;
+using LookUp = std::function<void(const std::string& part, Found found)>;
+// Asks the system, on threads of its own: names that hang hold up only others of this look-up.
+LookUp SystemLookUp();
 
 // Thread-safe. The destructor does not wait for a running look-up.
 class Resolver {
  public:
-  using LookUp = std::function<std::vector<std::string>(const std::string& part)>;
-
-  // look_up may be called on any thread, even after this object is destroyed.
-  explicit Resolver(LookUp look_up = LookUpAddresses);
+  explicit Resolver(LookUp look_up = SystemLookUp());
   ~Resolver();
 
-  // Returns "10.0.0.1:7001" and so on for each address of "name:port" (LookUpAddresses). The result
+  // Returns "10.0.0.1:7001" and so on for each address of "name:port" (Found). The result
   // is at most three seconds old unless look-ups fail or take longer; empty: not known yet. Never
   // waits.
   std::vector<std::string> AddressesOf(const std::string& part);

@@ -1,11 +1,13 @@
 // proto3 JSON like protojson: the cases where protobuf's own JSON differs
 // (docs/design/transcoder.md).
 #include <gmock/gmock.h>
+#include <google/protobuf/wrappers.pb.h>
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 #include <gtest/gtest.h>
 
 #include "services/dashboard/transcode/json_reader.h"
 #include "services/dashboard/transcode/json_writer.h"
-#include "services/dashboard/transcode/number_text.h"
 #include "services/dashboard/transcode/update_mask.h"
 #include "tollgate/testing/v1/everything.pb.h"
 
@@ -15,12 +17,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tollgate::testing::v1::Everything;
-using tollgate::testing::v1::Inner;
+using tollgate::testing::v1::Span;
 
-std::optional<Everything> FromJson(const std::string& text) {
+template <typename Message = Everything>
+std::optional<Message> FromJson(const std::string& text) {
   const auto document = ParseBody(text);
   if (!document.ok()) return std::nullopt;
-  Everything message;
+  Message message;
   if (!ReadMessage(document->root(), message).ok()) return std::nullopt;
   return message;
 }
@@ -50,7 +53,6 @@ TEST(CodecTest, NestingIsLimited) {
   EXPECT_TRUE(Accepts(messages(120)));
   EXPECT_TRUE(Accepts(messages(900)));
   EXPECT_FALSE(Accepts(messages(1'100)));
-  EXPECT_FALSE(Accepts("{\"value\":" + std::string(5'000, '[') + std::string(5'000, ']') + "}"));
 }
 
 TEST(CodecTest, AFieldStandsOnce) {
@@ -61,6 +63,7 @@ TEST(CodecTest, AFieldStandsOnce) {
   EXPECT_FALSE(Accepts(R"({"choice_text":"a","choice_number":1})"));
   EXPECT_TRUE(Accepts(R"({"choice_text":null,"choice_number":1})"));
   EXPECT_FALSE(Accepts(R"({"string_map":{"a":"x","a":"y"}})"));
+  EXPECT_TRUE(Accepts(R"({"color_map":{"a":"NOPE","a":"COLOR_RED"}})")) << "the first is dropped";
 }
 
 TEST(CodecTest, Integers) {
@@ -79,11 +82,9 @@ TEST(CodecTest, Integers) {
 
 TEST(CodecTest, ScalarsAreStrict) {
   for (const char* text :
-       {R"({"bool_value":"true"})", R"({"bool_value":1})", R"({"double_value":".5"})",
-        R"({"double_value":1e400})", R"({"float_value":1e39})", R"({"name":5})",
+       {R"({"bool_value":"true"})", R"({"bool_value":1})", R"({"name":5})",
         R"({"bytes_value":"Y Q="})", R"({"strings":"a"})", R"({"strings":[null]})",
-        R"({"string_map":{"a":null}})", R"({"bool_map":{"yes":0}})", R"({"int32s":[["1"]]})",
-        R"({"int64_wrapper":{"value":5}})", R"({"color":"1.5"})"}) {
+        R"({"string_map":{"a":null}})", R"({"int32s":[["1"]]})", R"({"color":"1.5"})"}) {
     EXPECT_EQ(Accepts(text), std::string(text).find("color") != std::string::npos) << text;
   }
   EXPECT_EQ(FromJson(R"({"bytes_value":"+/9="})")->bytes_value(), "\xFB\xFF");
@@ -101,20 +102,14 @@ TEST(CodecTest, WellKnownTypes) {
     EXPECT_FALSE(Accepts(std::string("{\"timestamp\":\"") + value + "\"}")) << value;
   }
   EXPECT_FALSE(Accepts(R"({"timestamp":{"seconds":5}})"));
-  EXPECT_EQ(FromJson(R"({"duration":"-.5s"})")->duration().nanos(), -500'000'000);
+  EXPECT_EQ(FromJson<Span>(R"({"duration":"-.5s"})")->duration().nanos(), -500'000'000);
   for (const char* value : {"01s", "1", "1h", "315576000001s", "0.0000000001s", "s"}) {
-    EXPECT_FALSE(Accepts(std::string("{\"duration\":\"") + value + "\"}")) << value;
+    EXPECT_FALSE(FromJson<Span>(std::string("{\"duration\":\"") + value + "\"}")) << value;
   }
   EXPECT_THAT(FromJson(R"({"mask":"a,bC"})")->mask().paths(), ElementsAre("a", "b_c"));
   for (const char* value : {"a_b", "*", "a,", "a b"}) {
     EXPECT_FALSE(Accepts(std::string("{\"mask\":\"") + value + "\"}")) << value;
   }
-  EXPECT_TRUE(FromJson(R"({"value":null})")->has_value());
-  EXPECT_TRUE(FromJson(R"({"any":{"x":1}})")->any().type_url().empty());
-  EXPECT_FALSE(Accepts(R"({"any":{"@type":"x/no.such.Type"}})"));
-  EXPECT_EQ(
-      FromJson(R"({"any":{"value":"1s","@type":"a/google.protobuf.Duration"}})")->any().value(),
-      "\x08\x01");
 }
 
 TEST(CodecTest, EveryFieldIsWrittenInTheOrderOfDeclaration) {
@@ -125,55 +120,54 @@ TEST(CodecTest, EveryFieldIsWrittenInTheOrderOfDeclaration) {
   EXPECT_THAT(json, HasSubstr("\"color\":\"COLOR_UNSPECIFIED\",\"child\":null,\"inner\":{\"text\":"
                               "\"<b>&\xE2\x80\xA8\",\"number\":\"0\",\"inner\":null,\"tags\":[]},"
                               "\"another-name\":\"\""));
-  EXPECT_THAT(json, HasSubstr(R"("nullValue":null)"));
   EXPECT_EQ(json.find("optionalString"), std::string::npos);
   EXPECT_EQ(json.find("choiceText"), std::string::npos);
   EXPECT_EQ(EscapeForHtml("<>&\xE2\x80\xA8\xE2\x80\xA9"), "\\u003c\\u003e\\u0026\\u2028\\u2029");
-}
-
-TEST(CodecTest, Numbers) {
-  const std::pair<double, const char*> doubles[] = {
-      {1e-7, "1e-7"},   {1e-6, "0.000001"}, {1e20, "100000000000000000000"}, {1e21, "1e+21"},
-      {-0.0, "-0"},     {0.1, "0.1"},       {1.5e300, "1.5e+300"},           {123, "123"},
-      {-1.25, "-1.25"}, {5e-324, "5e-324"}};
-  for (const auto& [value, text] : doubles) EXPECT_EQ(NumberText(value), text);
-  EXPECT_EQ(NumberText(1234567.1F), "1234567.1");
-  EXPECT_EQ(NumberText(std::numeric_limits<double>::quiet_NaN()), "\"NaN\"");
 }
 
 TEST(CodecTest, WhatJsonCannotHoldIsAnError) {
   Everything message;
   message.mutable_timestamp()->set_seconds(253'402'300'800);
   EXPECT_FALSE(WriteMessage(message).ok());
-  message.Clear();
-  message.mutable_duration()->set_seconds(1);
-  message.mutable_duration()->set_nanos(-1);
-  EXPECT_FALSE(WriteMessage(message).ok());
+  Span span;
+  span.mutable_duration()->set_seconds(1);
+  span.mutable_duration()->set_nanos(-1);
+  EXPECT_FALSE(WriteMessage(span).ok());
   message.Clear();
   message.mutable_mask()->add_paths("aB");
   EXPECT_FALSE(WriteMessage(message).ok());
-  message.Clear();
-  message.mutable_value()->set_number_value(std::numeric_limits<double>::infinity());
-  EXPECT_FALSE(WriteMessage(message).ok());
-  message.Clear();
-  message.mutable_value();
-  EXPECT_FALSE(WriteMessage(message).ok());
-  message.Clear();
-  message.mutable_any()->set_type_url("x/no.such.Type");
-  EXPECT_FALSE(WriteMessage(message).ok());
+  google::rpc::Status status;
+  status.add_details()->set_type_url("x/no.such.Type");
+  EXPECT_FALSE(WriteMessage(status).ok());
+  status.mutable_details(0)->PackFrom(google::protobuf::Int32Value());
+  EXPECT_FALSE(WriteMessage(status).ok()) << "a type with a form that is not known";
+}
+
+TEST(CodecTest, DetailsOfErrorsNameTheirType) {
+  google::rpc::Status status;
+  google::rpc::ErrorInfo info;
+  info.set_reason("R");
+  (*info.mutable_metadata())["b"] = "2";
+  (*info.mutable_metadata())["a"] = "1";
+  status.add_details()->PackFrom(info);
+  google::protobuf::Duration duration;
+  duration.set_seconds(1);
+  status.add_details()->PackFrom(duration);
+  status.add_details();
+  EXPECT_EQ(*WriteMessage(status),
+            R"({"code":0,"message":"","details":[)"
+            R"({"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"R","domain":"",)"
+            R"("metadata":{"a":"1","b":"2"}},)"
+            R"({"@type":"type.googleapis.com/google.protobuf.Duration","value":"1s"},{}]})");
 }
 
 TEST(CodecTest, WhatIsWrittenCanBeRead) {
   Everything message;
-  message.set_double_value(1e300);
   message.set_choice_number(INT64_MIN);
-  (*message.mutable_int32_map())[-5] = "a";
-  (*message.mutable_bool_map())[true] = tollgate::testing::v1::COLOR_RED;
+  (*message.mutable_int64_map())["\"\\\n"] = -5;
+  (*message.mutable_color_map())["a"] = tollgate::testing::v1::COLOR_RED;
   message.mutable_timestamp()->set_seconds(-1);
   message.mutable_timestamp()->set_nanos(1'000);
-  message.mutable_any()->PackFrom(message.timestamp());
-  (*message.mutable_struct_()->mutable_fields())["a"].set_string_value("\"\\\n");
-  message.add_int32_wrappers()->set_value(3);
   const std::string json = *WriteMessage(message);
   const auto back = FromJson(json);
   ASSERT_TRUE(back) << json;
@@ -193,8 +187,7 @@ TEST(CodecTest, UpdateMasks) {
   EXPECT_EQ(paths("{}"), ";");
   EXPECT_EQ(paths(R"({"int32Value":1,"inner":{"text":"a","inner":{}},"strings":[1]})"),
             "inner.inner;inner.text;int32_value;strings;");
-  EXPECT_EQ(paths(R"({"struct":{"a":{"b":1},"c":{}},"string_map":{"x":"y"},"name":null})"),
-            "name;string_map;struct.a.b;struct.c;");
+  EXPECT_EQ(paths(R"({"string_map":{"x":"y"},"name":null})"), "name;string_map;");
   EXPECT_EQ(paths(R"({"inner":{"nope":1}})"),
             "error: could not find field \"nope\" in \"tollgate.testing.v1.Inner\"");
 }

@@ -18,13 +18,12 @@ namespace {
 using tollgate::testing::v1::Everything;
 
 const std::vector<std::string> kSeeds = {
-    R"({"name":"a\u00e9\ud83d\ude00","int32Value":5,"doubleValue":-1.5e3,"boolValue":true})",
+    R"({"name":"a\u00e9\ud83d\ude00","int32Value":-1.5e3,"boolValue":true})",
     R"({"child":{"child":{"inner":{"tags":["a","b"],"number":"-9223372036854775808"}}}})",
-    R"({"stringMap":{"a":"b"},"int32Map":{"-1":"x"},"valueMap":{"k":[null,1,{"z":"y"}]}})",
-    R"({"timestamp":"2026-01-31T12:00:00.5+01:00","duration":"-1.5s","mask":"a,bC.dE"})",
-    R"({"any":{"@type":"x/google.protobuf.Duration","value":"1s"},"empty":{},"value":[[]]})",
-    R"({"struct":{"a":{"b":[1,2]}},"bytesValue":"_-8","color":"COLOR_RED","colors":[1,"NOPE"]})",
-    R"({"choiceInner":{"text":"x"},"optionalInt32":0,"floatWrapper":"NaN","values":[null]})"};
+    R"({"stringMap":{"a":"b"},"int64Map":{"-1":"7"},"innerMap":{"k":{"inner":{"tags":["z"]}}}})",
+    R"({"timestamp":"2026-01-31T12:00:00.5+01:00","timestamps":[],"mask":"a,bC.dE"})",
+    R"({"nope":{"a":{"b":[1,2]}},"bytesValue":"_-8","color":"COLOR_RED","colors":[1,"NOPE"]})",
+    R"({"choiceInner":{"text":"x"},"optionalInt32":0,"colorMap":{"a":1}})"};
 constexpr std::string_view kPieces[] = {"{",     "}",     "[",  "]",     ":",        ",", "\"",
                                         "null",  "1e999", "\\", "\\u00", "\xFF",     "-", "0.",
                                         "@type", "\"\"",  "{}", "\\ud8", "\x00\x01", "/", "%"};
@@ -85,7 +84,7 @@ TEST(MutationTest, PathsAndQueries) {
                                "/testing/v1/typed/rest/a/b/z:verb",
                                "/testing/v1/typed/time/2026-01-31T12:00:00Z"};
   const std::string queries[] = {"int32_value=5&inner.text=a+b%20c", "string_map[k]=v&strings=a",
-                                 "timestamp=2026-01-31T12:00:00Z&duration=1h30m&struct={\"a\":1}"};
+                                 "timestamp=2026-01-31T12:00:00Z&mask=a,b"};
   int found = 0;
   for (int i = 0; i < 60'000; ++i) {
     std::string path = seeds[random() % std::size(seeds)];

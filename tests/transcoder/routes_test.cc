@@ -3,6 +3,12 @@
 #include "services/dashboard/transcode/routes.h"
 
 #include <google/api/annotations.pb.h>
+#include <google/protobuf/any.pb.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/empty.pb.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -167,6 +173,76 @@ TEST(RoutesTest, EveryRouteOfTheAdminApiIsReachedByItsOwnPath) {
     }
   }
   EXPECT_GT(count, 40U);
+}
+
+// The text of a message with one field, for a FileDescriptorProto.
+std::string OneField(const std::string& name, const std::string& type, bool repeated = false) {
+  const std::string kind =
+      type.starts_with("TYPE_") ? type : "TYPE_MESSAGE type_name: '." + type + "'";
+  return "message_type { name: '" + name + "' field { name: 'value' number: 1 label: LABEL_" +
+         (repeated ? "REPEATED" : "OPTIONAL") + " type: " + kind + " } }";
+}
+
+// The error of a table with one method, "" if there is none.
+std::string ErrorOf(const std::string& messages, const std::string& rule,
+                    const std::string& input = "x.In", const std::string& output = "x.Out") {
+  google::protobuf::FileDescriptorProto file;
+  const std::string text =
+      "name: 'x.proto' package: 'x' syntax: 'proto3' dependency: 'google/protobuf/any.proto' "
+      "dependency: 'google/protobuf/duration.proto' dependency: 'google/protobuf/empty.proto' "
+      "dependency: 'google/protobuf/field_mask.proto' dependency: 'google/protobuf/struct.proto' "
+      "dependency: 'google/protobuf/timestamp.proto' dependency: 'google/protobuf/wrappers.proto' "
+      "service { name: 'S' method { name: 'M' input_type: '." +
+      input + "' output_type: '." + output + "' options { [google.api.http] { " + rule +
+      " } } } }" + messages;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &file)) << text;
+  google::protobuf::DescriptorPool pool(google::protobuf::DescriptorPool::generated_pool());
+  const auto* built = pool.BuildFile(file);
+  if (built == nullptr) return "the file is not valid";
+  const auto table = RouteTable::Make({built->service(0)});
+  return table.ok() ? "" : table.error();
+}
+
+TEST(RoutesTest, FieldsOfAKindThatIsNotKnownAreRefused) {
+  const std::string post = "post: '/x' body: '*'", get = "get: '/x'";
+  const std::string empty = "message_type { name: 'Out' }";
+  for (const char* type :
+       {"TYPE_BOOL", "TYPE_STRING", "TYPE_BYTES", "TYPE_INT32", "TYPE_INT64", "TYPE_UINT64",
+        "google.protobuf.Timestamp", "google.protobuf.FieldMask"}) {
+    EXPECT_EQ(ErrorOf(OneField("In", type) + empty, post), "") << type;
+    EXPECT_EQ(ErrorOf(OneField("In", type) + empty, get), "") << type;
+  }
+  const std::string refusal = "x.S.M: x.In.value is of a kind that is not served";
+  for (const char* type :
+       {"TYPE_FLOAT", "TYPE_DOUBLE", "google.protobuf.Any", "google.protobuf.Struct",
+        "google.protobuf.Value", "google.protobuf.ListValue", "google.protobuf.Empty",
+        "google.protobuf.Int32Value", "google.protobuf.StringValue", "google.protobuf.BoolValue",
+        "TYPE_ENUM type_name: '.google.protobuf.NullValue'"}) {
+    const std::string in = OneField("In", type);
+    EXPECT_EQ(ErrorOf(in + empty, post), refusal) << type;
+    EXPECT_EQ(ErrorOf(in + empty, get), refusal) << type;
+    EXPECT_EQ(ErrorOf(in + empty, post, "x.Out", "x.In"), refusal) << type << " in an answer";
+    EXPECT_EQ(ErrorOf(in + empty + OneField("Around", "x.In", true), post, "x.Around"), refusal)
+        << type << " in a list";
+  }
+  const std::string keys =
+      "message_type { name: 'In' field { name: 'value' number: 1 label: LABEL_REPEATED "
+      "type: TYPE_MESSAGE type_name: '.x.In.ValueEntry' } nested_type { name: 'ValueEntry' "
+      "options { map_entry: true } "
+      "field { name: 'key' number: 1 label: LABEL_OPTIONAL type: TYPE_INT32 } "
+      "field { name: 'value' number: 2 label: LABEL_OPTIONAL type: TYPE_STRING } } }";
+  EXPECT_EQ(ErrorOf(keys + empty, post), refusal);
+  const std::string duration = OneField("In", "google.protobuf.Duration");
+  EXPECT_EQ(ErrorOf(duration + empty, post), "");
+  EXPECT_EQ(ErrorOf(duration + empty, get), "x.S.M: x.In.value: a duration cannot be in a query");
+  EXPECT_EQ(ErrorOf(duration + empty, "get: '/x/{value}'"),
+            "x.S.M: value cannot be a part of the path");
+}
+
+// Fails when a proto of the admin API gets a field of a kind that the transcoder does not know.
+TEST(RoutesTest, EveryFieldOfTheAdminApiIsOfAKnownKind) {
+  const auto table = RouteTable::Make(ServicesOf("tollgate.admin.v1"));
+  EXPECT_TRUE(table.ok()) << table.error();
 }
 
 TEST(RoutesTest, ServicesAreInTheOrderOfTheirFiles) {

@@ -1,18 +1,16 @@
 #include "services/auth/domain/totp.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <liboath/oath.h>
 
-#include <array>
-#include <cstdio>
+#include <algorithm>
+#include <cstdlib>
 
 #include "common/base/crypto.h"
 
 namespace tollgate::auth {
 namespace {
 
-constexpr uint32_t kCodes = 1'000'000;
-constexpr size_t kDigits = 6;
+constexpr unsigned kDigits = 6;
 
 std::string Escaped(std::string_view text) {
   std::string out;
@@ -30,20 +28,11 @@ std::string Escaped(std::string_view text) {
 }  // namespace
 
 std::string TotpCode(std::string_view secret, int64_t step) {
-  std::array<unsigned char, 8> counter{};
-  for (size_t i = 0; i < counter.size(); ++i) {
-    counter[i] = static_cast<unsigned char>(static_cast<uint64_t>(step) >> (56 - 8 * i));
-  }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> mac{};
-  unsigned int size = 0;
-  HMAC(EVP_sha1(), secret.data(), static_cast<int>(secret.size()), counter.data(), counter.size(),
-       mac.data(), &size);
-  if (size != 20) return "";
-  const size_t at = mac[19] & 15U;
-  const uint32_t number = (mac[at] & 0x7fU) << 24 | uint32_t{mac[at + 1]} << 16 |
-                          uint32_t{mac[at + 2]} << 8 | uint32_t{mac[at + 3]};
-  const std::string digits = std::to_string(number % kCodes);
-  return std::string(kDigits - digits.size(), '0') + digits;
+  [[maybe_unused]] static const int ready = oath_init();  // the library requires it
+  char code[kDigits + 1];
+  const int status = oath_hotp_generate(secret.data(), secret.size(), static_cast<uint64_t>(step),
+                                        kDigits, false, OATH_HOTP_DYNAMIC_TRUNCATION, code);
+  return status == OATH_OK ? code : "";
 }
 
 std::optional<int64_t> MatchTotp(std::string_view secret, std::string_view code, int64_t now_us,
@@ -59,16 +48,13 @@ std::optional<int64_t> MatchTotp(std::string_view secret, std::string_view code,
 }
 
 std::string Base32(std::string_view bytes) {
-  constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-  std::string out;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (count += 8; count >= 5; count -= 5) out += kAlphabet[bits >> (count - 5) & 31];
-  }
-  if (count > 0) out += kAlphabet[bits << (5 - count) & 31];
-  return out;
+  char* encoded = nullptr;
+  size_t size = 0;
+  if (oath_base32_encode(bytes.data(), bytes.size(), &encoded, &size) != OATH_OK) return "";
+  std::string text(encoded, size);
+  std::free(encoded);
+  text.resize(std::min(text.find('='), text.size()));
+  return text;
 }
 
 std::string TotpUri(std::string_view issuer, std::string_view account, std::string_view secret) {

@@ -1,23 +1,29 @@
 #include "services/auth/oidc/id_token.h"
 
-#include <openssl/bn.h>
-#include <openssl/core_names.h>
-#include <openssl/ecdsa.h>
-#include <openssl/evp.h>
-#include <openssl/param_build.h>
+#include <cjose/base64.h>
+#include <cjose/jwk.h>
+#include <cjose/jws.h>
+#include <cjose/util.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "common/base/ascii.h"
 #include "common/base/base64.h"
 #include "common/json/json.h"
+#include "common/json/writer.h"
 
 namespace tollgate::auth {
 namespace {
 
 constexpr int64_t kLeewaySeconds = 60;
 constexpr size_t kMaxToken = size_t{64} << 10;
-constexpr size_t kHalfOfEs256 = 32;
+// RFC 7518, 3.3 requires at least 2048 bits.
+constexpr size_t kMinRsaBits = 2048, kMaxRsaBits = 8192;
+constexpr size_t kMaxExponentText = 11;     // base64url of 8 bytes
+constexpr size_t kEs256SignatureText = 86;  // base64url of r and s, 32 bytes each
 
 template <auto Function>
 struct Free {
@@ -26,101 +32,47 @@ struct Free {
     Function(what);
   }
 };
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-using Number = std::unique_ptr<BIGNUM, Free<BN_free>>;
-using Builder = std::unique_ptr<OSSL_PARAM_BLD, Free<OSSL_PARAM_BLD_free>>;
-using Params = std::unique_ptr<OSSL_PARAM, Free<OSSL_PARAM_free>>;
-using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Free<EVP_PKEY_CTX_free>>;
-using Digest = std::unique_ptr<EVP_MD_CTX, Free<EVP_MD_CTX_free>>;
-using Signature = std::unique_ptr<ECDSA_SIG, Free<ECDSA_SIG_free>>;
+using Jwk = std::unique_ptr<cjose_jwk_t, Free<cjose_jwk_release>>;
+using Jws = std::unique_ptr<cjose_jws_t, Free<cjose_jws_release>>;
 
-const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
+// Padding is refused: the decoder of cjose asserts on some of it, which would end the process.
+bool IsBase64Url(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return IsAlnum(c) || c == '-' || c == '_'; });
 }
 
-std::optional<std::string> FromBase64Url(std::string_view text) {
-  std::string standard(text);
-  for (char& c : standard) {
-    if (c == '+' || c == '/' || c == '=') return std::nullopt;
-    if (c == '-') c = '+';
-    if (c == '_') c = '/';
+std::string Decoded(std::string_view base64url) {
+  cjose_err error;
+  uint8_t* bytes = nullptr;
+  size_t size = 0;
+  if (!cjose_base64url_decode(base64url.data(), base64url.size(), &bytes, &size, &error)) return "";
+  std::string text(reinterpret_cast<char*>(bytes), size);
+  cjose_get_dealloc()(bytes);
+  return text;
+}
+
+// Null if the key must not be used. Imports the public members only.
+Jwk PublicKey(const json::Value& jwk, bool rsa) {
+  const std::vector<const char*> names =
+      rsa ? std::vector{"kty", "n", "e"} : std::vector{"kty", "crv", "x", "y"};
+  json::Writer members;
+  for (const char* name : names) {
+    const std::string value = jwk.Find(name).string();
+    if (!IsBase64Url(value)) return nullptr;
+    members.Text(name, value);
   }
-  while (standard.size() % 4 != 0) standard += '=';
-  return Base64Decode(standard);
-}
-
-Number ToNumber(std::string_view bytes) {
-  return Number(BN_bin2bn(Bytes(bytes), static_cast<int>(bytes.size()), nullptr));
-}
-
-Key Build(const char* type, OSSL_PARAM_BLD* builder) {
-  const Params params(OSSL_PARAM_BLD_to_param(builder));
-  const KeyContext context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
-  EVP_PKEY* key = nullptr;
-  if (!params || !context || EVP_PKEY_fromdata_init(context.get()) != 1 ||
-      EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, params.get()) != 1) {
-    return nullptr;
+  const std::string text = members.Done();
+  cjose_err error;
+  Jwk key(cjose_jwk_import(text.data(), text.size(), &error));
+  if (!key) return nullptr;
+  if (!rsa) {
+    return cjose_jwk_EC_get_curve(key.get(), &error) == CJOSE_JWK_EC_P_256 ? std::move(key)
+                                                                           : nullptr;
   }
-  return Key(key);
-}
-
-Key RsaKey(const json::Value& jwk) {
-  const auto n = FromBase64Url(jwk.Find("n").string()), e = FromBase64Url(jwk.Find("e").string());
-  // RFC 7518, 3.3 requires at least 2048 bits.
-  if (!n || !e || n->size() < 256 || n->size() > 1024 || e->empty() || e->size() > 8) {
-    return nullptr;
-  }
-  const Number modulus = ToNumber(*n), exponent = ToNumber(*e);
-  const Builder builder(OSSL_PARAM_BLD_new());
-  if (!builder ||
-      OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_N, modulus.get()) != 1 ||
-      OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, exponent.get()) != 1) {
-    return nullptr;
-  }
-  return Build("RSA", builder.get());
-}
-
-Key EcKey(const json::Value& jwk) {
-  const auto x = FromBase64Url(jwk.Find("x").string()), y = FromBase64Url(jwk.Find("y").string());
-  if (!jwk.Find("crv").StringEquals("P-256") || !x || !y || x->size() != kHalfOfEs256 ||
-      y->size() != kHalfOfEs256) {
-    return nullptr;
-  }
-  const std::string point = '\x04' + *x + *y;
-  const Builder builder(OSSL_PARAM_BLD_new());
-  if (!builder ||
-      OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) !=
-          1 ||
-      OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
-                                       point.size()) != 1) {
-    return nullptr;
-  }
-  return Build("EC", builder.get());
-}
-
-// The signature of a JWT is r and s in 32 bytes each; OpenSSL requires DER.
-std::string ToDer(std::string_view raw) {
-  const Signature signature(ECDSA_SIG_new());
-  if (!signature || raw.size() != 2 * kHalfOfEs256) return "";
-  Number r = ToNumber(raw.substr(0, kHalfOfEs256)), s = ToNumber(raw.substr(kHalfOfEs256));
-  if (!r || !s || ECDSA_SIG_set0(signature.get(), r.release(), s.release()) != 1) return "";
-  unsigned char* der = nullptr;
-  const int size = i2d_ECDSA_SIG(signature.get(), &der);
-  if (size <= 0) return "";
-  std::string out(reinterpret_cast<char*>(der), static_cast<size_t>(size));
-  OPENSSL_free(der);
-  return out;
-}
-
-bool SignatureHolds(const json::Value& jwk, bool rsa, std::string_view signed_text,
-                    const std::string& signature) {
-  const Key key = rsa ? RsaKey(jwk) : EcKey(jwk);
-  const std::string bytes = rsa ? signature : ToDer(signature);
-  const Digest digest(EVP_MD_CTX_new());
-  return key && digest && !bytes.empty() &&
-         EVP_DigestVerifyInit(digest.get(), nullptr, EVP_sha256(), nullptr, key.get()) == 1 &&
-         EVP_DigestVerify(digest.get(), Bytes(bytes), bytes.size(), Bytes(signed_text),
-                          signed_text.size()) == 1;
+  const size_t bits = cjose_jwk_get_keysize(key.get(), &error);
+  const bool usable = bits >= kMinRsaBits && bits <= kMaxRsaBits &&
+                      jwk.Find("e").string().size() <= kMaxExponentText;
+  return usable ? std::move(key) : nullptr;
 }
 
 Fail<std::string> Bad(std::string what) { return Fail{"the ID token " + std::move(what)}; }
@@ -188,19 +140,16 @@ std::string Base64Url(std::string_view bytes) {
 
 BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::string_view keys,
                                                 const IdTokenRules& rules) {
-  const size_t first = token.find('.'), last = token.rfind('.');
-  if (token.size() > kMaxToken || first == last || first == std::string_view::npos ||
-      token.substr(first + 1, last - first - 1).find('.') != std::string_view::npos) {
-    return Bad("is not a signed token");
-  }
-  const auto header_text = FromBase64Url(token.substr(0, first));
-  const auto claims_text = FromBase64Url(token.substr(first + 1, last - first - 1));
-  const auto signature = FromBase64Url(token.substr(last + 1));
-  if (!header_text || !claims_text || !signature) return Bad("is not base64url");
-  auto header = json::Document::Parse(*header_text);
-  auto claims = json::Document::Parse(*claims_text);
+  std::string bare(token);
+  std::erase(bare, '.');
+  cjose_err error;
+  const Jws jws(token.size() <= kMaxToken && IsBase64Url(bare)
+                    ? cjose_jws_import(token.data(), token.size(), &error)
+                    : nullptr);
+  if (!jws) return Bad("is not a signed token");
+  auto header = json::Document::Parse(Decoded(token.substr(0, token.find('.'))));
   auto set = json::Document::Parse(std::string(keys));
-  if (!header || !claims || !header->root().is_object()) return Bad("is not JSON");
+  if (!header || !header->root().is_object()) return Bad("is not JSON");
   if (!set || !set->root().is_object() || !set->root().Find("keys").is_array()) {
     return Fail{std::string("the provider's keys are not a JSON Web Key Set")};
   }
@@ -211,6 +160,8 @@ BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::str
     return Bad("is not signed with RS256 or ES256");
   }
   if (header->root().Find("crit")) return Bad("has critical headers that are not known");
+  // cjose cuts a signature of any length into r and s.
+  const bool whole = rsa || token.size() - token.rfind('.') - 1 == kEs256SignatureText;
   bool holds = false;
   for (const json::Value& jwk : set->root().Find("keys")) {
     if (holds || !jwk.is_object() || !jwk.Find("kty").StringEquals(rsa ? "RSA" : "EC")) continue;
@@ -218,9 +169,15 @@ BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::str
     if (kid && kid.is_string() && jwk.Find("kid") && jwk.Find("kid").string() != kid.string()) {
       continue;
     }
-    holds = SignatureHolds(jwk, rsa, token.substr(0, last), *signature);
+    const Jwk key = PublicKey(jwk, rsa);
+    holds = whole && key && cjose_jws_verify(jws.get(), key.get(), &error);
   }
   if (!holds) return Bad("is signed with none of the provider's keys");
+  uint8_t* text = nullptr;
+  size_t size = 0;
+  cjose_jws_get_plaintext(jws.get(), &text, &size, &error);
+  auto claims = json::Document::Parse(std::string(reinterpret_cast<char*>(text), size));
+  if (!claims) return Bad("is not JSON");
   return CheckClaims(claims->root(), rules);
 }
 

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/rsa.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "common/base/base64.h"
 #include "common/base/crypto.h"
 
 namespace tollgate::auth {
@@ -14,8 +17,8 @@ namespace {
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
-Key NewRsa() { return {EVP_RSA_gen(2048), &EVP_PKEY_free}; }
-Key NewEc() { return {EVP_EC_gen("P-256"), &EVP_PKEY_free}; }
+Key NewRsa(size_t bits = 2048) { return {EVP_RSA_gen(bits), &EVP_PKEY_free}; }
+Key NewEc(const char* curve = "P-256") { return {EVP_EC_gen(curve), &EVP_PKEY_free}; }
 
 std::string Number(const Key& key, const char* name, int size) {
   BIGNUM* number = nullptr;
@@ -120,6 +123,152 @@ TEST(IdTokenTest, UnsignedAndKeyedTokensAreRefused) {
   }
   EXPECT_FALSE(
       VerifyIdToken(Signed(rsa, R"({"alg":"RS256","crit":["b64"]})", Claims()), keys, kRules).ok());
+}
+
+// A public key is known to everyone, so it must never be the secret of an HMAC.
+TEST(IdTokenTest, APublicKeyIsNoSecretOfAnHmac) {
+  const Key rsa = NewRsa();
+  BIO* memory = BIO_new(BIO_s_mem());
+  ASSERT_EQ(PEM_write_bio_PUBKEY(memory, rsa.get()), 1);
+  char* start = nullptr;
+  const auto size = static_cast<size_t>(BIO_get_mem_data(memory, &start));
+  const std::string pem(start, size);
+  const std::string modulus = Number(rsa, "n", 0);
+  const std::string oct = R"({"kty":"oct","kid":"a","alg":"HS256","k":")" + Base64Url(pem) + "\"}";
+  for (const std::string& keys :
+       {Keys(Jwk(rsa, "a")), Keys(oct), Keys(oct, Jwk(rsa, "a")), Keys(Jwk(rsa, "a"), oct)}) {
+    for (const std::string& secret : {pem, modulus, Jwk(rsa, "a"), std::string()}) {
+      const std::string text =
+          Base64Url(R"({"alg":"HS256","kid":"a"})") + "." + Base64Url(Claims());
+      const auto read =
+          VerifyIdToken(text + "." + Base64Url(HmacSha256(secret, text)), keys, kRules);
+      ASSERT_FALSE(read.ok());
+      EXPECT_EQ(read.error(), "the ID token is not signed with RS256 or ES256");
+    }
+  }
+  BIO_free(memory);
+}
+
+TEST(IdTokenTest, TheAlgorithmsAreTheTwoExactly) {
+  const Key rsa = NewRsa(), ec = NewEc();
+  const std::string keys = Keys(Jwk(rsa, "a"), Jwk(ec, "b"));
+  for (const char* alg : {R"("none")", R"("None")", R"("")", R"("rs256")", R"("RS384")",
+                          R"("PS256")", R"("ES384")", R"("HS256")", "null", "1", R"(["RS256"])"}) {
+    const std::string header = R"({"alg":)" + std::string(alg) + "}";
+    for (const Key* key : {&rsa, &ec}) {
+      EXPECT_FALSE(VerifyIdToken(Signed(*key, header, Claims()), keys, kRules).ok()) << alg;
+    }
+    const std::string text = Base64Url(header) + "." + Base64Url(Claims()) + ".";
+    EXPECT_FALSE(VerifyIdToken(text, keys, kRules).ok()) << alg;
+  }
+  for (const char* header : {"{}", "[]", R"("RS256")", R"({"alg":"RS256","alg":"RS256"})",
+                             R"({"alg":"none","alg":"RS256"})", R"({"alg":"RS256","crit":null})"}) {
+    EXPECT_FALSE(VerifyIdToken(Signed(rsa, header, Claims()), keys, kRules).ok()) << header;
+  }
+  // The kind of the key must be that of the algorithm.
+  EXPECT_FALSE(VerifyIdToken(Signed(ec, R"({"alg":"RS256"})", Claims()), keys, kRules).ok());
+  EXPECT_FALSE(VerifyIdToken(Signed(rsa, R"({"alg":"ES256"})", Claims()), keys, kRules).ok());
+}
+
+TEST(IdTokenTest, TheKeyIdSelectsTheKey) {
+  const Key first = NewRsa(), second = NewRsa();
+  const std::string keys = Keys(Jwk(first, "a"), Jwk(second, "b"));
+  const auto holds = [&](const Key& key, const std::string& header) {
+    return VerifyIdToken(Signed(key, header, Claims()), keys, kRules).ok();
+  };
+  EXPECT_TRUE(holds(second, R"({"alg":"RS256","kid":"b"})"));
+  EXPECT_FALSE(holds(second, R"({"alg":"RS256","kid":"a"})"));
+  EXPECT_FALSE(holds(second, R"({"alg":"RS256","kid":""})"));
+  EXPECT_FALSE(holds(second, R"({"alg":"RS256","kid":"B"})"));
+}
+
+TEST(IdTokenTest, AnEllipticKeyMustBeOnP256) {
+  const Key p384 = NewEc("P-384"), p256 = NewEc(), other = NewEc();
+  const auto jwk = [](const std::string& curve, const std::string& x, const std::string& y) {
+    return Keys(R"({"kty":"EC","crv":")" + curve + R"(","x":")" + x + R"(","y":")" + y + "\"}");
+  };
+  const auto refused = [](const Key& key, const std::string& keys) {
+    return !VerifyIdToken(Signed(key, R"({"alg":"ES256"})", Claims()), keys, kRules).ok();
+  };
+  const std::string x = Number(p256, "qx", 32), y = Number(p256, "qy", 32);
+  ASSERT_FALSE(refused(p256, jwk("P-256", x, y)));
+  const std::string long_x = Number(p384, "qx", 48), long_y = Number(p384, "qy", 48);
+  EXPECT_TRUE(refused(p384, jwk("P-384", long_x, long_y)));
+  EXPECT_TRUE(refused(p384, jwk("P-256", long_x, long_y)));
+  EXPECT_TRUE(refused(p256, jwk("P-384", x, y)));
+  EXPECT_TRUE(refused(p256, jwk("P-256", x, Number(other, "qy", 32)))) << "not on the curve";
+  EXPECT_TRUE(refused(p256, jwk("P-256", x, "")));
+  EXPECT_TRUE(refused(p256, jwk("P-256", Number(p256, "qx", 33), y)));
+}
+
+// cjose alone would accept r and s with zeros in front.
+TEST(IdTokenTest, AnEllipticSignatureHas64Bytes) {
+  const Key ec = NewEc();
+  const std::string good = Signed(ec, R"({"alg":"ES256"})", Claims());
+  const size_t at = good.rfind('.') + 1;
+  const std::string raw = Base64Decode([&] {
+                            std::string text = good.substr(at) + "==";
+                            std::replace(text.begin(), text.end(), '-', '+');
+                            std::replace(text.begin(), text.end(), '_', '/');
+                            return text;
+                          }())
+                              .value();
+  const auto holds = [&](const std::string& signature) {
+    const std::string token = good.substr(0, at) + Base64Url(signature);
+    return VerifyIdToken(token, Keys(Jwk(ec, "a")), kRules).ok();
+  };
+  const std::string zero(1, '\0');
+  ASSERT_TRUE(holds(raw));
+  EXPECT_FALSE(holds(zero + raw.substr(0, 32) + zero + raw.substr(32)));
+  EXPECT_FALSE(holds(raw + zero));
+  EXPECT_FALSE(holds(raw.substr(0, 63)));
+  EXPECT_FALSE(holds(""));
+}
+
+TEST(IdTokenTest, AnRsaKeyHasAtLeast2048Bits) {
+  const Key weak = NewRsa(1024), strong = NewRsa();
+  const auto jwk = [](const std::string& n, const std::string& e) {
+    return Keys(R"({"kty":"RSA","n":")" + n + R"(","e":")" + e + "\"}");
+  };
+  const auto refused = [](const Key& key, const std::string& keys) {
+    return !VerifyIdToken(Signed(key, R"({"alg":"RS256"})", Claims()), keys, kRules).ok();
+  };
+  const std::string n = Number(strong, "n", 0), e = Number(strong, "e", 0);
+  ASSERT_FALSE(refused(strong, jwk(n, e)));
+  EXPECT_TRUE(refused(weak, jwk(Number(weak, "n", 0), e)));
+  EXPECT_TRUE(refused(weak, jwk(Number(weak, "n", 256), e))) << "with zeros in front";
+  EXPECT_TRUE(refused(strong, jwk(Base64Url(std::string(1025, '\x81')), e)));
+  EXPECT_TRUE(refused(strong, jwk(n, Number(strong, "e", 9)))) << "the exponent is too long";
+  EXPECT_TRUE(refused(strong, jwk(n, "")));
+  EXPECT_TRUE(refused(strong, jwk("", e)));
+}
+
+// The decoder of cjose ends the process on some padding, which RFC 7515 does not have.
+TEST(IdTokenTest, PaddingIsRefused) {
+  const Key rsa = NewRsa(), ec = NewEc();
+  const std::string good = Signed(rsa, R"({"alg":"RS256"})", Claims());
+  const std::string keys = Keys(Jwk(rsa, "a"));
+  EXPECT_FALSE(VerifyIdToken(good + "=", keys, kRules).ok());
+  for (const char* bad :
+       {"A=B.e30.AAAA", "e30.A=B.AAAA", "e30.e30.A===", "=.=.=", "e30=.e30=.AAAA"}) {
+    EXPECT_FALSE(VerifyIdToken(bad, keys, kRules).ok()) << bad;
+  }
+  const std::string header = good.substr(0, good.find('.'));
+  EXPECT_FALSE(VerifyIdToken(header + ".A=B.AAAA", keys, kRules).ok());
+  EXPECT_FALSE(VerifyIdToken(header + ".e30.A=B", keys, kRules).ok());
+  for (const char* text : {"A=", "A=BC", "AQAB=", "AQ+B", "AQ/B", "AQ B", "A"}) {
+    const std::string value(text);
+    for (const std::string& key :
+         {R"({"kty":"RSA","n":")" + value + R"(","e":"AQAB"})",
+          R"({"kty":"RSA","n":")" + Number(rsa, "n", 0) + R"(","e":")" + value + "\"}"}) {
+      EXPECT_FALSE(VerifyIdToken(good, Keys(key), kRules).ok()) << key;
+    }
+    const std::string point =
+        R"({"kty":"EC","crv":"P-256","x":")" + value + R"(","y":")" + value + "\"}";
+    const std::string signed_by_ec = Signed(ec, R"({"alg":"ES256"})", Claims());
+    EXPECT_FALSE(VerifyIdToken(signed_by_ec, Keys(point), kRules).ok()) << point;
+  }
+  EXPECT_FALSE(VerifyIdToken(std::string(70'000, 'A') + "." + good, keys, kRules).ok());
 }
 
 TEST(IdTokenTest, TheClaimsMustBeForThisSignIn) {

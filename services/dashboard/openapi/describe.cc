@@ -233,7 +233,7 @@ class Document {
       if (Schemas::Has(field, google::api::REQUIRED)) parameter.Set("required", Node::Raw("true"));
       const std::string comment = CommentOf(field);
       if (!comment.empty()) parameter.Set("description", comment);
-      parameter.Set("schema", schemas_.OfQuery(field));
+      parameter.Set("schema", schemas_.OfField(field, false));
       parameters.Add(std::move(parameter));
     }
   }

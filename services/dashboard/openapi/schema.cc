@@ -55,7 +55,7 @@ bool Schemas::Has(const pb::FieldDescriptor* field, google::api::FieldBehavior b
 bool Schemas::IsQueryValue(const pb::FieldDescriptor* field) {
   if (field->message_type() == nullptr) return true;
   const WellKnown known = transcode::WellKnownOf(field->message_type());
-  return !field->is_map() && known != WellKnown::kNone && known != WellKnown::kAny;
+  return known == WellKnown::kTimestamp || known == WellKnown::kFieldMask;
 }
 
 Node Schemas::Of(const pb::Descriptor* type) {
@@ -66,17 +66,7 @@ Node Schemas::Of(const pb::Descriptor* type) {
       return Typed("string").Set("pattern", R"(^-?[0-9]+(\.[0-9]{1,9})?s$)");
     case WellKnown::kFieldMask:
       return Typed("string");
-    case WellKnown::kWrapper:
-      return Single(type->FindFieldByNumber(1));
-    case WellKnown::kListValue:
-      return Typed("array");
-    case WellKnown::kValue:
-      return Node::Map();
-    case WellKnown::kAny:
-    case WellKnown::kStruct:
-    case WellKnown::kEmpty:
-      return Typed("object");
-    case WellKnown::kNone:
+    default:
       break;
   }
   if (named_.count(type->name()) == 0) {
@@ -105,9 +95,6 @@ Node Schemas::Single(const pb::FieldDescriptor* field) {
     case Kind::TYPE_UINT64:
     case Kind::TYPE_FIXED64:
       return Typed("string", "uint64");
-    case Kind::TYPE_FLOAT:
-    case Kind::TYPE_DOUBLE:
-      return Typed("number");
     case Kind::TYPE_BYTES:
       return Typed("string").Set("contentEncoding", "base64");
     case Kind::TYPE_ENUM: {
@@ -120,7 +107,7 @@ Node Schemas::Single(const pb::FieldDescriptor* field) {
     case Kind::TYPE_MESSAGE:
     case Kind::TYPE_GROUP:
       return Of(field->message_type());
-    case Kind::TYPE_STRING:
+    default:
       break;
   }
   Node text = Typed("string");
@@ -138,14 +125,6 @@ Node Schemas::OfField(const pb::FieldDescriptor* field, bool nullable) {
   if (field->is_repeated()) return Typed("array").Set("items", Single(field));
   Node schema = Single(field);
   return nullable && field->message_type() != nullptr ? Nullable(std::move(schema)) : schema;
-}
-
-Node Schemas::OfQuery(const pb::FieldDescriptor* field) {
-  // Go's format, as in queries of a grpc-gateway: "1h30m".
-  const auto* type = field->message_type();
-  if (type != nullptr && transcode::WellKnownOf(type) == WellKnown::kDuration)
-    return Typed("string");
-  return OfField(field, false);
 }
 
 Node Schemas::OfRest(const pb::Descriptor* type, const std::set<std::string>& without) {

@@ -23,7 +23,6 @@ class Schemas {
   Node Of(const google::protobuf::Descriptor* type);
   // nullable: allows null for an unset message.
   Node OfField(const google::protobuf::FieldDescriptor* field, bool nullable);
-  Node OfQuery(const google::protobuf::FieldDescriptor* field);
   // The message without the fields that are in the path.
   Node OfRest(const google::protobuf::Descriptor* type, const std::set<std::string>& without);
   // Makes all fields of the type optional.

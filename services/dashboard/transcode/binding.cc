@@ -79,10 +79,6 @@ Done TextReader::Value(const std::string& text, Slot slot) {
       return Put(slot, text, ParseInteger<uint32_t>(text));
     case Kind::CPPTYPE_UINT64:
       return Put(slot, text, ParseInteger<uint64_t>(text));
-    case Kind::CPPTYPE_FLOAT:
-      return Put(slot, text, ParseFloat<float>(text));
-    case Kind::CPPTYPE_DOUBLE:
-      return Put(slot, text, ParseFloat<double>(text));
     case Kind::CPPTYPE_STRING:
       if (slot.field()->type() == pb::FieldDescriptor::TYPE_BYTES)
         return Put(slot, text, ParseBytes(text));
@@ -91,8 +87,9 @@ Done TextReader::Value(const std::string& text, Slot slot) {
       return Enum(text, slot);
     case Kind::CPPTYPE_MESSAGE:
       return Message(text, slot);
+    default:
+      return Invalid(text);
   }
-  return Invalid(text);
 }
 
 Done TextReader::Enum(const std::string& text, Slot& slot) const {
@@ -112,27 +109,19 @@ Done TextReader::Enum(const std::string& text, Slot& slot) const {
 
 Done TextReader::Message(const std::string& text, Slot& slot) {
   const pb::Descriptor* type = slot.field()->message_type();
-  const WellKnown known = WellKnownOf(type);
-  switch (known) {
-    case WellKnown::kTimestamp:
-    case WellKnown::kDuration: {
-      std::optional<SecondsNanos> time;
-      if (source_ == Source::kPath) {
-        std::string bare = text;  // Go accepts quotes around it, too
+  switch (WellKnownOf(type)) {
+    case WellKnown::kTimestamp: {
+      std::string bare = text;
+      if (source_ == Source::kPath) {  // Go accepts quotes around it, too
         bare.erase(0, std::min(bare.find_first_not_of('"'), bare.size()));
         bare.erase(bare.find_last_not_of('"') + 1);
-        time = known == WellKnown::kTimestamp ? ParseJsonTimestamp(bare) : ParseJsonDuration(bare);
-      } else {
-        time = known == WellKnown::kTimestamp ? ParseTimestamp(text) : ParseGoDuration(text);
       }
+      const auto time = source_ == Source::kPath ? ParseJsonTimestamp(bare) : ParseTimestamp(bare);
       if (!time) return Invalid(text);
-      if (known == WellKnown::kTimestamp && !TimestampText(*time))
-        return Fail{text + " before 0001-01-01"};
+      if (!TimestampText(*time)) return Fail{text + " before 0001-01-01"};
       SetTime(slot.NewMessage(), *time);
       return {};
     }
-    case WellKnown::kWrapper:
-      return Value(text, Slot(slot.NewMessage(), type->FindFieldByNumber(1), false));
     case WellKnown::kFieldMask: {
       Slot paths(slot.NewMessage(), type->FindFieldByNumber(1), true);
       for (const std::string& path : Split(text, ',')) {
@@ -140,20 +129,6 @@ Done TextReader::Message(const std::string& text, Slot& slot) {
       }
       return {};
     }
-    case WellKnown::kStruct:
-    case WellKnown::kValue: {
-      const auto document = ParseBody(text);
-      if (!document.ok()) return Fail{document.error()};
-      const std::string_view value = document->root().raw();
-      if (!IsBlank(text.substr(document->root().offset() + value.size())))
-        return Fail{"there is text after the value " + GoQuoted(value)};
-      return ReadMessage(document->root(), slot.NewMessage());
-    }
-    case WellKnown::kEmpty:
-      if (!text.empty() && text != "{}")
-        return Fail{"expected an empty value or \"{}\", got " + GoQuoted(text)};
-      slot.NewMessage();
-      return {};
     default:
       return Fail{"unsupported message type: " + GoQuoted(type->full_name())};
   }

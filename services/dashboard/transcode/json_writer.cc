@@ -1,7 +1,6 @@
 #include "services/dashboard/transcode/json_writer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -9,7 +8,6 @@
 #include "common/base/text.h"
 #include "common/json/json.h"
 #include "services/dashboard/transcode/json_reader.h"
-#include "services/dashboard/transcode/number_text.h"
 #include "services/dashboard/transcode/text.h"
 #include "services/dashboard/transcode/time_text.h"
 #include "services/dashboard/transcode/well_known.h"
@@ -46,7 +44,6 @@ class Writer {
     return Text(*text);
   }
   bool Any(const pb::Message& message);
-  bool DynamicValue(const pb::Message& message);
   bool FieldMask(const pb::Message& message);
 
   int depth_ = 0;
@@ -66,27 +63,14 @@ bool Writer::Message(const pb::Message& message, const std::string& any_url) {
     case WellKnown::kDuration:
       ok = OptionalText(DurationText(GetTime(message)), message);
       break;
-    case WellKnown::kWrapper:
-      ok = Single(message, type->FindFieldByNumber(1), -1);
-      break;
-    case WellKnown::kStruct:
-      ok = Map(message, type->FindFieldByNumber(1));
-      break;
-    case WellKnown::kListValue:
-      ok = List(message, type->FindFieldByNumber(1));
-      break;
-    case WellKnown::kValue:
-      ok = DynamicValue(message);
-      break;
     case WellKnown::kFieldMask:
       ok = FieldMask(message);
       break;
-    case WellKnown::kEmpty:
-      out += "{}";
-      ok = true;
-      break;
     case WellKnown::kNone:
       ok = Object(message, any_url);
+      break;
+    case WellKnown::kUnsupported:
+      return Fail("unsupported message type " + type->full_name());
   }
   --depth_;
   return ok;
@@ -146,38 +130,13 @@ bool Writer::Map(const pb::Message& message, const pb::FieldDescriptor* field) {
   for (int i = 0; i < size; ++i) {
     entries.push_back(&access->GetRepeatedMessage(message, field, i));
   }
-  const auto before = [key](const pb::Message* a, const pb::Message* b) {
-    const pb::Reflection* entry = a->GetReflection();
-    switch (key->cpp_type()) {
-      case Kind::CPPTYPE_BOOL:
-        return entry->GetBool(*a, key) < entry->GetBool(*b, key);
-      case Kind::CPPTYPE_INT32:
-        return entry->GetInt32(*a, key) < entry->GetInt32(*b, key);
-      case Kind::CPPTYPE_INT64:
-        return entry->GetInt64(*a, key) < entry->GetInt64(*b, key);
-      case Kind::CPPTYPE_UINT32:
-        return entry->GetUInt32(*a, key) < entry->GetUInt32(*b, key);
-      case Kind::CPPTYPE_UINT64:
-        return entry->GetUInt64(*a, key) < entry->GetUInt64(*b, key);
-      default:
-        return entry->GetString(*a, key) < entry->GetString(*b, key);
-    }
-  };
-  std::sort(entries.begin(), entries.end(), before);
+  std::sort(entries.begin(), entries.end(), [key](const pb::Message* a, const pb::Message* b) {
+    return a->GetReflection()->GetString(*a, key) < b->GetReflection()->GetString(*b, key);
+  });
   out += '{';
   for (const pb::Message* entry : entries) {
     if (entry != entries.front()) out += ',';
-    if (key->cpp_type() == Kind::CPPTYPE_STRING) {
-      if (!Single(*entry, key, -1)) return false;
-    } else {
-      // Number and bool keys are written as strings; 64-bit numbers already are.
-      const size_t begin = out.size();
-      if (!Single(*entry, key, -1)) return false;
-      if (out[begin] != '"') {
-        out.insert(begin, 1, '"');
-        out += '"';
-      }
-    }
+    if (!Single(*entry, key, -1)) return false;
     out += ':';
     if (!Single(*entry, field->message_type()->map_value(), -1)) return false;
   }
@@ -196,9 +155,7 @@ bool Writer::Single(const pb::Message& message, const pb::FieldDescriptor* field
       const int number = one ? access->GetEnumValue(message, field)
                              : access->GetRepeatedEnumValue(message, field, index);
       const auto* value = field->enum_type()->FindValueByNumber(number);
-      if (IsNullValue(field)) {
-        out += "null";
-      } else if (value != nullptr) {
+      if (value != nullptr) {
         json::AppendQuoted(out, value->name());
       } else {
         out += std::to_string(number);
@@ -231,14 +188,6 @@ bool Writer::Single(const pb::Message& message, const pb::FieldDescriptor* field
                                 : access->GetRepeatedUInt64(message, field, index)) +
              '"';
       return true;
-    case Kind::CPPTYPE_FLOAT:
-      out += NumberText(one ? access->GetFloat(message, field)
-                            : access->GetRepeatedFloat(message, field, index));
-      return true;
-    case Kind::CPPTYPE_DOUBLE:
-      out += NumberText(one ? access->GetDouble(message, field)
-                            : access->GetRepeatedDouble(message, field, index));
-      return true;
     case Kind::CPPTYPE_STRING: {
       const std::string text = one ? access->GetString(message, field)
                                    : access->GetRepeatedString(message, field, index);
@@ -246,8 +195,9 @@ bool Writer::Single(const pb::Message& message, const pb::FieldDescriptor* field
       out += '"' + Base64Encode(text) + '"';
       return true;
     }
+    default:
+      return Fail("unknown kind of field");
   }
-  return Fail("unknown kind of field");
 }
 
 bool Writer::Any(const pb::Message& message) {
@@ -272,18 +222,6 @@ bool Writer::Any(const pb::Message& message) {
   if (!Message(*embedded)) return false;
   out += '}';
   return true;
-}
-
-bool Writer::DynamicValue(const pb::Message& message) {
-  const pb::Reflection* access = message.GetReflection();
-  const pb::FieldDescriptor* field =
-      access->GetOneofFieldDescriptor(message, message.GetDescriptor()->oneof_decl(0));
-  if (field == nullptr) return Fail("a google.protobuf.Value has no value");
-  if (field->cpp_type() == Kind::CPPTYPE_DOUBLE &&
-      !std::isfinite(access->GetDouble(message, field))) {
-    return Fail("a google.protobuf.Value is not a finite number");
-  }
-  return Single(message, field, -1);
 }
 
 bool Writer::FieldMask(const pb::Message& message) {

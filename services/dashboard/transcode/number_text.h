@@ -1,5 +1,5 @@
-// Converts numbers and bools from and to text: JSON's forms, and those of paths and queries, which
-// follow Go's strconv as in grpc-gateway.
+// Converts numbers and bools from text: JSON's forms, and those of paths and queries, which follow
+// Go's strconv as in grpc-gateway.
 #pragma once
 
 #include <optional>
@@ -10,24 +10,14 @@ namespace tollgate::transcode {
 
 // Converts a JSON number with an integral value ("5", "5.0", "1e2") to digits with an optional "-".
 std::optional<std::string> IntegralText(std::string_view number);
-// Whether the text is a JSON number, as a string may hold for an integer or a float.
+// Whether the text is a JSON number, as a string may hold for an integer.
 bool IsJsonNumber(std::string_view text);
 
 // Parses "-5" and the like within the range of T. Signs as in Go: "+5" is allowed, but unsigned
 // types allow none.
 template <typename T>
 std::optional<T> ParseInteger(std::string_view text);
-// Parses Go's forms: "1.5", ".5", "inf", "-Infinity", "nan", "0x1p-2". nullopt on overflow.
-template <typename T>
-std::optional<T> ParseFloat(std::string_view text);
-// Parses a JSON number. nullopt on overflow.
-template <typename T>
-std::optional<T> NumberValue(std::string_view number);
 // Parses 1 t T TRUE true True 0 f F FALSE false False.
 std::optional<bool> ParseBool(std::string_view text);
-
-// Shortest digits that parse to the same number; with an exponent only below 1e-6 and from 1e21 on.
-std::string NumberText(double value);
-std::string NumberText(float value);
 
 }  // namespace tollgate::transcode

@@ -17,9 +17,25 @@ using Made = BasicResult<Route, std::string>;
 bool IsText(const pb::FieldDescriptor* field) {
   if (field->is_map()) return false;
   if (field->message_type() == nullptr) return true;
-  const WellKnown known = WellKnownOf(field->message_type());
-  return !field->is_repeated() && (known == WellKnown::kTimestamp ||
-                                   known == WellKnown::kDuration || known == WellKnown::kWrapper);
+  return !field->is_repeated() && WellKnownOf(field->message_type()) == WellKnown::kTimestamp;
+}
+
+// Refuses fields that the codec does not know at the start instead of in each call.
+BasicResult<void, std::string> CheckFields(const pb::Descriptor* type, bool in_query,
+                                           std::set<const pb::Descriptor*>& seen) {
+  if (type->full_name() == "google.api.HttpBody" || !seen.insert(type).second) return {};
+  for (int i = 0; i < type->field_count(); ++i) {
+    const pb::FieldDescriptor* field = type->field(i);
+    if (!IsKnownKind(field)) return Fail{field->full_name() + " is of a kind that is not served"};
+    const pb::Descriptor* inner = field->message_type();
+    const WellKnown known = inner == nullptr ? WellKnown::kNone : WellKnownOf(inner);
+    // grpc-gateway reads Go's forms of durations, such as "1h30m", from queries.
+    if (in_query && known == WellKnown::kDuration)
+      return Fail{field->full_name() + ": a duration cannot be in a query"};
+    if (inner == nullptr || known != WellKnown::kNone) continue;
+    if (auto checked = CheckFields(inner, in_query, seen); !checked.ok()) return checked;
+  }
+  return {};
 }
 
 BasicResult<void, std::string> SetPath(Route& route, const std::string& path) {
@@ -143,6 +159,11 @@ Made MakeRoute(const pb::MethodDescriptor* method, const google::api::HttpRule& 
   route.has_query = route.body != Route::Body::kWhole &&
                     set.size() < static_cast<size_t>(method->input_type()->field_count());
   SetMask(route);
+  std::set<const pb::Descriptor*> request, response;
+  if (auto known = CheckFields(method->input_type(), route.has_query, request); !known.ok())
+    return Fail{known.error()};
+  if (auto known = CheckFields(method->output_type(), false, response); !known.ok())
+    return Fail{known.error()};
   return route;
 }
 

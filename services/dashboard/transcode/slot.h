@@ -30,8 +30,6 @@ class Slot {
   void Put(int64_t v) { Use(&pb::Reflection::SetInt64, &pb::Reflection::AddInt64, v); }
   void Put(uint32_t v) { Use(&pb::Reflection::SetUInt32, &pb::Reflection::AddUInt32, v); }
   void Put(uint64_t v) { Use(&pb::Reflection::SetUInt64, &pb::Reflection::AddUInt64, v); }
-  void Put(float v) { Use(&pb::Reflection::SetFloat, &pb::Reflection::AddFloat, v); }
-  void Put(double v) { Use(&pb::Reflection::SetDouble, &pb::Reflection::AddDouble, v); }
   void Put(std::string v) {
     if (add_) {
       access_.AddString(&message_, field_, std::move(v));

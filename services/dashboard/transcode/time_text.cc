@@ -118,68 +118,6 @@ std::optional<SecondsNanos> ParseJsonDuration(std::string_view text) {
   return out;
 }
 
-std::optional<SecondsNanos> ParseGoDuration(std::string_view text) {
-  const bool negative = text.starts_with("-");
-  Skip(text, "+-");
-  if (text == "0") return SecondsNanos{};
-  if (text.empty()) return std::nullopt;
-  constexpr uint64_t kLimit = uint64_t{1} << 63;
-  uint64_t total = 0;
-  while (!text.empty()) {
-    uint64_t whole = 0;
-    bool any = false;
-    for (; !text.empty() && IsDigit(text[0]); text.remove_prefix(1), any = true) {
-      if (whole > kLimit / 10) return std::nullopt;
-      whole = whole * 10 + static_cast<uint64_t>(text[0] - '0');
-      if (whole > kLimit) return std::nullopt;
-    }
-    // Excess digits are dropped.
-    uint64_t fraction = 0;
-    double scale = 1;
-    if (Skip(text, ".")) {
-      bool full = false;
-      for (; !text.empty() && IsDigit(text[0]); text.remove_prefix(1), any = true) {
-        if (full || fraction > (kLimit - 1) / 10) {
-          full = true;
-          continue;
-        }
-        const uint64_t next = fraction * 10 + static_cast<uint64_t>(text[0] - '0');
-        if (next > kLimit) {
-          full = true;
-          continue;
-        }
-        fraction = next;
-        scale *= 10;
-      }
-    }
-    if (!any) return std::nullopt;
-    size_t size = 0;
-    while (size < text.size() && text[size] != '.' && !IsDigit(text[size])) ++size;
-    const std::string_view name = text.substr(0, size);
-    text.remove_prefix(size);
-    uint64_t unit = 0;
-    if (name == "ns") unit = 1;
-    // Accepts the micro sign and the Greek letter mu.
-    if (name == "us" || name == "\xC2\xB5s" || name == "\xCE\xBCs") unit = 1'000;
-    if (name == "ms") unit = 1'000'000;
-    if (name == "s") unit = kNanos;
-    if (name == "m") unit = 60 * uint64_t{kNanos};
-    if (name == "h") unit = 3'600 * uint64_t{kNanos};
-    if (unit == 0 || whole > kLimit / unit) return std::nullopt;
-    uint64_t value = whole * unit;
-    if (fraction > 0) {
-      value += static_cast<uint64_t>(static_cast<double>(fraction) *
-                                     (static_cast<double>(unit) / scale));
-    }
-    if (value > kLimit || total + value > kLimit) return std::nullopt;
-    total += value;
-  }
-  if (!negative && total > kLimit - 1) return std::nullopt;
-  const auto seconds = static_cast<int64_t>(total / kNanos);
-  const auto nanos = static_cast<int32_t>(total % kNanos);
-  return negative ? SecondsNanos{-seconds, -nanos} : SecondsNanos{seconds, nanos};
-}
-
 std::optional<std::string> TimestampText(SecondsNanos value) {
   if (value.seconds < kFirstSecond || value.seconds > kLastSecond) return std::nullopt;
   if (value.nanos < 0 || value.nanos >= kNanos) return std::nullopt;

@@ -1,5 +1,5 @@
-// Converts times and durations from and to text: JSON's forms, and those of queries, which follow
-// Go's time package as in grpc-gateway.
+// Converts times and durations from and to text: JSON's forms, and that of times in queries, which
+// follows Go's time package as in grpc-gateway.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,6 @@ std::optional<SecondsNanos> ParseTimestamp(std::string_view text);
 std::optional<SecondsNanos> ParseJsonTimestamp(std::string_view text);
 // Parses JSON's "1.5s", at most 315,576,000,000 seconds.
 std::optional<SecondsNanos> ParseJsonDuration(std::string_view text);
-// Parses Go's "1h30m", "-1.5s", "250ms", within 64-bit nanoseconds.
-std::optional<SecondsNanos> ParseGoDuration(std::string_view text);
 // nullopt outside the range that JSON can represent.
 std::optional<std::string> TimestampText(SecondsNanos value);
 std::optional<std::string> DurationText(SecondsNanos value);

@@ -3,22 +3,12 @@
 #include <algorithm>
 
 #include "services/dashboard/transcode/text.h"
-#include "services/dashboard/transcode/well_known.h"
 
 namespace tollgate::transcode {
 
 namespace pb = google::protobuf;
 
 namespace {
-
-// Leaves of a Struct or a Value, which have no type to look names up in.
-void DynamicPaths(json::Value value, const std::string& path, std::vector<std::string>& paths) {
-  if (!value.is_object() || value.size() == 0) {
-    paths.push_back(path);
-    return;
-  }
-  for (const json::Value member : value) DynamicPaths(member, path + "." + member.key(), paths);
-}
 
 bool AddPaths(json::Value value, const pb::Descriptor* type, const std::string& path,
               std::vector<std::string>& paths, std::string& error) {
@@ -38,21 +28,9 @@ bool AddPaths(json::Value value, const pb::Descriptor* type, const std::string& 
       return false;
     }
     const std::string below = path.empty() ? field->name() : path + "." + field->name();
-    const pb::Descriptor* inner = field->message_type();
-    const WellKnown known =
-        inner == nullptr || field->is_map() ? WellKnown::kNone : WellKnownOf(inner);
-    if (known == WellKnown::kStruct || known == WellKnown::kValue) {
-      DynamicPaths(member, below, paths);
-    } else if (known == WellKnown::kAny && !field->is_repeated()) {
-      if (!member.is_object() || !member.Find("@type")) {
-        error = "could not find field @type in " + GoQuoted(key) + " in message " +
-                GoQuoted(type->full_name());
-        return false;
-      }
+    if (field->is_repeated()) {
       paths.push_back(below);
-    } else if (field->is_repeated()) {
-      paths.push_back(below);
-    } else if (!AddPaths(member, inner, below, paths, error)) {
+    } else if (!AddPaths(member, field->message_type(), below, paths, error)) {
       return false;
     }
   }

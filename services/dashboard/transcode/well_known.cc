@@ -2,46 +2,47 @@
 
 #include <google/protobuf/message.h>
 
+#include <string_view>
 #include <unordered_map>
 
 namespace tollgate::transcode {
 
 namespace pb = google::protobuf;
 
+namespace {
+
+constexpr std::string_view kPackage = "google.protobuf.";
+
+}  // namespace
+
 WellKnown WellKnownOf(const pb::Descriptor* type) {
   static const std::unordered_map<std::string, WellKnown> types = {
-      {"google.protobuf.Any", WellKnown::kAny},
       {"google.protobuf.Timestamp", WellKnown::kTimestamp},
       {"google.protobuf.Duration", WellKnown::kDuration},
-      {"google.protobuf.DoubleValue", WellKnown::kWrapper},
-      {"google.protobuf.FloatValue", WellKnown::kWrapper},
-      {"google.protobuf.Int64Value", WellKnown::kWrapper},
-      {"google.protobuf.UInt64Value", WellKnown::kWrapper},
-      {"google.protobuf.Int32Value", WellKnown::kWrapper},
-      {"google.protobuf.UInt32Value", WellKnown::kWrapper},
-      {"google.protobuf.BoolValue", WellKnown::kWrapper},
-      {"google.protobuf.StringValue", WellKnown::kWrapper},
-      {"google.protobuf.BytesValue", WellKnown::kWrapper},
-      {"google.protobuf.Struct", WellKnown::kStruct},
-      {"google.protobuf.ListValue", WellKnown::kListValue},
-      {"google.protobuf.Value", WellKnown::kValue},
       {"google.protobuf.FieldMask", WellKnown::kFieldMask},
-      {"google.protobuf.Empty", WellKnown::kEmpty},
+      {"google.protobuf.Any", WellKnown::kAny},
   };
-  if (!type->full_name().starts_with("google.protobuf.")) return WellKnown::kNone;
+  if (!type->full_name().starts_with(kPackage)) return WellKnown::kNone;
   const auto found = types.find(type->full_name());
-  return found == types.end() ? WellKnown::kNone : found->second;
+  return found == types.end() ? WellKnown::kUnsupported : found->second;
 }
 
-bool IsNullValue(const pb::FieldDescriptor* field) {
-  return field->enum_type() != nullptr &&
-         field->enum_type()->full_name() == "google.protobuf.NullValue";
-}
-
-bool TakesNull(const pb::FieldDescriptor* field) {
-  if (field->message_type() != nullptr)
-    return WellKnownOf(field->message_type()) == WellKnown::kValue;
-  return IsNullValue(field);
+bool IsKnownKind(const pb::FieldDescriptor* field) {
+  switch (field->cpp_type()) {
+    case pb::FieldDescriptor::CPPTYPE_FLOAT:
+    case pb::FieldDescriptor::CPPTYPE_DOUBLE:
+      return false;
+    case pb::FieldDescriptor::CPPTYPE_ENUM:
+      return !field->enum_type()->full_name().starts_with(kPackage);
+    case pb::FieldDescriptor::CPPTYPE_MESSAGE: {
+      const pb::Descriptor* type = field->message_type();
+      if (field->is_map()) return type->map_key()->type() == pb::FieldDescriptor::TYPE_STRING;
+      const WellKnown known = WellKnownOf(type);
+      return known != WellKnown::kAny && known != WellKnown::kUnsupported;
+    }
+    default:
+      return true;
+  }
 }
 
 SecondsNanos GetTime(const pb::Message& message) {

@@ -15,21 +15,17 @@ namespace tollgate::transcode {
 
 enum class WellKnown {
   kNone,
-  kAny,
   kTimestamp,
   kDuration,
-  kWrapper,
-  kStruct,
-  kListValue,
-  kValue,
   kFieldMask,
-  kEmpty,
+  kAny,          // written only, in the details of errors
+  kUnsupported,  // other types of google.protobuf, such as Struct and the wrappers
 };
 
 WellKnown WellKnownOf(const google::protobuf::Descriptor* type);
-// Whether a JSON null is a value of the field instead of its absence.
-bool TakesNull(const google::protobuf::FieldDescriptor* field);
-bool IsNullValue(const google::protobuf::FieldDescriptor* field);
+// Whether the codec reads and writes the field. False for floats, maps whose keys are not strings,
+// and types of google.protobuf other than Timestamp, Duration and FieldMask.
+bool IsKnownKind(const google::protobuf::FieldDescriptor* field);
 
 // For google.protobuf.Timestamp and Duration.
 SecondsNanos GetTime(const google::protobuf::Message& message);

@@ -57,10 +57,11 @@ class LinkRoutersTest : public LinkTest {
                   loop(), "inference-router", address,
                   grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
             },
-        .resolver = std::make_shared<rpc::Resolver>([](const std::string&) {
-          std::lock_guard lock(mutex_);
-          return addresses_;
-        })};
+        .resolver =
+            std::make_shared<rpc::Resolver>([](const std::string&, const rpc::Found& found) {
+              std::lock_guard lock(mutex_);
+              found(addresses_);
+            })};
     client_ = MakeLinkClient(loop(), std::move(routers));
     AwaitLink();
   }

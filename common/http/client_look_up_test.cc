@@ -1,4 +1,4 @@
-#include "common/http/resolver.h"
+#include "common/runtime/host_resolver.h"
 
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ using Kind = ClientError::Kind;
 // this host.
 class NameServer {
  public:
-  std::shared_ptr<Resolver> MakeResolver() const {
-    return std::make_shared<Resolver>([shared = shared_](const std::string& host) {
+  std::shared_ptr<HostResolver> MakeResolver() const {
+    return std::make_shared<HostResolver>([shared = shared_](const std::string& host) {
       std::unique_lock lock(shared->mutex);
       ++shared->asked;
       shared->changed.notify_all();
@@ -34,7 +34,7 @@ class NameServer {
       }
       ++shared->answered;
       shared->changed.notify_all();
-      return Resolver::Answer{{}, {asio::ip::address_v4::loopback()}};
+      return HostResolver::Answer{{}, {asio::ip::address_v4::loopback()}};
     });
   }
   ~NameServer() {
@@ -79,14 +79,14 @@ Task<int> StatusOf(Client& client, std::string host, uint16_t port) {
   co_return response.ok() ? response->head.status : -static_cast<int>(response.error().kind);
 }
 
-ClientOptions With(std::shared_ptr<Resolver> resolver, int64_t connect_timeout_ms = 60'000) {
+ClientOptions With(std::shared_ptr<HostResolver> resolver, int64_t connect_timeout_ms = 60'000) {
   ClientOptions options;
   options.resolver = std::move(resolver);
   options.connect_timeout_ms = connect_timeout_ms;
   return options;
 }
 
-TEST(Resolver, ALookUpThatHangsEndsAtTheConnectTimeout) {
+TEST(ClientLookUp, ALookUpThatHangsEndsAtTheConnectTimeout) {
   NameServer names;
   auto resolver = names.MakeResolver();
   std::string message;
@@ -107,7 +107,7 @@ TEST(Resolver, ALookUpThatHangsEndsAtTheConnectTimeout) {
   EXPECT_EQ(names.asked(), 1);
 }
 
-TEST(Resolver, AbortEndsTheWaitForALookUpThatHangs) {
+TEST(ClientLookUp, AbortEndsTheWaitForALookUpThatHangs) {
   NameServer names;
   auto resolver = names.MakeResolver();
   const Kind kind = RunTask([&](Loop& loop) -> Task<Kind> {
@@ -122,7 +122,7 @@ TEST(Resolver, AbortEndsTheWaitForALookUpThatHangs) {
   EXPECT_EQ(kind, Kind::kAborted);
 }
 
-TEST(Resolver, OtherNamesAreFoundWhileOneHangs) {
+TEST(ClientLookUp, OtherNamesAreFoundWhileOneHangs) {
   TestServer server;
   NameServer names;
   auto resolver = names.MakeResolver();
@@ -146,13 +146,13 @@ TEST(Resolver, OtherNamesAreFoundWhileOneHangs) {
   });
 }
 
-TEST(Resolver, ShutdownDoesNotWaitForALookUpAndItsLateAnswerIsDropped) {
+TEST(ClientLookUp, ShutdownDoesNotWaitForALookUpAndItsLateAnswerIsDropped) {
   NameServer names;
   auto resolver = names.MakeResolver();
   {
     LoopPool pool(1);
     pool.Start();
-    auto wait = [](Loop& loop, std::shared_ptr<Resolver> resolver) -> Task<void> {
+    auto wait = [](Loop& loop, std::shared_ptr<HostResolver> resolver) -> Task<void> {
       Client client(loop, With(std::move(resolver)));
       co_await StatusOf(client, "hung.example", 80);
       ADD_FAILURE() << "the late answer was used";
@@ -166,7 +166,7 @@ TEST(Resolver, ShutdownDoesNotWaitForALookUpAndItsLateAnswerIsDropped) {
   names.WaitForAnswers(1);
 }
 
-TEST(Resolver, CallersOfOneNameShareALookUp) {
+TEST(ClientLookUp, CallersOfOneNameShareALookUp) {
   TestServer server;
   NameServer names;
   auto resolver = names.MakeResolver();
@@ -190,13 +190,13 @@ TEST(Resolver, CallersOfOneNameShareALookUp) {
   EXPECT_EQ(names.asked(), 1);
 }
 
-TEST(Resolver, WhenAllThreadsHangFurtherNamesWaitUntilOneIsFree) {
+TEST(ClientLookUp, WhenAllThreadsHangFurtherNamesWaitUntilOneIsFree) {
   TestServer server;
   NameServer names;
   auto resolver = names.MakeResolver();
   RunTask([&](Loop& loop) -> Task<int> {
     Client brief(loop, With(resolver, 50));
-    const int threads = static_cast<int>(Resolver::kMaxThreads);
+    const int threads = static_cast<int>(HostResolver::kMaxThreads);
     for (int i = 0; i < threads; ++i) {
       // On a busy machine a look-up may be dropped before a thread begins it, so it is repeated.
       while (names.asked() == i) {
@@ -212,12 +212,13 @@ TEST(Resolver, WhenAllThreadsHangFurtherNamesWaitUntilOneIsFree) {
   });
 }
 
-TEST(Resolver, TheFirstAddressThatAcceptsIsUsed) {
+TEST(ClientLookUp, TheFirstAddressThatAcceptsIsUsed) {
   TestServer server;  // listens on 127.0.0.1 only
   const auto with = [](std::vector<asio::ip::address> addresses) {
-    return With(std::make_shared<Resolver>([addresses = std::move(addresses)](const std::string&) {
-      return Resolver::Answer{{}, addresses};
-    }));
+    return With(
+        std::make_shared<HostResolver>([addresses = std::move(addresses)](const std::string&) {
+          return HostResolver::Answer{{}, addresses};
+        }));
   };
   const auto refused = asio::ip::make_address("127.0.0.2");
   const auto accepts = asio::ip::make_address("127.0.0.1");
@@ -234,7 +235,7 @@ TEST(Resolver, TheFirstAddressThatAcceptsIsUsed) {
   });
 }
 
-TEST(Resolver, AnAddressIsNotLookedUp) {
+TEST(ClientLookUp, AnAddressIsNotLookedUp) {
   TestServer server;
   NameServer names;
   auto resolver = names.MakeResolver();
@@ -246,14 +247,14 @@ TEST(Resolver, AnAddressIsNotLookedUp) {
   EXPECT_EQ(names.asked(), 0);
 }
 
-TEST(Resolver, TheSystemKnowsThisHostAndReportsUnknownNames) {
+TEST(ClientLookUp, TheSystemKnowsThisHostAndReportsUnknownNames) {
   TestServer server;
   RunTask([&](Loop& loop) -> Task<int> {
     Client client(loop);
     EXPECT_EQ(co_await StatusOf(client, "localhost", server.port()), 200);
-    ResolverCall unknown(loop, *Resolver::Shared());
+    HostLookUp unknown(loop, *HostResolver::Shared());
     // A label of 64 characters is invalid, so no server is asked.
-    const Resolver::Answer answer = co_await unknown.Run(std::string(64, 'a') + ".invalid");
+    const HostResolver::Answer answer = co_await unknown.Run(std::string(64, 'a') + ".invalid");
     EXPECT_TRUE(answer.error);
     EXPECT_TRUE(answer.addresses.empty());
     co_return 0;
