@@ -34,7 +34,5 @@ void AddUserCommands(CLI::App& app, Invocation& invocation);
 
 // doctor.
 void AddDoctorCommand(CLI::App& app, Invocation& invocation);
-// top.
-void AddTopCommand(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

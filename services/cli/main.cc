@@ -121,7 +121,6 @@ int main(int argc, char** argv) {
   tollgate::cli::AddAlertCommands(app, invocation);
   tollgate::cli::AddUserCommands(app, invocation);
   tollgate::cli::AddDoctorCommand(app, invocation);
-  tollgate::cli::AddTopCommand(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
