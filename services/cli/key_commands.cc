@@ -197,6 +197,7 @@ std::vector<Command> KeyCommands() {
       Command("key", "Virtual keys"),
       Command("key create", "Create a key and show its secret once", "KeyService.CreateKey",
               WithSettings({ParentOfKey("Workspace that the key belongs to")}, "key"))
+          .Sets("key.display_name", "{name}")  // the request must have a key, also without settings
           .Then(ShowWithSecret),
       ChangeKey("key update", "Change settings of a key", "KeyService.UpdateKey",
                 WithSettings({}, "key"), "key.name"),
@@ -221,6 +222,7 @@ std::vector<Command> KeyCommands() {
                                 .Required()
                                 .As(Sha256Digits, "the SHA-256 is 64 hexadecimal digits")},
                            "keys.key"))
+          .Sets("keys.key.display_name", "{name}")
           .Shows(kKeyColumns, "keys"),
       Command("key report-leak",
               "Disable the key whose secret is on standard input, if there is one",

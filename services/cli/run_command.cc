@@ -103,7 +103,8 @@ std::string FillIn(const Command& command, const Arguments& arguments, Message* 
     if (values.empty()) continue;
     const bool unset = !flag.unset.empty() && std::ranges::find(values, flag.unset) != values.end();
     if (unset && values.size() > 1) {
-      return "--" + flag.Key() + " " + flag.unset + " excludes other values";
+      return flag.problem.empty() ? "--" + flag.Key() + " " + flag.unset + " excludes other values"
+                                  : Put(values.front(), flag.problem);
     }
     std::optional<int64_t> parsed;
     if (flag.parse != nullptr && !unset) {
