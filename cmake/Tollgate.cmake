@@ -27,8 +27,6 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(BROTLI REQUIRED IMPORTED_TARGET libbrotlidec)
 pkg_check_modules(BROTLI_ENCODER REQUIRED IMPORTED_TARGET libbrotlienc)  # for tests
 find_library(TOLLGATE_JEMALLOC libjemalloc_pic.a REQUIRED)
-find_library(TOLLGATE_NCURSES libncursesw.a REQUIRED)
-find_library(TOLLGATE_TINFO libtinfo.a REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 

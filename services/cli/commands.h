@@ -1,5 +1,9 @@
-// Adds commands to the parser, which runs the callback of the selected one.
+// The table of commands; each part is in the file of its name.
 #pragma once
+
+#include <vector>
+
+#include "services/cli/command.h"
 
 namespace CLI {
 class App;
@@ -7,34 +11,23 @@ class App;
 
 namespace tollgate::cli {
 
-class Invocation;
+std::vector<Command> WorkspaceCommands();
+std::vector<Command> KeyCommands();
+std::vector<Command> AuditCommands();
+std::vector<Command> CreditCommands();      // credit, cap, balance
+std::vector<Command> AdjustmentCommands();  // adjustment, workspace freeze and unfreeze
+std::vector<Command> UsageCommands();       // transactions, usage, receipt
+std::vector<Command> LedgerCommands();      // clock, entries, verify-ledger, ledger
+std::vector<Command> StatementCommands();
+std::vector<Command> DeadLetterCommands();
+std::vector<Command> PaymentCommands();  // payment, reload, reconcile
+std::vector<Command> AlertCommands();    // alert, webhook
+std::vector<Command> UserCommands();     // user, operator
 
-// workspace create|list|open|close|reopen.
-void AddAuthCommands(CLI::App& app, Invocation& invocation);
-// key create|update|list|disable|enable|revoke|rotate|import|report-leak.
-void AddKeyCommands(CLI::App& app, Invocation& invocation);
-// audit, audit verify|export.
-void AddAuditCommands(CLI::App& app, Invocation& invocation);
-// clock repair, entries, verify-ledger, ledger archive, statement, statement list.
-void AddBillingCommands(CLI::App& app, Invocation& invocation);
-// credit add|grant|status, cap set, balance.
-void AddCreditCommands(CLI::App& app, Invocation& invocation);
-// adjustment create|list|approve|reject, workspace freeze|unfreeze.
-void AddAdjustmentCommands(CLI::App& app, Invocation& invocation);
-// transactions, usage, receipt.
-void AddUsageCommands(CLI::App& app, Invocation& invocation);
-// deadletter list|retry|writeoff.
-void AddDeadLetterCommands(CLI::App& app, Invocation& invocation);
-// payment list|create|confirm|cancel|refund|methods|setup, reload show|set|resume, reconcile.
-void AddPaymentCommands(CLI::App& app, Invocation& invocation);
-// alert show|set, webhook list|create|delete|test.
-void AddAlertCommands(CLI::App& app, Invocation& invocation);
-// user list|create|invite|link|disable|enable, operator list|create.
-void AddUserCommands(CLI::App& app, Invocation& invocation);
+// All of them, in the order of `tollgate --help`.
+std::vector<Command> AllCommands();
 
-// doctor.
+// Adds `doctor`, which calls no admin API.
 void AddDoctorCommand(CLI::App& app, Invocation& invocation);
-// top.
-void AddTopCommand(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

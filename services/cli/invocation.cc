@@ -2,7 +2,9 @@
 
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -20,10 +22,17 @@
 #include "common/json/writer.h"
 #include "common/rpc/connect_errno.h"
 #include "common/rpc/tls.h"
+#include "services/cli/message_fields.h"
+#include "services/cli/method.h"
+#include "tollgate/admin/v1/ledger.pb.h"
+#include "tollgate/admin/v1/workspaces.pb.h"
 #include "tollgate/common/v1/error.pb.h"
 
 namespace tollgate::cli {
 namespace {
+
+using google::protobuf::Message;
+using google::protobuf::MessageLite;
 
 std::string_view CodeName(grpc::StatusCode code) {
   switch (code) {
@@ -67,9 +76,15 @@ std::string Invocation::RequestId() const {
   return options_.request_id.empty() ? Id::New().ToHex() : options_.request_id;
 }
 
-std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target,
-                                                   const char* service) {
-  const std::string target = TargetOf(own_target);
+const std::string& Invocation::TargetOf(const std::string& process) const {
+  const std::string& own = process == "auth" ? options_.auth_target : options_.billing_target;
+  return own.empty() ? options_.target : own;
+}
+
+std::shared_ptr<grpc::Channel> Invocation::ChannelTo(const std::string& process) {
+  std::shared_ptr<grpc::Channel>& channel = channels_[process];
+  if (channel) return channel;
+  const std::string target = TargetOf(process);
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   // A unix socket needs no certificate: file permissions control access.
   if (rpc::TlsIsOn(options_.tls) && !target.starts_with("unix:")) {
@@ -78,86 +93,18 @@ std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target
       ReportError("bad_option", files.error() + " (--tls-ca, --tls-cert, --tls-key)");
       return nullptr;
     }
-    credentials = files->ForClientOf(service);
+    credentials = files->ForClientOf(process);
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Otherwise the resolver also queries a TXT record and waits for it.
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   rpc::KeepErrnoOfConnect();
-  return grpc::CreateCustomChannel(target, credentials, arguments);
+  return channel = grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
-std::unique_ptr<admin::v1::WorkspaceService::Stub> Invocation::Workspaces() {
-  const auto channel = Connect(options_.auth_target, "auth");
-  return channel ? admin::v1::WorkspaceService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::KeyService::Stub> Invocation::Keys() {
-  const auto channel = Connect(options_.auth_target, "auth");
-  return channel ? admin::v1::KeyService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::AuditService::Stub> Invocation::Audit() {
-  const auto channel = Connect(options_.auth_target, "auth");
-  return channel ? admin::v1::AuditService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::LimitService::Stub> Invocation::Limits() {
-  const auto channel = Connect(options_.auth_target, "auth");
-  return channel ? admin::v1::LimitService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::LedgerVerificationService::Stub> Invocation::Verifications() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::LedgerVerificationService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::PaymentService::Stub> Invocation::Payments() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::PaymentService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::AlertService::Stub> Invocation::Alerts() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::AlertService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::DeadLetterService::Stub> Invocation::DeadLetters() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::DeadLetterService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::StatementService::Stub> Invocation::Statements() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::StatementService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::UserService::Stub> Invocation::Users() {
-  const auto channel = Connect(options_.auth_target, "auth");
-  return channel ? admin::v1::UserService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::InvitationService::Stub> Invocation::Invitations() {
-  const auto channel = Connect(options_.auth_target, "auth");
-  return channel ? admin::v1::InvitationService::NewStub(channel) : nullptr;
-}
-
-int64_t Invocation::NowSeconds() const { return SystemClock::Get().WallUs() / 1'000'000; }
-
-std::unique_ptr<admin::v1::LedgerService::Stub> Invocation::Books() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::LedgerService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::AdjustmentService::Stub> Invocation::Adjustments() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::AdjustmentService::NewStub(channel) : nullptr;
-}
-
-std::unique_ptr<admin::v1::UsageService::Stub> Invocation::Usage() {
-  const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? admin::v1::UsageService::NewStub(channel) : nullptr;
+void Invocation::Prepare(grpc::ClientContext& context) const {
+  Prepare(context, int64_t{options_.timeout_seconds} * 1000);
 }
 
 void Invocation::Prepare(grpc::ClientContext& context, int64_t timeout_ms) const {
@@ -169,24 +116,41 @@ void Invocation::Prepare(grpc::ClientContext& context, int64_t timeout_ms) const
   context.AddMetadata(tollgate::admin::kOperatorKey, name);
 }
 
-bool Invocation::Call(const char* service, const CallFn& call) {
+grpc::Status Invocation::Send(const std::string& method, const Message& request, Message& response,
+                              int64_t timeout_ms) {
+  const Method called = Method::Of(method);
+  const std::string path = called.path();
   grpc::ClientContext context;
-  Prepare(context, int64_t{options_.timeout_seconds} * 1000);
-  const grpc::Status status = call(context);
-  if (!status.ok()) ReportFailure(service, status);
+  Prepare(context, timeout_ms);
+  grpc::CompletionQueue queue;
+  grpc::TemplatedGenericStub<MessageLite, MessageLite> stub(ChannelTo(called.process()));
+  const auto call = stub.PrepareUnaryCall(&context, path, request, &queue);
+  call->StartCall();
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  return status;
+}
+
+bool Invocation::Call(const std::string& method, const Message& request, Message& response) {
+  const std::string process = Method::Of(method).process();
+  if (!ChannelTo(process)) return false;
+  const grpc::Status status = Try(method, request, response);
+  if (!status.ok()) ReportFailure(process, status);
   return status.ok();
 }
 
-grpc::Status Invocation::Repeat(const CallFn& call) {
+grpc::Status Invocation::Repeat(const std::string& method, const Message& request,
+                                Message& response) {
   const auto give_up =
       std::chrono::steady_clock::now() + std::chrono::seconds(options_.timeout_seconds);
   for (int64_t pause_ms = 100;; pause_ms = std::min<int64_t>(2 * pause_ms, 1000)) {
     const int64_t left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                                 give_up - std::chrono::steady_clock::now())
                                 .count();
-    grpc::ClientContext context;
-    Prepare(context, std::max<int64_t>(left_ms, 1));
-    grpc::Status status = call(context);
+    grpc::Status status = Send(method, request, response, std::max<int64_t>(left_ms, 1));
     const bool unknown = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                          status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
     if (!unknown || left_ms <= pause_ms) return status;
@@ -194,60 +158,59 @@ grpc::Status Invocation::Repeat(const CallFn& call) {
   }
 }
 
-bool Invocation::CallMoney(const std::string& workspace, const std::string& what,
-                           const MoneyFn& call, const std::string& ask) {
-  RequestJournal::Request request{RequestId(), workspace, what, SystemClock::Get().WallUs()};
+bool Invocation::CallMoney(const std::string& method, Message& request, Message& response,
+                           const std::string& workspace, const std::string& what,
+                           const std::string& ask) {
+  const std::string process = Method::Of(method).process();
+  if (!ChannelTo(process)) return false;
+  RequestJournal::Request entry{RequestId(), workspace, what, SystemClock::Get().WallUs()};
   const auto earlier = journal_.FindSame(workspace, what);
   const bool goes_on = options_.request_id.empty() && earlier.has_value();
-  if (goes_on) request.id = earlier->id;
-  const bool kept = goes_on || journal_.Keep(request);
+  if (goes_on) entry.id = earlier->id;
+  const bool kept = goes_on || journal_.Keep(entry);
   if (options_.json) {
-    std::fprintf(stderr, "%s\n", json::Writer().Text("request_id", request.id).Done().c_str());
+    std::fprintf(stderr, "%s\n", json::Writer().Text("request_id", entry.id).Done().c_str());
   } else {
-    std::fprintf(stderr, "request id: %s%s\n", request.id.c_str(),
+    std::fprintf(stderr, "request id: %s%s\n", entry.id.c_str(),
                  goes_on ? " (of an earlier try whose result is unknown)" : "");
   }
   if (!kept && !options_.json) {
     std::fputs("The request id could not be kept in a file: note it.\n", stderr);
   }
-  const auto send = [&](grpc::ClientContext& context) { return call(context, request.id); };
-  grpc::Status status = Repeat(send);
+  SetField(request, "request_id", {entry.id});
+  grpc::Status status = Repeat(method, request, response);
   if (ReasonOf(status) == "WALLET_NOT_FOUND") {
     // The workspace was created before wallets existed, or its creation was interrupted.
     if (!OpenWallet(workspace)) {
-      journal_.Remove(request.id);
+      journal_.Remove(entry.id);
       return false;
     }
-    status = Repeat(send);
+    status = Repeat(method, request, response);
   }
   const bool unknown = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                        status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
                        status.error_code() == grpc::StatusCode::INTERNAL ||
                        status.error_code() == grpc::StatusCode::UNKNOWN;
-  if (!unknown) journal_.Remove(request.id);
+  if (!unknown) journal_.Remove(entry.id);
   if (status.ok()) return true;
   if (!unknown) {
-    ReportFailure("billing", status);
+    ReportFailure(process, status);
     return false;
   }
   ReportError("unknown_result",
-              "billing at " + TargetOf(options_.billing_target) +
+              process + " at " + TargetOf(process) +
                   " did not answer; whether this was executed is unknown. Ask with: tollgate " +
-                  (ask.empty() ? "credit status " + request.id : ask) + " -w " + workspace +
+                  (ask.empty() ? "credit status " + entry.id : ask) + " -w " + workspace +
                   "; or repeat the command, which continues with the same request id");
   return false;
 }
 
 bool Invocation::OpenWallet(const std::string& workspace) {
-  const auto workspaces = Workspaces();
-  const auto books = Books();
-  if (!workspaces || !books) return false;
+  if (!ChannelTo("auth") || !ChannelTo("billing")) return false;
   admin::v1::GetWorkspaceRequest get;
   get.set_name("workspaces/" + workspace);
   admin::v1::Workspace known;
-  const grpc::Status found = Repeat([&](grpc::ClientContext& context) {
-    return workspaces->GetWorkspace(&context, get, &known);
-  });
+  const grpc::Status found = Repeat("WorkspaceService.GetWorkspace", get, known);
   if (found.error_code() == grpc::StatusCode::NOT_FOUND) {
     ReportError("not_found",
                 "there is no workspace \"" + workspace + "\"; see: tollgate workspace list");
@@ -260,8 +223,7 @@ bool Invocation::OpenWallet(const std::string& workspace) {
   admin::v1::OpenWalletRequest request;
   request.set_name("workspaces/" + workspace + "/balance");
   admin::v1::Balance balance;
-  const grpc::Status status = Repeat(
-      [&](grpc::ClientContext& context) { return books->OpenWallet(&context, request, &balance); });
+  const grpc::Status status = Repeat("LedgerService.OpenWallet", request, balance);
   if (!status.ok()) ReportFailure("billing", status);
   return status.ok();
 }
@@ -277,7 +239,7 @@ std::string Invocation::ReasonOf(const grpc::Status& status) {
   return info.reason();
 }
 
-void Invocation::ReportFailure(const char* service, const grpc::Status& status) {
+void Invocation::ReportFailure(const std::string& process, const grpc::Status& status) {
   if (const std::string reason = ReasonOf(status); !reason.empty()) {
     return ReportError(Lower(reason), status.error_message());
   }
@@ -290,28 +252,27 @@ void Invocation::ReportFailure(const char* service, const grpc::Status& status) 
     }
     return ReportError(detail.error().empty() ? "failed" : detail.error(), message);
   }
-  const std::string where = TargetOf(std::string_view(service) == "auth" ? options_.auth_target
-                                                                         : options_.billing_target);
+  const std::string& where = TargetOf(process);
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    ReportError("unavailable",
-                std::string("cannot reach ") + service + " at " + where +
-                    ": is it running, and is the certificate right? Set another address with "
-                    "--target or TOLLGATE_ADMIN, a certificate with --tls-ca, --tls-cert and "
-                    "--tls-key");
+    ReportError(
+        "unavailable",
+        "cannot reach " + process + " at " + where +
+            ": is it running, and is the certificate right? Set another address with --target or "
+            "TOLLGATE_ADMIN, a certificate with --tls-ca, --tls-cert and --tls-key");
   } else if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     ReportError("unimplemented",
-                std::string(service) + " at " + where +
+                process + " at " + where +
                     " does not know this call: the target must be its host.admin_grpc_listen, and "
                     "its version not older than this one");
   } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    ReportError("timeout", std::string(service) + " at " + where + " did not respond within " +
+    ReportError("timeout", process + " at " + where + " did not respond within " +
                                std::to_string(options_.timeout_seconds) +
                                " s; a change may have been applied: repeat " +
                                "the command with the same --request-id");
   } else {
-    ReportError(std::string(CodeName(status.error_code())),
-                status.error_message().empty() ? std::string(service) + " refused the call"
-                                               : status.error_message());
+    ReportError(std::string(CodeName(status.error_code())), status.error_message().empty()
+                                                                ? process + " refused the call"
+                                                                : status.error_message());
   }
 }
 

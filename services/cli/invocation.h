@@ -1,27 +1,17 @@
 // One run of the command line: connects to the services, prints results, reports failures.
 #pragma once
 
+#include <google/protobuf/message.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "services/cli/request_journal.h"
 #include "services/cli/table.h"
-#include "tollgate/admin/v1/adjustments.grpc.pb.h"
-#include "tollgate/admin/v1/alerts.grpc.pb.h"
-#include "tollgate/admin/v1/audit.grpc.pb.h"
-#include "tollgate/admin/v1/dead_letters.grpc.pb.h"
-#include "tollgate/admin/v1/keys.grpc.pb.h"
-#include "tollgate/admin/v1/ledger.grpc.pb.h"
-#include "tollgate/admin/v1/limits.grpc.pb.h"
-#include "tollgate/admin/v1/members.grpc.pb.h"
-#include "tollgate/admin/v1/payments.grpc.pb.h"
-#include "tollgate/admin/v1/statements.grpc.pb.h"
-#include "tollgate/admin/v1/usage.grpc.pb.h"
-#include "tollgate/admin/v1/users.grpc.pb.h"
-#include "tollgate/admin/v1/verifications.grpc.pb.h"
-#include "tollgate/admin/v1/workspaces.grpc.pb.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::cli {
@@ -47,36 +37,27 @@ class Invocation {
 
   const Options& options() const { return options_; }
   std::string RequestId() const;
-  // Services of tollgate.admin.v1. Null if the TLS files cannot be read; the error has been
-  // reported. In auth:
-  std::unique_ptr<admin::v1::WorkspaceService::Stub> Workspaces();
-  std::unique_ptr<admin::v1::KeyService::Stub> Keys();
-  std::unique_ptr<admin::v1::AuditService::Stub> Audit();
-  std::unique_ptr<admin::v1::LimitService::Stub> Limits();
-  std::unique_ptr<admin::v1::UserService::Stub> Users();
-  std::unique_ptr<admin::v1::InvitationService::Stub> Invitations();
-  // In billing.
-  std::unique_ptr<admin::v1::LedgerService::Stub> Books();
-  std::unique_ptr<admin::v1::AdjustmentService::Stub> Adjustments();
-  std::unique_ptr<admin::v1::UsageService::Stub> Usage();
-  std::unique_ptr<admin::v1::PaymentService::Stub> Payments();
-  std::unique_ptr<admin::v1::AlertService::Stub> Alerts();
-  std::unique_ptr<admin::v1::DeadLetterService::Stub> DeadLetters();
-  std::unique_ptr<admin::v1::StatementService::Stub> Statements();
-  std::unique_ptr<admin::v1::LedgerVerificationService::Stub> Verifications();
-  int64_t NowSeconds() const;
-
-  // Makes one call with the timeout. On failure, reports the error, sets the exit code and returns
-  // false.
-  using CallFn = std::function<grpc::Status(grpc::ClientContext&)>;
-  bool Call(const char* service, const CallFn& call);
+  // Makes one call with the timeout. method: of tollgate.admin.v1, "KeyService.ListKeys". On
+  // failure, reports the error, sets the exit code and returns false.
+  bool Call(const std::string& method, const google::protobuf::Message& request,
+            google::protobuf::Message& response);
   // Makes a call that moves money in this workspace. what: describes the whole request. Prints and
   // stores the request id before sending, and repeats the call with it while the result is unknown.
   // Reuses the id of an earlier request for the same if its result is unknown. ask: command that
   // shows whether the request was executed; empty: `credit status`.
-  using MoneyFn = std::function<grpc::Status(grpc::ClientContext&, const std::string& request_id)>;
-  bool CallMoney(const std::string& workspace, const std::string& what, const MoneyFn& call,
-                 const std::string& ask = "");
+  bool CallMoney(const std::string& method, google::protobuf::Message& request,
+                 google::protobuf::Message& response, const std::string& workspace,
+                 const std::string& what, const std::string& ask = "");
+  // For other kinds of calls: the channel to the process, "auth" or "billing", and the metadata and
+  // deadline of one call. Null if the TLS files cannot be read; the error has been reported.
+  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& process);
+  void Prepare(grpc::ClientContext& context) const;
+  // Makes one call without reporting its failure. The channel must exist.
+  grpc::Status Try(const std::string& method, const google::protobuf::Message& request,
+                   google::protobuf::Message& response) {
+    return Send(method, request, response, int64_t{options_.timeout_seconds} * 1000);
+  }
+  void ReportFailure(const std::string& process, const grpc::Status& status);
   const RequestJournal& journal() const { return journal_; }
   // Reason of a failure of tollgate.admin.v1, for example WALLET_NOT_FOUND; otherwise "".
   static std::string ReasonOf(const grpc::Status& status);
@@ -93,17 +74,16 @@ class Invocation {
 
  private:
   void Prepare(grpc::ClientContext& context, int64_t timeout_ms) const;
-  // Reports a failed call.
-  void ReportFailure(const char* service, const grpc::Status& status);
-  grpc::Status Repeat(const CallFn& call);
-  // service: the service that the other end's certificate must name.
-  std::shared_ptr<grpc::Channel> Connect(const std::string& own_target, const char* service);
-  const std::string& TargetOf(const std::string& own_target) const {
-    return own_target.empty() ? options_.target : own_target;
-  }
+  grpc::Status Send(const std::string& method, const google::protobuf::Message& request,
+                    google::protobuf::Message& response, int64_t timeout_ms);
+  // Repeats the call while its result is unknown, at most for the timeout.
+  grpc::Status Repeat(const std::string& method, const google::protobuf::Message& request,
+                      google::protobuf::Message& response);
+  const std::string& TargetOf(const std::string& process) const;
 
   const Options& options_;
   const RequestJournal journal_{RequestJournal::DefaultFolder()};
+  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;  // by process
   int exit_code_ = 0;
 };
 

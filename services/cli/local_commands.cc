@@ -10,6 +10,15 @@
 
 namespace tollgate::cli {
 
+std::vector<std::string> ForBillingBinary(const Arguments& arguments,
+                                          const std::vector<std::string>& keys) {
+  std::vector<std::string> options;
+  for (const std::string& key : keys) {
+    if (arguments.Has(key)) options.insert(options.end(), {"--" + key, arguments.Get(key)});
+  }
+  return options;
+}
+
 void RunBillingBinary(Invocation& invocation, const std::string& command,
                       const std::vector<std::string>& arguments) {
   std::error_code ignored;

@@ -5,13 +5,17 @@
 #include <string>
 #include <vector>
 
-namespace tollgate::cli {
+#include "services/cli/command.h"
 
-class Invocation;
+namespace tollgate::cli {
 
 // Replaces this process by tollgate-billing, found in this program's folder or on the PATH. Returns
 // only on failure, after reporting the error.
 void RunBillingBinary(Invocation& invocation, const std::string& command,
                       const std::vector<std::string>& arguments);
+
+// The arguments with these keys that were given, as options: "--config", "file".
+std::vector<std::string> ForBillingBinary(const Arguments& arguments,
+                                          const std::vector<std::string>& keys);
 
 }  // namespace tollgate::cli

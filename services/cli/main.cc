@@ -11,6 +11,7 @@
 #include "common/base/text.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
+#include "services/cli/run_command.h"
 
 namespace {
 
@@ -41,10 +42,9 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--timeout", options.timeout_seconds, "Seconds to wait for a response")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  app.add_option(
-      "--request-id", options.request_id,
-      "Idempotency key (1-64 characters): repeated with the same key, a change is applied once; "
-      "default: random");
+  app.add_option("--request-id", options.request_id,
+                 "Idempotency key (1-64 characters): repeated with the same key, a change is "
+                 "applied once; default: random");
   // Set all three, or none for plain text. Unix sockets need none.
   app.add_option("--tls-ca", *options.tls.mutable_authority_file(),
                  "File of the authority that signed the certificates of the services")
@@ -109,19 +109,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   AddOptions(app, options);
-  tollgate::cli::AddAuthCommands(app, invocation);
-  tollgate::cli::AddKeyCommands(app, invocation);
-  tollgate::cli::AddAuditCommands(app, invocation);
-  tollgate::cli::AddCreditCommands(app, invocation);
-  tollgate::cli::AddAdjustmentCommands(app, invocation);
-  tollgate::cli::AddUsageCommands(app, invocation);
-  tollgate::cli::AddBillingCommands(app, invocation);
-  tollgate::cli::AddDeadLetterCommands(app, invocation);
-  tollgate::cli::AddPaymentCommands(app, invocation);
-  tollgate::cli::AddAlertCommands(app, invocation);
-  tollgate::cli::AddUserCommands(app, invocation);
+  tollgate::cli::AddCommands(app, invocation, tollgate::cli::AllCommands());
   tollgate::cli::AddDoctorCommand(app, invocation);
-  tollgate::cli::AddTopCommand(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
