@@ -2,13 +2,14 @@
 
 #include "common/clients/make_clients.h"
 #include "common/money/money.h"
-#include "common/rpc/replica_call.h"
+#include "common/rpc/replica_caller.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate {
 namespace {
 
+using admin::v1::Balance;
 using admin::v1::GetBalanceRequest;
 using admin::v1::LedgerService;
 using admin::v1::OpenWalletRequest;
@@ -16,9 +17,21 @@ using billing::v1::KeySpendService;
 using billing::v1::ListKeySpendRequest;
 using billing::v1::ListKeySpendResponse;
 
-// In milliseconds. Retries are up to the caller.
-constexpr int64_t kTimeout = 10'000;
-constexpr int64_t kReadTimeout = 3'000;
+// Retries are up to the caller.
+struct OpenWalletMethod : rpc::UnaryMethod<LedgerService, OpenWalletRequest, Balance> {
+  static constexpr UnaryPointer kUnary = &Async::OpenWallet;
+  static constexpr rpc::Moves kMoves = rpc::Moves::kNo;
+  static constexpr int64_t kTimeoutMs = 10'000;
+};
+struct GetBalanceMethod : rpc::UnaryMethod<LedgerService, GetBalanceRequest, Balance> {
+  static constexpr UnaryPointer kUnary = &Async::GetBalance;
+  static constexpr int64_t kTimeoutMs = 3'000;
+};
+struct ListKeySpendMethod
+    : rpc::UnaryMethod<KeySpendService, ListKeySpendRequest, ListKeySpendResponse> {
+  static constexpr UnaryPointer kUnary = &Async::ListKeySpend;
+  static constexpr int64_t kTimeoutMs = 3'000;
+};
 
 class BillingAdminClientImpl : public BillingAdminClient {
  public:
@@ -28,9 +41,7 @@ class BillingAdminClientImpl : public BillingAdminClient {
   Task<Result<void>> OpenWallet(std::string workspace_id) override {
     OpenWalletRequest request;
     request.set_name("workspaces/" + workspace_id + "/balance");
-    auto opened = co_await rpc::CallAny<LedgerService>(
-        loop_, replicas_, &LedgerService::StubInterface::async_interface::OpenWallet,
-        std::move(request), kTimeout, rpc::Moves::kNo);
+    auto opened = co_await Ask<OpenWalletMethod>(std::move(request));
     if (!opened) co_return Fail{std::move(opened).error()};
     co_return Result<void>();
   }
@@ -38,9 +49,7 @@ class BillingAdminClientImpl : public BillingAdminClient {
   Task<Result<bool>> HasZeroBalance(std::string workspace_id) override {
     GetBalanceRequest request;
     request.set_name("workspaces/" + workspace_id + "/balance");
-    auto balance = co_await rpc::CallAny<LedgerService>(
-        loop_, replicas_, &LedgerService::StubInterface::async_interface::GetBalance,
-        std::move(request), kReadTimeout, rpc::Moves::kYes);
+    auto balance = co_await Ask<GetBalanceMethod>(std::move(request));
     if (!balance) co_return Fail{std::move(balance).error()};
     for (const std::string* usd : {&balance->paid_usd(), &balance->granted_usd(),
                                    &balance->held_usd(), &balance->receivable_usd()}) {
@@ -50,12 +59,15 @@ class BillingAdminClientImpl : public BillingAdminClient {
   }
 
   Task<Result<ListKeySpendResponse>> ListKeySpend(ListKeySpendRequest request) override {
-    co_return co_await rpc::CallAny<KeySpendService>(
-        loop_, replicas_, &KeySpendService::StubInterface::async_interface::ListKeySpend,
-        std::move(request), kReadTimeout, rpc::Moves::kYes);
+    return Ask<ListKeySpendMethod>(std::move(request));
   }
 
  private:
+  template <typename Method>
+  Task<Result<typename Method::Response>> Ask(typename Method::Request request) {
+    return rpc::ReplicaCaller<Method>(loop_, replicas_).Call(std::move(request));
+  }
+
   Loop& loop_;
   const ReplicasPtr replicas_;
 };

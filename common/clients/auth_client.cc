@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/clients/make_clients.h"
 #include "common/keys/key_filter.h"
-#include "common/rpc/replica_call.h"
+#include "common/rpc/replica_caller.h"
 #include "common/rpc/watch.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/catalog/v1/catalog.grpc.pb.h"
@@ -17,6 +17,8 @@ namespace {
 using auth::v1::AuthService;
 using auth::v1::ReadVersionRequest;
 using auth::v1::ReadVersionResponse;
+using auth::v1::ReportKeyUseRequest;
+using auth::v1::ReportKeyUseResponse;
 using auth::v1::VerifyKeyRequest;
 using auth::v1::VerifyKeyResponse;
 using auth::v1::WatchKeysRequest;
@@ -27,10 +29,23 @@ using catalog::v1::WatchCatalogResponse;
 
 // Milliseconds.
 constexpr int64_t kKeyReadTimeout = 2'000;
-constexpr int64_t kReadAttemptTimeout = 1'000;
-constexpr int64_t kReportTimeout = 5'000;
 // Auth pings the key stream every second; without a message for this long the stream is lost.
 constexpr int64_t kKeysSilence = 4'000;
+
+struct VerifyKeyMethod : rpc::UnaryMethod<AuthService, VerifyKeyRequest, VerifyKeyResponse> {
+  static constexpr UnaryPointer kUnary = &Async::VerifyKey;
+  static constexpr int64_t kTimeoutMs = 1'000;
+};
+struct ReadVersionMethod : rpc::UnaryMethod<AuthService, ReadVersionRequest, ReadVersionResponse> {
+  static constexpr UnaryPointer kUnary = &Async::ReadVersion;
+  static constexpr int64_t kTimeoutMs = 1'000;
+};
+struct ReportKeyUseMethod
+    : rpc::UnaryMethod<AuthService, ReportKeyUseRequest, ReportKeyUseResponse> {
+  static constexpr UnaryPointer kUnary = &Async::ReportKeyUse;
+  static constexpr rpc::Moves kMoves = rpc::Moves::kNo;
+  static constexpr int64_t kTimeoutMs = 5'000;
+};
 
 // A stream from any replica. If the replica is lost, the stream is reopened at another one.
 template <typename Service, typename Request, typename Message>
@@ -93,16 +108,14 @@ class AuthClientImpl : public AuthClient {
   AuthClientImpl(Loop& loop, ReplicasPtr replicas) : loop_(loop), replicas_(std::move(replicas)) {}
 
   Task<Result<VerifyKeyResponse>> VerifyKey(VerifyKeyRequest request) override {
-    return Read(loop_, replicas_, &Async::VerifyKey, std::move(request));
+    return Read<VerifyKeyMethod>(loop_, replicas_, std::move(request));
   }
   Task<Result<ReadVersionResponse>> ReadVersion(ReadVersionRequest request) override {
-    return Read(loop_, replicas_, &Async::ReadVersion, std::move(request));
+    return Read<ReadVersionMethod>(loop_, replicas_, std::move(request));
   }
 
-  Task<Result<auth::v1::ReportKeyUseResponse>> ReportKeyUse(
-      auth::v1::ReportKeyUseRequest request) override {
-    return rpc::CallAny<AuthService>(loop_, replicas_, &Async::ReportKeyUse, std::move(request),
-                                     kReportTimeout, rpc::Moves::kNo);
+  Task<Result<ReportKeyUseResponse>> ReportKeyUse(ReportKeyUseRequest request) override {
+    return rpc::ReplicaCaller<ReportKeyUseMethod>(loop_, replicas_).Call(std::move(request));
   }
 
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<WatchKeysResponse> handler) override {
@@ -144,22 +157,18 @@ class AuthClientImpl : public AuthClient {
  private:
   using Async = AuthService::StubInterface::async_interface;
 
-  // Makes two attempts; each may try all replicas (CallAny).
-  template <typename Request, typename Response>
-  static Task<Result<Response>> Read(Loop& loop, ReplicasPtr replicas,
-                                     void (Async::*method)(grpc::ClientContext*, const Request*,
-                                                           Response*,
-                                                           std::function<void(grpc::Status)>),
-                                     Request request) {
+  // Makes two attempts; each may try all replicas.
+  template <typename Method>
+  static Task<Result<typename Method::Response>> Read(Loop& loop, ReplicasPtr replicas,
+                                                      typename Method::Request request) {
     const int64_t deadline_us = SystemClock::Get().MonotonicUs() + kKeyReadTimeout * 1000;
-    auto first = co_await rpc::CallAny<AuthService>(loop, replicas, method, request,
-                                                    kReadAttemptTimeout, rpc::Moves::kYes);
+    const rpc::ReplicaCaller<Method> caller(loop, std::move(replicas));
+    auto first = co_await caller.Call(request);
     if (first.ok() || first.error().id != ErrorId::kServiceUnavailable) co_return first;
     // Long enough to reconnect.
     co_await loop.Sleep(150);
     const int64_t left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000;
-    co_return co_await rpc::CallAny<AuthService>(loop, replicas, method, std::move(request),
-                                                 left_ms, rpc::Moves::kYes);
+    co_return co_await caller.Call(std::move(request), left_ms);
   }
 
   Loop& loop_;

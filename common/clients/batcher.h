@@ -3,10 +3,8 @@
 // unresponsive service costs at most kMaxWaiting items, and each call its own timeout.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,19 +12,16 @@
 
 #include "common/base/clock.h"
 #include "common/error/error.h"
+#include "common/rpc/replica_caller.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/notify.h"
 #include "common/runtime/task.h"
 
 namespace tollgate {
 
-// Lives on one loop, held by shared_ptr: batches in flight keep it alive.
-template <typename Item, typename Reply>
-class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
+// The part of a Batcher that does not depend on its method.
+class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
  public:
-  // Sends one batch; returns one reply per item, in order.
-  using Send =
-      std::function<Task<Result<std::vector<Reply>>>(std::vector<Item> items, int64_t timeout_ms)>;
   static constexpr size_t kMaxItems = 256;
   // More than one, so that a slow batch does not block all calls. Few, so that batches grow under
   // load.
@@ -40,192 +35,189 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   static constexpr int kMaxInFlightDirect = 64;
   // Calls beyond this number are refused at once.
   static constexpr size_t kMaxWaiting = 16'384;
-
-  // Direct call within the process, without coroutines: done is called once, on any thread, in
-  // bounded time and possibly before the call returns.
-  using SendDirect = std::function<void(std::vector<Item> items,
-                                        std::function<void(Result<std::vector<Reply>>)> done)>;
-  enum class When : uint8_t {
-    kEndOfTurn,  // for a service that hands the batch to another thread
-    kAtOnce,     // for one that answers within the call
-  };
-
-  Batcher(Loop& loop, Send send, const Clock& clock = SystemClock::Get())
-      : loop_(loop), clock_(clock), send_(std::move(send)), max_in_flight_(kMaxInFlight) {}
-  Batcher(Loop& loop, SendDirect send, When when)
-      : loop_(loop),
-        clock_(SystemClock::Get()),
-        send_direct_(std::move(send)),
-        when_(when),
-        max_in_flight_(kMaxInFlightDirect) {}
-
   // Resolution of timeouts in milliseconds.
   static constexpr int64_t kSweepMs = 20;
 
-  // Returns the reply to one item. The timeout includes the wait for a batch; a call that times out
-  // while it waits is not sent. A batch gets the remaining time of its last item.
-  Task<Result<Reply>> Call(Item item, int64_t timeout_ms) {
-    if (waiting_.size() >= kMaxWaiting) {
-      co_return FailWith(ErrorId::kServiceUnavailable, "",
-                         "too many calls are waiting for one service");
-    }
-    auto self = this->shared_from_this();
-    auto call = std::make_shared<Pending>(loop_, std::move(item), NowUs() + timeout_ms * 1000);
-    waiting_.push_back(call);
-    if (when_ == When::kAtOnce) Flush();
-    if (!call->reply) {
-      PlanSweep();
-      PlanFlush();
-      co_await call->waiter.Suspend();
-    }
-    if (call->reply) co_return std::move(*call->reply);
-    co_return FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled");
-  }
+  BatchQueue(const BatchQueue&) = delete;
+  BatchQueue& operator=(const BatchQueue&) = delete;
 
- private:
+ protected:
   struct Pending {
-    Pending(Loop& loop, Item item, int64_t deadline_us)
-        : item(std::move(item)), deadline_us(deadline_us), waiter(loop) {}
-    Item item;
+    Pending(Loop& loop, int64_t deadline_us) : deadline_us(deadline_us), waiter(loop) {}
     const int64_t deadline_us;
-    std::optional<Result<Reply>> reply;
+    bool done = false;
+    std::optional<Error> error;
     Waiter waiter;
   };
   struct Batch {
     std::vector<std::shared_ptr<Pending>> calls;
     int64_t since_us = 0;
   };
+  using BatchPtr = std::shared_ptr<Batch>;
+  using Resume = void (Waiter::*)(bool);
 
+  // at_once: send each call within its Enqueue, for a service that answers within the call.
+  BatchQueue(Loop& loop, const Clock& clock, bool direct, bool at_once)
+      : loop_(loop),
+        clock_(clock),
+        at_once_(at_once),
+        max_in_flight_(direct ? kMaxInFlightDirect : kMaxInFlight) {}
+  virtual ~BatchQueue() = default;
+  // Sends a batch and calls End, then Finish or Fail for each of its calls.
+  virtual void Send(BatchPtr batch) = 0;
+
+  // Returns false if the call's waiter must be suspended until the call is done.
+  bool Enqueue(std::shared_ptr<Pending> call);
+  // How the call failed; null: it is answered.
+  static std::optional<Error> FailureOf(Pending& call);
+  void Flush();
+  void End(const BatchPtr& batch) { std::erase(running_, batch); }
+  static void Finish(Pending& call, Resume resume);
+  static void FailAll(Batch& batch, const Error& error, Resume resume);
+  int64_t DeadlineIn(int64_t timeout_ms) const { return NowUs() + timeout_ms * 1000; }
+  // The remaining time of the batch's last call.
+  int64_t LeftMs(const Batch& batch) const;
+
+  Loop& loop_;
+
+ private:
   int64_t NowUs() const { return clock_.MonotonicUs(); }
-  static void Finish(Pending& call, Result<Reply> reply, void (Waiter::*resume)(bool)) {
-    if (call.reply) return;  // timed out
-    call.reply.emplace(std::move(reply));
-    (call.waiter.*resume)(true);
+  static bool Expire(Pending& call, int64_t now_us);
+  void PlanFlush();
+  void PlanSweep();
+  void Sweep();
+  bool MaySend() const;
+
+  const Clock& clock_;
+  const bool at_once_;
+  const int max_in_flight_;
+  std::deque<std::shared_ptr<Pending>> waiting_;
+  std::vector<BatchPtr> running_;
+  bool flush_planned_ = false;
+  bool sweep_planned_ = false;
+};
+
+// Added to a method whose calls are batched. A response has one result per item, in the same order,
+// or none at all.
+template <typename ItemType, typename ReplyType>
+struct BatchedMethod {
+  using Item = ItemType;
+  using Reply = ReplyType;
+  // The service of this process answers within the call.
+  static constexpr bool kAnsweredAtOnce = false;
+  static auto& Items(auto& request) { return *request.mutable_items(); }
+  static auto& Results(auto& response)
+    requires requires { response.mutable_results(); }
+  {
+    return *response.mutable_results();
   }
-  // Returns true if the call's time is over; it then fails.
-  static bool Expire(Pending& call, int64_t now_us) {
-    if (now_us < call.deadline_us) return false;
-    Finish(call, FailWith(ErrorId::kServiceUnavailable, "", "the service did not answer in time"),
-           &Waiter::Resume);
-    return true;
+  static void OnRequest(auto&) {}
+  static void OnResponse(const auto&) {}
+};
+
+// Lives on one loop, held by shared_ptr: batches in flight keep it alive. Route: where the batches
+// go, a ReplicaCaller or a type with its Call and direct.
+template <typename Method, typename Route = rpc::ReplicaCaller<Method>>
+class Batcher final : public BatchQueue {
+ public:
+  using Item = typename Method::Item;
+  using Reply = typename Method::Reply;
+
+  Batcher(Loop& loop, Route route, const Clock& clock = SystemClock::Get())
+      : BatchQueue(loop, clock, route.direct() != nullptr,
+                   route.direct() != nullptr && Method::kAnsweredAtOnce),
+        route_(std::move(route)) {}
+
+  // Returns the reply to one item. The timeout includes the wait for a batch; a call that times out
+  // while it waits is not sent. A batch gets the remaining time of its last item.
+  Task<Result<Reply>> Call(Item item, int64_t timeout_ms) {
+    const auto self = shared_from_this();
+    const auto call = std::make_shared<Asked>(loop_, DeadlineIn(timeout_ms), std::move(item));
+    if (!Enqueue(call)) co_await call->waiter.Suspend();
+    if (auto failure = FailureOf(*call)) co_return Fail{std::move(*failure)};
+    co_return std::move(call->reply);
   }
 
-  void PlanFlush() {
-    if (flush_planned_ || waiting_.empty()) return;
-    flush_planned_ = true;
-    loop_.AtEndOfTurn([self = this->shared_from_this()] {
-      self->flush_planned_ = false;
-      self->Flush();
-    });
-  }
-  void PlanSweep() {
-    if (sweep_planned_) return;
-    sweep_planned_ = true;
-    loop_.RunAfter(kSweepMs, [weak = this->weak_from_this()] {
-      if (auto self = weak.lock()) self->Sweep();
-    });
-  }
-  void Sweep() {
-    sweep_planned_ = false;
-    const int64_t now_us = NowUs();
-    std::erase_if(waiting_, [&](const auto& call) { return Expire(*call, now_us); });
-    for (const auto& batch : running_) {
-      for (const auto& call : batch->calls) Expire(*call, now_us);
+ private:
+  using Request = typename Method::Request;
+  using Response = typename Method::Response;
+  struct Asked : Pending {
+    Asked(Loop& loop, int64_t deadline_us, Item item)
+        : Pending(loop, deadline_us), item(std::move(item)) {}
+    Item item;
+    Reply reply;
+  };
+
+  void Send(BatchPtr batch) override {
+    auto self = std::static_pointer_cast<Batcher>(shared_from_this());
+    if (const auto* direct = route_.direct()) {
+      SendDirect(*direct, std::move(self), std::move(batch));
+    } else {
+      loop_.Spawn(Run(std::move(self), std::move(batch)));
     }
-    Flush();
-    if (!waiting_.empty() || !running_.empty()) PlanSweep();
   }
 
-  bool MaySend() const {
-    if (static_cast<int>(running_.size()) < max_in_flight_) return true;
-    const int64_t stuck_us = NowUs() - kStuckUs;
-    const auto stuck = std::ranges::count_if(
-        running_, [&](const auto& batch) { return batch->since_us <= stuck_us; });
-    return running_.size() < kMaxStuck &&
-           static_cast<int64_t>(running_.size()) - stuck < max_in_flight_;
+  static Task<void> Run(std::shared_ptr<Batcher> self, BatchPtr batch) {
+    const int64_t left_ms = self->LeftMs(*batch);
+    Result<Response> response = co_await self->route_.Call(Join(*batch), left_ms);
+    self->Complete(batch, std::move(response), &Waiter::Resume);
+    self->Flush();
   }
 
-  void Flush() {
-    while (!waiting_.empty() && MaySend()) {
-      size_t count = std::min(waiting_.size(), kMaxItems);
-      const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
-      auto batch = std::make_shared<Batch>();
-      batch->calls.assign(waiting_.begin(), end);
-      batch->since_us = NowUs();
-      waiting_.erase(waiting_.begin(), end);
-      running_.push_back(batch);
-      if (send_direct_) {
-        RunDirect(std::move(batch));
-      } else {
-        loop_.Spawn(Run(this->shared_from_this(), std::move(batch)));
-      }
-    }
-  }
-
-  static std::vector<Item> TakeItems(Batch& batch) {
-    std::vector<Item> items;
-    items.reserve(batch.calls.size());
-    for (auto& call : batch.calls) items.push_back(std::move(call->item));
-    return items;
-  }
-
-  void RunDirect(std::shared_ptr<Batch> batch) {
+  // Without coroutines. The response arrives on any thread, possibly before the call returns.
+  static void SendDirect(const rpc::DirectCall<Request, Response>& direct,
+                         std::shared_ptr<Batcher> self, BatchPtr batch) {
     struct Sent {
-      Sent(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch)
+      Sent(std::shared_ptr<Batcher> self, BatchPtr batch)
           : self(std::move(self)), batch(std::move(batch)), outside(this->self->loop_) {}
       const std::shared_ptr<Batcher> self;
-      const std::shared_ptr<Batch> batch;
+      const BatchPtr batch;
       OutsideWork outside;
       bool calling = true;  // on the loop only
     };
-    auto sent = std::make_shared<Sent>(this->shared_from_this(), batch);
-    send_direct_(TakeItems(*batch), [sent, &loop = loop_](Result<std::vector<Reply>> replies) {
+    const auto sent = std::make_shared<Sent>(std::move(self), std::move(batch));
+    direct(Join(*sent->batch), [sent, &loop = sent->self->loop_](Result<Response> response) {
       if (Loop::Current() == &loop && sent->calling) {
-        return sent->self->Complete(sent->batch, std::move(replies), &Waiter::Resume);
+        return sent->self->Complete(sent->batch, std::move(response), &Waiter::Resume);
       }
-      loop.Post([sent, replies = std::move(replies)]() mutable {
-        sent->self->Complete(sent->batch, std::move(replies), &Waiter::ResumeNow);
+      loop.Post([sent, response = std::move(response)]() mutable {
+        sent->self->Complete(sent->batch, std::move(response), &Waiter::ResumeNow);
         sent->self->Flush();
       });
     });
     sent->calling = false;
   }
 
-  static Task<void> Run(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch) {
-    int64_t deadline_us = 0;
-    for (auto& call : batch->calls) deadline_us = std::max(deadline_us, call->deadline_us);
-    const int64_t left_ms = std::max<int64_t>((deadline_us - self->NowUs()) / 1000, 1);
-    Result<std::vector<Reply>> replies = co_await self->send_(TakeItems(*batch), left_ms);
-    self->Complete(batch, std::move(replies), &Waiter::Resume);
-    self->Flush();
+  static Request Join(const Batch& batch) {
+    Request request;
+    auto& items = Method::Items(request);
+    items.Reserve(static_cast<int>(batch.calls.size()));
+    for (const auto& call : batch.calls) *items.Add() = std::move(static_cast<Asked&>(*call).item);
+    Method::OnRequest(request);
+    return request;
   }
 
-  void Complete(const std::shared_ptr<Batch>& batch, Result<std::vector<Reply>> replies,
-                void (Waiter::*resume)(bool)) {
-    std::erase(running_, batch);
-    if (replies.ok() && replies->size() != batch->calls.size()) {
-      replies = FailWith(ErrorId::kServerError, "", "a batch returned a wrong number of results");
-    }
-    for (size_t i = 0; i < batch->calls.size(); ++i) {
-      Pending& call = *batch->calls[i];
-      if (replies.ok()) {
-        Finish(call, std::move((*replies)[i]), resume);
-      } else {
-        Finish(call, Fail{replies.error()}, resume);
+  void Complete(const BatchPtr& batch, Result<Response> response, Resume resume) {
+    constexpr bool kHasResults = requires(Response& of) { Method::Results(of); };
+    End(batch);
+    if (!response.ok()) return FailAll(*batch, response.error(), resume);
+    Method::OnResponse(*response);
+    const auto count = static_cast<int>(batch->calls.size());
+    if constexpr (kHasResults) {
+      if (Method::Results(*response).size() != count) {
+        return FailAll(*batch, Internal("a batch returned a wrong number of results").error,
+                       resume);
       }
     }
+    for (int i = 0; i < count; ++i) {
+      auto& call = static_cast<Asked&>(*batch->calls[static_cast<size_t>(i)]);
+      if (call.done) continue;  // timed out
+      if constexpr (kHasResults) call.reply = std::move(*Method::Results(*response).Mutable(i));
+      Finish(call, resume);
+    }
   }
 
-  Loop& loop_;
-  const Clock& clock_;
-  const Send send_;
-  const SendDirect send_direct_;
-  const When when_ = When::kEndOfTurn;
-  const int max_in_flight_;
-  std::deque<std::shared_ptr<Pending>> waiting_;
-  std::vector<std::shared_ptr<Batch>> running_;
-  bool flush_planned_ = false;
-  bool sweep_planned_ = false;
+  const Route route_;
 };
 
 }  // namespace tollgate

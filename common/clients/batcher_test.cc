@@ -1,5 +1,6 @@
 #include "common/clients/batcher.h"
 
+#include <google/protobuf/repeated_field.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -20,25 +21,49 @@ struct Gate {
   std::optional<Error> failure;
   bool lose_one = false;
 };
-using IntBatcher = Batcher<int, int>;
 
-Task<Result<std::vector<int>>> Answer(Gate& gate, std::vector<int> items) {
-  gate.batches.push_back(items.size());
+// A method that takes and returns numbers.
+using Numbers = google::protobuf::RepeatedField<int>;
+struct DoubleMethod : BatchedMethod<int, int> {
+  using Request = Numbers;
+  using Response = Numbers;
+  static Numbers& Items(Numbers& request) { return request; }
+  static Numbers& Results(Numbers& response) { return response; }
+};
+struct DoubleAtOnceMethod : DoubleMethod {
+  static constexpr bool kAnsweredAtOnce = true;
+};
+struct TestRoute {
+  std::function<Task<Result<Numbers>>(Numbers items, int64_t timeout_ms)> call;
+  rpc::DirectCall<Numbers, Numbers> direct_call = {};
+
+  Task<Result<Numbers>> Call(Numbers items, int64_t timeout_ms) const {
+    return call(std::move(items), timeout_ms);
+  }
+  const rpc::DirectCall<Numbers, Numbers>* direct() const {
+    return direct_call ? &direct_call : nullptr;
+  }
+};
+using IntBatcher = Batcher<DoubleMethod, TestRoute>;
+
+Task<Result<Numbers>> Answer(Gate& gate, Numbers items) {
+  gate.batches.push_back(static_cast<size_t>(items.size()));
   co_await gate.opened.Wait();
   if (gate.failure) co_return Fail{*gate.failure};
   for (int& item : items) item *= 2;
-  if (gate.lose_one) items.pop_back();
+  if (gate.lose_one) items.RemoveLast();
   co_return items;
 }
 
 // Its time advances only with the test's clock.
 std::shared_ptr<IntBatcher> MakeBatcher(Loop& loop, Gate& gate, const ManualClock& clock) {
   return std::make_shared<IntBatcher>(
-      loop, [&gate](std::vector<int> items, int64_t) { return Answer(gate, std::move(items)); },
+      loop, TestRoute{[&gate](Numbers items, int64_t) { return Answer(gate, std::move(items)); }},
       clock);
 }
 
-Task<void> CallOne(std::shared_ptr<IntBatcher> batcher, int item, int& succeeded, int& failed) {
+template <typename AnyBatcher>
+Task<void> CallOne(std::shared_ptr<AnyBatcher> batcher, int item, int& succeeded, int& failed) {
   auto reply = co_await batcher->Call(item, 30'000);
   if (!reply.ok()) {
     ++failed;
@@ -179,14 +204,13 @@ TEST(Batcher, BatchesThatAreStuckKeepNoOthersWaiting) {
     Gate gate(loop);
     ManualClock clock;
     auto batcher = std::make_shared<IntBatcher>(
-        loop,
-        [&gate](std::vector<int> items, int64_t) -> Task<Result<std::vector<int>>> {
-          if (items.front() >= 100) return Answer(gate, std::move(items));  // hangs
-          return [](std::vector<int> items) -> Task<Result<std::vector<int>>> {
+        loop, TestRoute{[&gate](Numbers items, int64_t) -> Task<Result<Numbers>> {
+          if (items.Get(0) >= 100) return Answer(gate, std::move(items));  // hangs
+          return [](Numbers items) -> Task<Result<Numbers>> {
             for (int& item : items) item *= 2;
             co_return items;
           }(std::move(items));
-        },
+        }},
         clock);
     int succeeded = 0;
     int failed = 0;
@@ -223,28 +247,27 @@ TEST(Batcher, CallsAboveTheBoundAreRefusedAtOnce) {
 
 // A service of the same process that answers on this or another thread.
 struct DirectService {
-  using Done = std::function<void(Result<std::vector<int>>)>;
+  using Done = std::function<void(Result<Numbers>)>;
   std::vector<size_t> batches;
-  std::function<void(std::vector<int>, Done)> answer = [](std::vector<int> items, Done done) {
+  std::function<void(Numbers, Done)> answer = [](Numbers items, Done done) {
     for (int& item : items) item *= 2;
     done(std::move(items));
   };
 
-  std::shared_ptr<IntBatcher> Batch(Loop& loop, IntBatcher::When when) {
-    return std::make_shared<IntBatcher>(
-        loop,
-        [this](std::vector<int> items, Done done) {
-          batches.push_back(items.size());
-          answer(std::move(items), std::move(done));
-        },
-        when);
+  template <typename Method = DoubleMethod>
+  auto Batch(Loop& loop) {
+    return std::make_shared<Batcher<Method, TestRoute>>(
+        loop, TestRoute{{}, [this](Numbers items, Done done) {
+                          batches.push_back(static_cast<size_t>(items.size()));
+                          answer(std::move(items), std::move(done));
+                        }});
   }
 };
 
 TEST(DirectBatcher, AnAnswerWithinTheCallDoesNotSuspend) {
   RunTask([](Loop& loop) -> Task<int> {
     DirectService service;
-    auto batcher = service.Batch(loop, IntBatcher::When::kAtOnce);
+    auto batcher = service.Batch<DoubleAtOnceMethod>(loop);
     int succeeded = 0;
     int failed = 0;
     int turns = 0;
@@ -261,13 +284,13 @@ TEST(DirectBatcher, CallsOfOneTurnShareABatchThatAnotherThreadAnswers) {
   RunTask([](Loop& loop) -> Task<int> {
     DirectService service;
     std::vector<std::thread> threads;
-    service.answer = [&](std::vector<int> items, DirectService::Done done) {
+    service.answer = [&](Numbers items, DirectService::Done done) {
       threads.emplace_back([items = std::move(items), done = std::move(done)]() mutable {
         for (int& item : items) item *= 2;
         done(std::move(items));
       });
     };
-    auto batcher = service.Batch(loop, IntBatcher::When::kEndOfTurn);
+    auto batcher = service.Batch(loop);
     int succeeded = 0;
     int failed = 0;
     for (int i = 0; i < 10; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
@@ -282,12 +305,12 @@ TEST(DirectBatcher, CallsOfOneTurnShareABatchThatAnotherThreadAnswers) {
 TEST(DirectBatcher, ErrorsAndLostResultsReachEveryCall) {
   RunTask([](Loop& loop) -> Task<int> {
     DirectService service;
-    service.answer = [](std::vector<int> items, const DirectService::Done& done) {
+    service.answer = [](Numbers items, const DirectService::Done& done) {
       if (items.size() == 1) return done(Unavailable("away"));
-      items.pop_back();
+      items.RemoveLast();
       done(std::move(items));
     };
-    auto batcher = service.Batch(loop, IntBatcher::When::kEndOfTurn);
+    auto batcher = service.Batch(loop);
     int succeeded = 0;
     int failed = 0;
     co_await CallOne(batcher, 1, succeeded, failed);
@@ -302,14 +325,14 @@ TEST(DirectBatcher, ALateAnswerOfACallThatTimedOutIsDropped) {
   RunTask([](Loop& loop) -> Task<int> {
     DirectService service;
     std::vector<DirectService::Done> kept;
-    service.answer = [&](std::vector<int>, DirectService::Done done) {
-      kept.push_back(std::move(done));
-    };
-    auto batcher = service.Batch(loop, IntBatcher::When::kEndOfTurn);
+    service.answer = [&](Numbers, DirectService::Done done) { kept.push_back(std::move(done)); };
+    auto batcher = service.Batch(loop);
     std::vector<int> failed;
     loop.Spawn(CallFor(batcher, 1, 30, failed));
     while (failed.empty()) co_await loop.Sleep(5);
-    kept.front()(std::vector<int>{2});
+    Numbers late;
+    late.Add(2);
+    kept.front()(std::move(late));
     kept.clear();
     co_await loop.Sleep(0);
     EXPECT_EQ(failed, (std::vector<int>{1}));

@@ -4,26 +4,20 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
-#include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "common/error/error.h"
-#include "common/rpc/error_status.h"
 #include "common/runtime/notify.h"
 
 namespace tollgate::rpc {
 
 // State of a call. The calling coroutine and gRPC's callback share it, since either may end first.
-template <typename Request, typename Response>
 struct PendingCall {
   explicit PendingCall(Loop& loop) : outside(std::make_unique<OutsideWork>(loop)) {}
   grpc::ClientContext context;
-  Request request;
-  Response response;
   grpc::Status status;
   Waiter* waiter = nullptr;              // loop's thread only; null once the coroutine is destroyed
   std::unique_ptr<OutsideWork> outside;  // until gRPC has posted the response
@@ -42,6 +36,29 @@ class CancelSlot {
   std::function<void()> cancel_;  // empty: no call is running
 };
 
+// The part of Unary that does not depend on the method; lives in its coroutine.
+class UnaryWait {
+ public:
+  UnaryWait(Loop& loop, std::shared_ptr<PendingCall> call, int64_t timeout_ms, CancelSlot* cancel);
+  // Cancels the call if it has not ended.
+  ~UnaryWait();
+  UnaryWait(const UnaryWait&) = delete;
+  UnaryWait& operator=(const UnaryWait&) = delete;
+
+  // The callback for gRPC.
+  std::function<void(grpc::Status)> OnDone() const;
+  // Until the call has ended, or the coroutine is cancelled.
+  Task<bool> Suspend() { return waiter_.Suspend(); }
+  // suspended: what Suspend returned.
+  Result<void> End(bool suspended);
+
+ private:
+  const std::shared_ptr<PendingCall> call_;
+  CancelSlot* const cancel_;
+  Waiter waiter_;
+  bool done_ = false;
+};
+
 // Calls the method on the loop's thread and returns its response or error. Example:
 //   co_await Unary(loop, stub->async(), &AuthService::StubInterface::async_interface::VerifyKey,
 //                  request, 2000)
@@ -52,39 +69,17 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
                                                    std::function<void(grpc::Status)>),
                              std::type_identity_t<Request> request, int64_t timeout_ms,
                              CancelSlot* cancel = nullptr) {
-  using Call = PendingCall<Request, Response>;
-  auto call = std::make_shared<Call>(loop);
-  Waiter waiter(loop);
-  struct Guard {
-    Call& call;
-    CancelSlot* cancel;
-    bool done = false;
-    ~Guard() {
-      call.waiter = nullptr;
-      if (cancel != nullptr) cancel->Set(nullptr);
-      if (!done) call.context.TryCancel();
-    }
-  } guard{*call, cancel};
-  if (cancel != nullptr) cancel->Set([context = &call->context] { context->TryCancel(); });
-  call->waiter = &waiter;
+  struct Call : PendingCall {
+    using PendingCall::PendingCall;
+    Request request;
+    Response response;
+  };
+  const auto call = std::make_shared<Call>(loop);
   call->request = std::move(request);
-  call->context.set_deadline(std::chrono::system_clock::now() +
-                             std::chrono::milliseconds(std::max<int64_t>(timeout_ms, 1)));
-  (async->*method)(&call->context, &call->request, &call->response,
-                   [call](grpc::Status status) mutable {
-                     call->status = std::move(status);
-                     // Moves the whole call to the loop: its context holds the channel, and
-                     // destroying a channel on a thread of gRPC crashes the process
-                     // (docs/design/toolchain.md 2).
-                     std::unique_ptr<OutsideWork> outside = std::move(call->outside);
-                     outside->loop().Post([call = std::move(call)] {
-                       if (call->waiter != nullptr) call->waiter->ResumeNow(true);
-                     });
-                   });
-  const bool completed = co_await waiter.Suspend();
-  guard.done = completed;
-  if (!completed) co_return FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled");
-  if (!call->status.ok()) co_return Fail{FromStatus(call->status)};
+  UnaryWait wait(loop, call, timeout_ms, cancel);
+  (async->*method)(&call->context, &call->request, &call->response, wait.OnDone());
+  const bool suspended = co_await wait.Suspend();
+  if (auto ended = wait.End(suspended); !ended) co_return Fail{std::move(ended).error()};
   co_return std::move(call->response);
 }
 

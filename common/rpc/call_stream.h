@@ -1,13 +1,13 @@
 // Client side of a stream of calls: all calls of one method from one loop to one replica share a
-// stream, which costs a fraction of separate calls (docs/adr/0027). Used by CallAny
-// (replica_call.h) with a StreamedMethod; the server side is call_stream_server.h.
+// stream, which costs a fraction of separate calls (docs/adr/0027). Used by ReplicaCaller
+// (replica_caller.h) for a StreamedMethod; the server side is call_stream_server.h.
 #pragma once
 
+#include <google/protobuf/message_lite.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -17,16 +17,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "common/base/clock.h"
 #include "common/error/error.h"
 #include "common/rpc/call.h"
 #include "common/rpc/error_detail.h"
-#include "common/rpc/error_status.h"
 #include "common/rpc/inbox.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/notify.h"
@@ -41,20 +40,55 @@ inline constexpr int64_t kCallSweepMs = 50;
 // may be running at its address by then.
 inline constexpr int64_t kUnknownMethodUs = 60'000'000;
 
-// One stream. Its callbacks only put signals into the inbox.
-template <typename Call, typename Reply>
-class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
+// The part of a stream that does not depend on its method.
+class CallConnection {
  public:
-  using Open = std::function<void(grpc::ClientContext*, grpc::ClientBidiReactor<Call, Reply>*)>;
   struct Signal {
-    CallStreamConnection* from = nullptr;
-    std::unique_ptr<Reply> reply;               // null: the stream is over
-    std::optional<grpc::StatusCode> code = {};  // status of the stream
+    CallConnection* from = nullptr;
+    std::unique_ptr<google::protobuf::MessageLite> reply;  // null: the stream is over
+    std::optional<grpc::StatusCode> code = {};             // status of the stream
     std::string text = {};
   };
+  using SignalInbox = Inbox<Signal>;
+  // kClosing: the stream is ending.
+  enum class Sent : uint8_t { kYes, kTooMany, kClosing };
 
-  CallStreamConnection(const Open& open, std::shared_ptr<Inbox<Signal>> inbox)
-      : inbox_(std::move(inbox)) {
+  explicit CallConnection(std::shared_ptr<SignalInbox> inbox) : inbox_(std::move(inbox)) {}
+  virtual ~CallConnection() = default;
+  // No call is sent after this. The server ends the stream when it has answered all calls.
+  virtual void Close() = 0;
+  void Cancel() {
+    context_.TryCancel();
+    Close();
+  }
+  // Stops putting signals: the loop may have ended.
+  void Detach() { detached_ = true; }
+  void WaitUntilDone();
+
+ protected:
+  void Put(std::unique_ptr<google::protobuf::MessageLite> reply);
+  void PutEnd(const grpc::Status& status);
+
+  grpc::ClientContext context_;
+  std::mutex mutex_;
+  bool closing_ = false;
+
+ private:
+  const std::shared_ptr<SignalInbox> inbox_;
+  std::atomic<bool> detached_{false};
+  bool done_ = false;
+  std::condition_variable done_signal_;
+};
+
+// One stream. Its callbacks only put signals into the inbox.
+template <typename Call, typename Reply>
+class CallStreamConnection final : public CallConnection,
+                                   public grpc::ClientBidiReactor<Call, Reply> {
+ public:
+  using Open = std::function<void(grpc::ClientContext*, grpc::ClientBidiReactor<Call, Reply>*)>;
+
+  CallStreamConnection(const Open& open, std::shared_ptr<SignalInbox> inbox)
+      : CallConnection(std::move(inbox)) {
     open(&context_, this);
     this->AddHold();  // the loop starts writes outside gRPC's callbacks
     reply_ = std::make_unique<Reply>();
@@ -62,8 +96,7 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
     this->StartCall();
   }
 
-  // Call it on the loop. Takes the call unless it returns an error. kClosing: the stream is ending.
-  enum class Sent : uint8_t { kYes, kTooMany, kClosing };
+  // Call it on the loop. Takes the call if it returns kYes.
   Sent Send(Call& call) {
     std::unique_lock lock(mutex_);
     if (closing_) return Sent::kClosing;
@@ -75,23 +108,12 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
     this->StartWrite(next);
     return Sent::kYes;
   }
-  // No Send after this. The server ends the stream when it has answered all calls.
-  void Close() {
+  void Close() override {
     std::unique_lock lock(mutex_);
     if (std::exchange(closing_, true)) return;
     const bool writing = !calls_.empty();
     lock.unlock();
     if (!writing) EndWrites();
-  }
-  // Stops putting signals: the loop may have ended.
-  void Detach() { detached_ = true; }
-  void Cancel() {
-    context_.TryCancel();
-    Close();
-  }
-  void WaitUntilDone() {
-    std::unique_lock lock(mutex_);
-    done_signal_.wait(lock, [this] { return done_; });
   }
 
  private:
@@ -111,35 +133,90 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
   }
   void OnReadDone(bool ok) override {
     if (!ok) return Close();
-    auto reply = std::exchange(reply_, std::make_unique<Reply>());
-    if (!detached_) inbox_->Put({this, std::move(reply)});
+    Put(std::exchange(reply_, std::make_unique<Reply>()));
     this->StartRead(reply_.get());
   }
-  void OnDone(const grpc::Status& status) override {
-    if (!detached_) inbox_->Put({this, nullptr, status.error_code(), status.error_message()});
-    std::lock_guard lock(mutex_);
-    done_ = true;
-    done_signal_.notify_all();
-  }
+  void OnDone(const grpc::Status& status) override { PutEnd(status); }
 
-  grpc::ClientContext context_;
-  const std::shared_ptr<Inbox<Signal>> inbox_;
   std::unique_ptr<Reply> reply_;
-  std::mutex mutex_;
   std::deque<Call> calls_;  // the first one is being written
-  std::atomic<bool> detached_{false};
-  bool closing_ = false;
-  bool done_ = false;
-  std::condition_variable done_signal_;
+};
+
+// The part of a CallStream that does not depend on its method.
+class PendingCalls {
+ public:
+  // False for a while after a server did not know the method.
+  bool Usable() const;
+  // Whether the server has answered on a stream.
+  bool proven() const { return proven_; }
+  PendingCalls(const PendingCalls&) = delete;
+  PendingCalls& operator=(const PendingCalls&) = delete;
+
+ protected:
+  // Lives in the frame of the coroutine that waits.
+  struct Pending {
+    // cancel: may be null.
+    Pending(PendingCalls& calls, int64_t timeout_ms, CancelSlot* cancel);
+    ~Pending();
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+    // Why there is no answer.
+    Error Failure();
+
+    PendingCalls& calls;
+    const uint64_t number;
+    const int64_t deadline_us;
+    CancelSlot* const cancel;
+    CallConnection* connection = nullptr;
+    std::optional<Error> error = {};
+    bool unknown_method = false;
+    Waiter waiter;
+  };
+
+  explicit PendingCalls(Loop& loop);
+  virtual ~PendingCalls();
+  // Passes an answer to its call, if that still waits (Remove). Returns false if the server asks
+  // for another stream instead.
+  virtual bool TakeAnswer(google::protobuf::MessageLite& reply) = 0;
+
+  void Opened(std::unique_ptr<CallConnection> connection);
+  // Takes what CallConnection::Send returned. Returns whether the call waits for its answer.
+  bool Sent(Pending& pending, CallConnection::Sent sent);
+  // Returns null if the call does not wait any more.
+  Pending* Remove(uint64_t number);
+  // Ends the call; its coroutine resumes later.
+  void Fail(uint64_t number, const Error& error, bool unknown_method = false);
+  CallConnection* current() const { return current_; }
+  const std::shared_ptr<CallConnection::SignalInbox>& inbox() const { return inbox_; }
+
+ private:
+  void Take(std::vector<CallConnection::Signal> signals);
+  void TakeReply(CallConnection& from, google::protobuf::MessageLite& reply);
+  void Ended(CallConnection& from, grpc::StatusCode code, const std::string& text);
+  void CloseIfIdle(CallConnection& connection);
+  std::vector<uint64_t> Of(const CallConnection& connection) const;
+  void PlanSweep();
+  void Sweep();
+
+  Loop& loop_;
+  const std::shared_ptr<CallConnection::SignalInbox> inbox_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::list<std::unique_ptr<CallConnection>> connections_;
+  CallConnection* current_ = nullptr;  // element of connections_ that takes new calls
+  std::unordered_map<uint64_t, Pending*> pending_;
+  uint64_t last_number_ = 0;
+  int64_t unusable_until_us_ = 0;
+  bool proven_ = false;
+  bool sweep_planned_ = false;
 };
 
 // The calls of one method to one replica. Lives on one loop, held by shared_ptr; destroyed there or
 // after the loop has stopped.
 template <typename Call, typename Reply>
-class CallStream {
+class CallStream final : public PendingCalls {
  public:
   using Connection = CallStreamConnection<Call, Reply>;
-  using Signal = typename Connection::Signal;
+  using Reactor = grpc::ClientBidiReactor<Call, Reply>;
   using Request = std::decay_t<decltype(std::declval<const Call&>().request())>;
   using Response = std::decay_t<decltype(std::declval<const Reply&>().response())>;
   struct Answer {
@@ -149,174 +226,51 @@ class CallStream {
   };
 
   CallStream(Loop& loop, typename Connection::Open open)
-      : loop_(loop),
-        open_(std::move(open)),
-        inbox_(std::make_shared<Inbox<Signal>>(
-            loop, [this](std::vector<Signal> signals) { Take(std::move(signals)); })) {}
-  ~CallStream() {
-    *alive_ = false;
-    inbox_->Close();
-    for (const auto& connection : connections_) {
-      connection->Detach();
-      connection->Cancel();
-    }
-    for (const auto& connection : connections_) connection->WaitUntilDone();
-  }
-  CallStream(const CallStream&) = delete;
-  CallStream& operator=(const CallStream&) = delete;
-
-  // False for a while after a server did not know the method.
-  bool Usable() const { return SystemClock::Get().MonotonicUs() >= unusable_until_us_; }
-  // Whether the server has answered on a stream.
-  bool proven() const { return proven_; }
+      : PendingCalls(loop), open_(std::move(open)) {}
 
   // kServiceUnavailable: no answer in time; the call may or may not have been applied. cancel: as
   // for Unary.
   static Task<Answer> Ask(std::shared_ptr<CallStream> self, Request request, int64_t timeout_ms,
                           CancelSlot* cancel) {
-    Waiter waiter(self->loop_);
-    Pending pending{.waiter = waiter,
-                    .deadline_us = NowUs() + std::max<int64_t>(timeout_ms, 1) * 1000};
-    const uint64_t number = ++self->last_number_;
-    struct Guard {
-      CallStream& stream;
-      uint64_t number;
-      CancelSlot* cancel;
-      ~Guard() {
-        stream.pending_.erase(number);
-        if (cancel != nullptr) cancel->Set(nullptr);
-      }
-    } guard{*self, number, cancel};
-    if (self->Send(number, std::move(request), pending)) {
-      if (cancel != nullptr) {
-        cancel->Set([stream = self.get(), number] {
-          stream->End(number, Unavailable("the call was abandoned"));
-        });
-      }
-      co_await waiter.Suspend();
-    }
-    if (!pending.answer) {
-      co_return Answer{FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled")};
-    }
-    co_return std::move(*pending.answer);
+    Asked asked(*self, timeout_ms, cancel);
+    if (self->Send(asked, std::move(request))) co_await asked.waiter.Suspend();
+    if (asked.response) co_return Answer{std::move(*asked.response)};
+    co_return Answer{tollgate::Fail{asked.Failure()}, asked.unknown_method};
   }
 
  private:
-  struct Pending {
-    Waiter& waiter;
-    const int64_t deadline_us;
-    Connection* connection = nullptr;
-    std::optional<Answer> answer = {};
+  struct Asked : Pending {
+    using Pending::Pending;
+    std::optional<Response> response = {};
   };
 
-  static int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
-  bool Send(uint64_t number, Request request, Pending& pending) {
+  bool Send(Asked& asked, Request request) {
     Call call;
-    call.set_call(number);
+    call.set_call(asked.number);
     *call.mutable_request() = std::move(request);
-    auto sent = current_ == nullptr ? Connection::Sent::kClosing : current_->Send(call);
-    if (sent == Connection::Sent::kClosing) {
-      connections_.push_back(std::make_unique<Connection>(open_, inbox_));
-      current_ = connections_.back().get();
-      sent = current_->Send(call);
+    auto* connection = static_cast<Connection*>(current());
+    auto sent = connection == nullptr ? CallConnection::Sent::kClosing : connection->Send(call);
+    if (sent == CallConnection::Sent::kClosing) {
+      auto opened = std::make_unique<Connection>(open_, inbox());
+      connection = opened.get();
+      Opened(std::move(opened));
+      sent = connection->Send(call);
     }
-    pending.connection = current_;
-    if (sent == Connection::Sent::kTooMany) {
-      pending.answer.emplace(Answer{Unavailable("too many calls wait for one replica")});
-      return false;
+    return Sent(asked, sent);
+  }
+  bool TakeAnswer(google::protobuf::MessageLite& message) override {
+    auto& reply = static_cast<Reply&>(message);
+    if (reply.call() == 0) return false;
+    if (reply.has_error()) {
+      Fail(reply.call(), FromDetail(reply.error()));
+    } else if (auto* asked = static_cast<Asked*>(Remove(reply.call()))) {
+      asked->response.emplace(std::move(*reply.mutable_response()));
+      asked->waiter.Resume(true);
     }
-    // kClosing: a new stream ended at once, for example because the server does not know the
-    // method. The end is in the inbox, or will be soon, and answers this call.
-    pending_.emplace(number, &pending);
-    PlanSweep();
     return true;
   }
 
-  // Sets the answer of the call; its coroutine resumes later.
-  void End(uint64_t number, Result<Response> result, bool unknown_method = false) {
-    const auto found = pending_.find(number);
-    if (found == pending_.end()) return;  // it timed out
-    Pending& pending = *found->second;
-    pending_.erase(found);
-    pending.answer.emplace(Answer{std::move(result), unknown_method});
-    pending.waiter.Resume(true);
-  }
-
-  void Take(std::vector<Signal> signals) {
-    for (Signal& signal : signals) {
-      if (signal.reply != nullptr) {
-        TakeReply(*signal.from, *signal.reply);
-      } else {
-        Ended(*signal.from, *signal.code, signal.text);
-      }
-    }
-  }
-  void TakeReply(Connection& from, Reply& reply) {
-    proven_ = true;
-    if (reply.call() == 0) {  // the server asks for another stream
-      if (current_ == &from) current_ = nullptr;
-    } else if (reply.has_error()) {
-      End(reply.call(), Fail{FromDetail(reply.error())});
-    } else {
-      End(reply.call(), std::move(*reply.mutable_response()));
-    }
-    if (&from != current_) CloseIfIdle(from);
-  }
-  void Ended(Connection& from, grpc::StatusCode code, const std::string& text) {
-    if (current_ == &from) current_ = nullptr;
-    const bool unknown = code == grpc::StatusCode::UNIMPLEMENTED;
-    if (unknown) unusable_until_us_ = NowUs() + kUnknownMethodUs;
-    const Error error = code == grpc::StatusCode::OK || unknown
-                            ? Unavailable("the replica ended the stream of calls").error
-                            : FromStatus(grpc::Status(code, text));
-    for (const uint64_t number : Of(from)) End(number, Fail{error}, unknown);
-    from.WaitUntilDone();
-    connections_.remove_if([&](const auto& one) { return one.get() == &from; });
-  }
-  void CloseIfIdle(Connection& connection) {
-    if (Of(connection).empty()) connection.Close();
-  }
-  std::vector<uint64_t> Of(const Connection& connection) const {
-    std::vector<uint64_t> numbers;
-    for (const auto& [number, pending] : pending_) {
-      if (pending->connection == &connection) numbers.push_back(number);
-    }
-    return numbers;
-  }
-
-  void PlanSweep() {
-    if (sweep_planned_) return;
-    sweep_planned_ = true;
-    loop_.RunAfter(kCallSweepMs, [this, alive = alive_] {
-      if (!*alive) return;
-      sweep_planned_ = false;
-      const int64_t now_us = NowUs();
-      std::vector<uint64_t> late;
-      for (const auto& [number, pending] : pending_) {
-        if (now_us >= pending->deadline_us) late.push_back(number);
-      }
-      for (const uint64_t number : late) {
-        End(number, Unavailable("the replica did not answer in time"));
-      }
-      for (const auto& connection : connections_) {
-        if (connection.get() != current_) CloseIfIdle(*connection);
-      }
-      if (!pending_.empty()) PlanSweep();
-    });
-  }
-
-  Loop& loop_;
   const typename Connection::Open open_;
-  const std::shared_ptr<Inbox<Signal>> inbox_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::list<std::unique_ptr<Connection>> connections_;
-  Connection* current_ = nullptr;  // element of connections_ that takes new calls
-  std::unordered_map<uint64_t, Pending*> pending_;
-  uint64_t last_number_ = 0;
-  int64_t unusable_until_us_ = 0;
-  bool proven_ = false;
-  bool sweep_planned_ = false;
 };
 
 }  // namespace tollgate::rpc

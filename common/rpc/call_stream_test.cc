@@ -13,8 +13,8 @@
 
 #include "common/rpc/call_stream_server.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/replica_caller.h"
 #include "common/rpc/server.h"
-#include "common/rpc/streamed_method.h"
 #include "common/runtime/testing/run_coro.h"
 #include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
 
@@ -27,10 +27,13 @@ using ratelimit::v1::AcquireRequest;
 using ratelimit::v1::AcquireResponse;
 using ratelimit::v1::RateLimitService;
 using tollgate::testing::RunOn;
-using Async = RateLimitService::StubInterface::async_interface;
-using Method = StreamedMethod<RateLimitService, Async, AcquireRequest, AcquireResponse,
-                              AcquireCallsRequest, AcquireCallsResponse>;
 using Status = grpc::Status;
+
+struct AcquireMethod : StreamedMethod<RateLimitService, AcquireRequest, AcquireResponse,
+                                      AcquireCallsRequest, AcquireCallsResponse> {
+  static constexpr UnaryPointer kUnary = &Async::Acquire;
+  static constexpr StreamPointer kStream = &Async::AcquireCalls;
+};
 
 // Answers a call with its gateway id as the store id; "later…" when AnswerAll is called; "error"
 // with a refusal.
@@ -145,9 +148,8 @@ class CallStreamTest : public ::testing::Test {
                                            std::string what, int64_t timeout_ms) {
     AcquireRequest request;
     request.set_gateway_id(std::move(what));
-    const Method method{{&Async::Acquire}, &Async::AcquireCalls};
-    co_return co_await CallAny(loop, std::move(replicas), method, std::move(request), timeout_ms,
-                               Moves::kYes);
+    return ReplicaCaller<AcquireMethod>(loop, std::move(replicas))
+        .Call(std::move(request), timeout_ms);
   }
   // Returns the store id of the answer, or the error's name.
   std::string Call(const std::string& what, int64_t timeout_ms = 60'000) {

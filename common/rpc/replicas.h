@@ -1,6 +1,6 @@
 // The replicas of a service, and the choice of one for the next call, by health and outlier
 // detection (docs/design/failures.md 3). A replica that hangs or disappears is abandoned within a
-// second; its calls then go to another one if they may (replica_call.h).
+// second; its calls then go to another one if they may (replica_caller.h).
 #pragma once
 
 #include <functional>

@@ -12,19 +12,22 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/rpc/replica_call.h"
+#include "common/rpc/replica_caller.h"
 #include "common/rpc/resolver.h"
 #include "common/rpc/testing/auth_server.h"
 
 namespace tollgate::rpc {
 namespace {
 
-using testing::Async;
 using testing::AuthServer;
 using testing::AuthService;
 using testing::VerifyKeyRequest;
 using testing::VerifyKeyResponse;
 using tollgate::testing::RunOn;
+
+struct VerifyKeyMethod : UnaryMethod<AuthService, VerifyKeyRequest, VerifyKeyResponse> {
+  static constexpr UnaryPointer kUnary = &Async::VerifyKey;
+};
 
 // Accepts connections but never answers, as the kernel does for a stopped process.
 class Hung {
@@ -70,8 +73,8 @@ class ReplicasTest : public ::testing::Test {
                                                 Moves moves, int64_t timeout_ms) {
     VerifyKeyRequest request;
     request.set_key_digest("worker");
-    return CallAny<AuthService>(loop, std::move(replicas), &Async::VerifyKey, std::move(request),
-                                timeout_ms, moves);
+    return ReplicaCaller<VerifyKeyMethod>(loop, std::move(replicas))
+        .Call(std::move(request), timeout_ms, nullptr, moves);
   }
   Result<VerifyKeyResponse> Call(Moves moves = Moves::kYes, int64_t timeout_ms = kPatienceMs) {
     return RunOn(loop(), [&](Loop& loop) { return Verify(loop, replicas_, moves, timeout_ms); });

@@ -8,8 +8,6 @@
 
 namespace tollgate::gateway {
 
-// Builds the message that asks for the request's hold.
-billing::v1::AuthorizeItem MakeAuthorizeItem(const RequestContext& context);
 // Opens the hold and sets context.hold and context.authorization. Where the workspace has leases,
 // sets context.hold and context.admitted_by_router instead. Fails with 402, 429 while other
 // requests hold the credit, or 503 when billing is unreachable.

@@ -5,7 +5,7 @@
 
 #include "common/clients/backoff.h"
 #include "common/observability/metrics.h"
-#include "gateway/pipeline/authorize.h"
+#include "gateway/pipeline/authorize_item.h"
 
 namespace tollgate::gateway {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "gateway/pipeline/authorize.h"
+#include "gateway/pipeline/authorize_item.h"
 #include "gateway/pipeline/candidates.h"
 #include "gateway/pipeline/debug_header.h"
 #include "gateway/pipeline/trace_request.h"
@@ -89,6 +89,10 @@ void SendAgain(RequestContext& context) {
     return;
   }
   context.generation = context.worker.clients.inference->Start(std::move(kept));
+  ForgetRequest(context);
+}
+
+void ForgetRequest(RequestContext& context) {
   context.movable.reset();
   context.kept_memory.Shrink(0);
 }

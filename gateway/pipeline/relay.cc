@@ -8,55 +8,22 @@
 #include "common/http/sse.h"
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
-#include "common/rpc/link_protocol.h"
-#include "gateway/pipeline/authorize.h"
 #include "gateway/pipeline/debug_header.h"
-#include "gateway/pipeline/dispatch.h"
-#include "gateway/pipeline/fall_back.h"
 #include "gateway/pipeline/idempotency.h"
-#include "gateway/pipeline/move.h"
 #include "gateway/pipeline/overflow.h"
 #include "gateway/pipeline/refusals.h"
 #include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/respond.h"
 #include "gateway/pipeline/stream_writer.h"
 #include "gateway/pipeline/trace_request.h"
+#include "gateway/pipeline/tries.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
 namespace pb = inference::v1;
-
-// Stopping routers that one request may meet, for example during a rolling update. More are
-// unlikely.
-constexpr int kMostDeclines = 3;
-
-// State of the generation received so far.
-struct Progress {
-  bool started = false;
-  bool any_delta = false;
-  int64_t deltas = 0;
-  bool ended = false;
-  bool released = false;
-  // How many stopping routers refused the request.
-  int declined = 0;
-  pb::End end;
-  // Why the generation failed.
-  std::optional<Error> error;
-  // The generation that a client disconnect cancels; null: none.
-  std::shared_ptr<Generation*> running;
-
-  // The router left the hold open for this gateway, so another model may be tried.
-  bool hold_kept() const { return error && end.hold_kept() && !started && !any_delta; }
-  // The router has released the hold, or will release it.
-  bool released_by_router() const {
-    return ended && end.has_error() && !end.has_usage() && !end.hold_kept();
-  }
-  // No part of an answer has arrived. A caller that leaves now may have left before an engine took
-  // the request.
-  bool nothing_came() const { return !started && !any_delta && !ended && !error; }
-};
+using Step = Tries::Step;
 
 void RecordDelta(RequestContext& context, const pb::Delta& delta, Progress& progress) {
   ++progress.deltas;
@@ -109,67 +76,6 @@ void MakeFree(RequestContext& context, const Progress& progress) {
   if (!progress.released_by_router()) context.hold.Refuse(progress.error->ToString());
 }
 
-// Handles a lost router. Returns true if another router has the request now; what the first one
-// sent is discarded.
-Task<bool> TryElsewhere(RequestContext& context, Progress& progress, const Error& error) {
-  if (error.id != ErrorId::kServiceUnavailable) co_return false;
-  // Parts of the stream may have reached the caller.
-  if (context.canonical.stream && (progress.started || progress.any_delta)) co_return false;
-  *progress.running = nullptr;
-  if (!co_await MoveToAnotherRouter(context)) co_return false;
-  *progress.running = context.generation.get();
-  progress.started = progress.any_delta = false;
-  progress.deltas = 0;
-  co_return true;
-}
-
-// Handles a stopping router that refused the request before it ran, which the gateway learns only
-// after sending it. Returns true if the request was sent to another router with the same hold.
-bool SendToAnother(RequestContext& context, Progress& progress,
-                   const Result<std::vector<pb::Event>>& batch) {
-  if (!batch || batch->size() != 1 || !batch->front().has_end()) return false;
-  const pb::End& end = batch->front().end();
-  if (!end.not_run() || end.error().internal() != kLinkRefusal) return false;
-  if (context.movable == nullptr || progress.declined == kMostDeclines) return false;
-  ++progress.declined;
-  *progress.running = nullptr;
-  SendAgain(context);
-  *progress.running = context.generation.get();
-  return true;
-}
-
-// Handles a router without a lease that covers the request, which has not run. Returns true if the
-// request was sent again with a hold, false if it fails with progress.error or the caller has left.
-Task<bool> SendWithHold(RequestContext& context, Progress& progress) {
-  Worker& worker = context.worker;
-  worker.leased.OnNoLease(context.key->workspace_id(), worker.clock.MonotonicUs());
-  context.hold.Disarm();
-  *progress.running = nullptr;
-  Result<void> authorized = co_await AuthorizeAtLedger(context);
-  if (!authorized) {
-    progress.error = authorized.error();
-    co_return false;
-  }
-  if (context.exchange.disconnected()) {
-    context.hold.Release("the caller left before a router had the request");
-    co_return false;
-  }
-  SendAgain(context);
-  *progress.running = context.generation.get();
-  co_return true;
-}
-
-bool HasNoLease(const RequestContext& context, const Result<std::vector<pb::Event>>& batch) {
-  return context.admitted_by_router && batch && batch->size() == 1 && batch->front().has_end() &&
-         batch->front().end().no_lease() && context.movable != nullptr;
-}
-
-// Frees the kept copy, because the request is not sent again.
-void ForgetRequest(RequestContext& context) {
-  context.movable.reset();
-  context.kept_memory.Shrink(0);
-}
-
 // Ends a request whose answer is an error, before any part of it was sent.
 Task<void> RefuseAnswer(RequestContext& context, Progress& progress) {
   co_await Release(context, progress);
@@ -187,49 +93,45 @@ void RecordBrokenStream(RequestContext& context, const Error& error) {
   context.worker.metrics.CountRequest(context.endpoint.name, 200, error.row().code);
 }
 
-Task<void> RelayBody(RequestContext& context, Progress& progress) {
+// Adds one batch to the body. Fails a generation that is too long to be collected.
+void Collect(RequestContext& context, const std::vector<pb::Event>& batch, BodyEncoder& encoder,
+             int64_t& collected_bytes, Progress& progress) {
+  for (const pb::Event& event : batch) {
+    RecordChoice(context, event);
+    if (event.has_started()) progress.started = true;
+    if (event.has_delta()) {
+      RecordDelta(context, event.delta(), progress);
+      collected_bytes += static_cast<int64_t>(event.delta().ByteSizeLong());
+      if (collected_bytes > context.worker.options.max_collected_bytes) {
+        context.generation->Cancel();
+        progress.error = Error{ErrorId::kUpstreamError};
+        progress.error->internal = "the answer is above max_collected_bytes";
+        return;
+      }
+      encoder.OnDelta(event.delta());
+    }
+    if (event.has_end()) RecordEnd(context, event.end(), progress);
+  }
+}
+
+Task<void> RelayBody(RequestContext& context, Tries& tries) {
+  Progress& progress = tries.progress;
   auto encoder = context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
   int64_t collected_bytes = 0;
-  while (!progress.ended && !progress.error) {
-    auto batch = co_await context.generation->Next();
-    if (context.exchange.disconnected()) co_return;
-    if (SendToAnother(context, progress, batch)) continue;
-    if (HasNoLease(context, batch)) {
-      if (co_await SendWithHold(context, progress)) continue;
-      if (context.exchange.disconnected()) co_return;
-      break;
+  while (!progress.over()) {
+    const auto batch = co_await context.generation->Next();
+    Step step = tries.Judge(batch);
+    if (step == Step::kRetry) step = co_await tries.Retry(batch);
+    if (step == Step::kLeft) co_return;
+    if (step == Step::kAgain) {
+      encoder = context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
+      collected_bytes = 0;
+      continue;
     }
-    if (!batch) {
-      if (co_await TryElsewhere(context, progress, batch.error())) {
-        encoder = context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
-        collected_bytes = 0;
-        continue;
-      }
-      progress.error = std::move(batch.error());
-      break;
-    }
-    for (const pb::Event& event : *batch) {
-      RecordChoice(context, event);
-      if (event.has_started()) progress.started = true;
-      if (event.has_delta()) {
-        RecordDelta(context, event.delta(), progress);
-        collected_bytes += static_cast<int64_t>(event.delta().ByteSizeLong());
-        if (collected_bytes > context.worker.options.max_collected_bytes) {
-          context.generation->Cancel();
-          progress.error = Error{ErrorId::kUpstreamError};
-          progress.error->internal = "the answer is above max_collected_bytes";
-          break;
-        }
-        encoder->OnDelta(event.delta());
-      }
-      if (event.has_end()) RecordEnd(context, event.end(), progress);
-    }
-    // Keeps a small request until its answer has ended, because the answer can be lost with its
-    // router and nothing was sent yet. Large requests are kept only for another model.
-    if (!progress.hold_kept() && context.kept_memory.bytes() > 0) ForgetRequest(context);
+    if (step == Step::kRelay) Collect(context, *batch, *encoder, collected_bytes, progress);
+    tries.ForgetUnlessNeeded();
   }
   if (progress.hold_kept()) co_return;
-  ForgetRequest(context);
   if (progress.error) co_return co_await RefuseAnswer(context, progress);
   co_await Release(context, progress);
   std::string body = encoder->Finish(progress.end);
@@ -272,7 +174,8 @@ void TellChoice(const RequestContext& context, StreamWriter& writer, bool& told,
   out.insert(0, comment);
 }
 
-Task<void> RelayStream(RequestContext& context, Progress& progress) {
+Task<void> RelayStream(RequestContext& context, Tries& tries) {
+  Progress& progress = tries.progress;
   const auto encoder =
       context.surface.MakeStreamEncoder(context.canonical, MakeResponseStamp(context));
   const auto writer = std::make_shared<StreamWriter>(
@@ -280,34 +183,25 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
   writer->Open();
   bool connected = true;
   bool told = false;
-  while (connected && !progress.ended && !progress.error) {
+  while (connected && !progress.over()) {
     writer->BeginWait();
-    auto batch = co_await context.generation->Next();
+    const auto batch = co_await context.generation->Next();
     co_await writer->EndWait();
-    connected = !context.exchange.disconnected();
+    Step step = tries.Judge(batch);
+    if (step == Step::kRetry) step = co_await tries.Retry(batch);
+    if (step == Step::kAgain) continue;
+    connected = step != Step::kLeft;
     if (!connected) break;
-    if (SendToAnother(context, progress, batch)) continue;
-    const bool no_lease = HasNoLease(context, batch);
-    if (no_lease && co_await SendWithHold(context, progress)) continue;
-    connected = !context.exchange.disconnected();
-    if (!connected) break;
-    if (!batch && co_await TryElsewhere(context, progress, batch.error())) continue;
     std::string out;
-    if (no_lease) {
-      // progress.error is set: billing refused the hold.
-    } else if (batch) {
-      out = Encode(context, *batch, *encoder, progress);
-    } else {
-      progress.error = std::move(batch.error());
-    }
-    if (!progress.hold_kept()) ForgetRequest(context);
+    if (step == Step::kRelay) out = Encode(context, *batch, *encoder, progress);
+    tries.ForgetUnlessNeeded();
     if (progress.error) {
       // Nothing was sent and no output arrived, so the error can still set the status.
       if (!writer->begun() && !progress.any_delta) break;
       encoder->OnError(*progress.error, out);
     }
     // Limits and credit are released before the client sees the end of the stream.
-    if (progress.ended || progress.error) co_await Release(context, progress);
+    if (progress.over()) co_await Release(context, progress);
     if (out.empty()) continue;
     if (!context.choice.empty()) TellChoice(context, *writer, told, out);
     connected = co_await writer->Write(std::move(out));
@@ -334,52 +228,30 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
   }
 }
 
-Task<void> RelayOne(RequestContext& context, Progress& progress) {
-  if (context.canonical.stream) co_return co_await RelayStream(context, progress);
-  co_await RelayBody(context, progress);
+// Relays the answer of one model. If it failed with the hold kept, nothing has ended and nothing
+// was released.
+Task<void> RelayOne(RequestContext& context, Tries& tries) {
+  if (context.canonical.stream) co_return co_await RelayStream(context, tries);
+  co_await RelayBody(context, tries);
+  Progress& progress = tries.progress;
   if (progress.released || progress.hold_kept()) co_return;
   if (progress.nothing_came()) CountLeave(context, context.generation->sent());
   co_await Release(context, progress);
   context.worker.metrics.CountClientDisconnect();
 }
 
-// Handles a model that failed while the hold was left open. Returns true if another model has the
-// request. Otherwise the request is over.
-Task<bool> TryAnotherModel(RequestContext& context, Progress& progress) {
-  *progress.running = nullptr;
-  const bool goes_on = !context.exchange.disconnected() && context.movable != nullptr &&
-                       co_await FallBack(context, *progress.error);
-  if (goes_on) {
-    SendAgain(context);
-    co_return true;
-  }
-  if (!context.exchange.disconnected()) {
-    co_await RefuseAnswer(context, progress);
-    co_return false;
-  }
-  // The guards of the context release what the request holds.
-  context.worker.metrics.CountClientDisconnect();
-  co_await Release(context, progress);
-  co_return false;
-}
-
 }  // namespace
 
 Task<void> Relay(RequestContext& context) {
-  // The disconnect callback can run at any time, even after the generation was destroyed.
-  const auto running = std::make_shared<Generation*>(nullptr);
-  context.exchange.OnDisconnect([running] {
-    if (*running != nullptr) (*running)->Cancel();
-  });
-  for (bool again = true; again;) {
-    Progress progress;
-    progress.running = running;
-    *running = context.generation.get();
-    co_await RelayOne(context, progress);
-    again =
-        !progress.released && progress.hold_kept() && co_await TryAnotherModel(context, progress);
-  }
-  *running = nullptr;
+  Tries tries(context);
+  do {
+    co_await RelayOne(context, tries);
+    if (tries.progress.released) co_return;
+  } while (co_await tries.RetryWithNextModel());
+  if (!context.exchange.disconnected()) co_return co_await RefuseAnswer(context, tries.progress);
+  // The guards of the context release what the request holds.
+  context.worker.metrics.CountClientDisconnect();
+  co_await Release(context, tries.progress);
 }
 
 }  // namespace tollgate::gateway

@@ -39,6 +39,10 @@ struct Candidate {
   TokenBounds bounds;
 };
 
+// Larger requests are not kept for another router, because a copy would double the memory of large
+// bodies.
+inline constexpr size_t kMaxMovedBytes = 64 << 10;
+
 struct RequestContext;
 // Adds what the pipeline knows of the request to its trace, if the trace will be exported
 // (trace_request.cc).
@@ -67,7 +71,7 @@ struct RequestContext {
   const Surface& surface;
   const CatalogPtr catalog;
   // Key of the hold, the slot and the settlement. Created by the gateway, never taken from the
-  // client (decision 26). Changes only when a lost router had ended the request (move).
+  // client (decision 26). Changes only when a lost router had ended the request (tries).
   Id id;
   const int64_t arrived_us;  // monotonic
   // Null: the request is not traced. Lives as long as the request.
@@ -112,7 +116,7 @@ struct RequestContext {
   // model.
   int32_t attempt = 0;
   // A router was lost and another one has the request. Happens at most once.
-  bool moved = false;  // move
+  bool moved = false;  // tries
   // Copy of the request while it can still be sent again.
   std::unique_ptr<inference::v1::GenerateRequest> movable;  // dispatch
 };

@@ -3,7 +3,7 @@
 #include <future>
 #include <utility>
 
-#include "common/rpc/replica_call.h"
+#include "common/rpc/replica_caller.h"
 #include "common/runtime/task.h"
 #include "tollgate/billing/v1/audit.grpc.pb.h"
 
@@ -13,7 +13,12 @@ namespace {
 using billing::v1::AuditSourceService;
 using Promise = std::promise<Result<audit::Page>>;
 
-constexpr int64_t kTimeoutMs = 5000;
+struct ReadAuditEntriesMethod
+    : rpc::UnaryMethod<AuditSourceService, billing::v1::ReadAuditEntriesRequest,
+                       billing::v1::ReadAuditEntriesResponse> {
+  static constexpr UnaryPointer kUnary = &Async::ReadAuditEntries;
+  static constexpr int64_t kTimeoutMs = 5'000;
+};
 
 audit::Page PageOf(const billing::v1::ReadAuditEntriesResponse& response) {
   audit::Page page;
@@ -34,12 +39,9 @@ audit::Page PageOf(const billing::v1::ReadAuditEntriesResponse& response) {
   return page;
 }
 
-Task<void> Read(Loop& loop, std::shared_ptr<rpc::Replicas> replicas,
+Task<void> Read(rpc::ReplicaCaller<ReadAuditEntriesMethod> caller,
                 billing::v1::ReadAuditEntriesRequest request, std::shared_ptr<Promise> promise) {
-  auto read = co_await rpc::CallAny<AuditSourceService>(
-      loop, std::move(replicas),
-      &AuditSourceService::StubInterface::async_interface::ReadAuditEntries, std::move(request),
-      kTimeoutMs, rpc::Moves::kYes);
+  auto read = co_await caller.Call(std::move(request));
   if (read) {
     promise->set_value(PageOf(*read));
   } else {
@@ -61,7 +63,7 @@ AuditSource BillingAuditSource(Loop& loop, std::shared_ptr<rpc::Replicas> replic
             loop.Post([&loop, weak, request = std::move(request), promise]() mutable {
               auto running = weak.lock();
               if (!running) return promise->set_value(Unavailable("auth is stopping"));
-              loop.Spawn(Read(loop, std::move(running), std::move(request), promise));
+              loop.Spawn(Read({loop, std::move(running)}, std::move(request), promise));
             });
             return page.get();
           }};

@@ -3,7 +3,7 @@
 #include "common/admin/requests.h"
 #include "common/admin/values.h"
 #include "common/base/text.h"
-#include "common/rpc/replica_call.h"
+#include "common/rpc/replica_caller.h"
 #include "services/dashboard/front/engines.h"
 #include "services/dashboard/front/services.h"
 #include "tollgate/admin/v1/engines.grpc.pb.h"
@@ -20,6 +20,11 @@ using auth::v1::FrontService;
 using inference::v1::EngineAdminService;
 
 constexpr size_t kMaxReason = 500;
+
+struct NoteChangeMethod
+    : rpc::UnaryMethod<FrontService, auth::v1::NoteChangeRequest, auth::v1::NoteChangeResponse> {
+  static constexpr UnaryPointer kUnary = &Async::NoteChange;
+};
 
 // A validated drain or resume.
 struct Drain {
@@ -69,10 +74,9 @@ Task<AdminResult<void>> Note(const Peers& peers, const Caller& caller, const Dra
   note.set_subject(drain.engine);
   note.set_detail(drain.reason);
   note.set_request_id(drain.request_id);
-  auto noted = co_await rpc::CallAny<FrontService>(
-      peers.loop, peers.auth, &FrontService::StubInterface::async_interface::NoteChange,
-      std::move(note), kPeerTimeoutMs,
-      drain.request_id.empty() ? rpc::Moves::kNo : rpc::Moves::kYes);
+  auto noted = co_await rpc::ReplicaCaller<NoteChangeMethod>(peers.loop, peers.auth)
+                   .Call(std::move(note), kPeerTimeoutMs, nullptr,
+                         drain.request_id.empty() ? rpc::Moves::kNo : rpc::Moves::kYes);
   if (!noted) co_return Fail{admin::FromError(noted.error())};
   if (noted->reused()) co_return admin::RequestIdReused();
   co_return AdminResult<void>();

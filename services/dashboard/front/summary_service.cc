@@ -1,6 +1,6 @@
 #include "common/admin/values.h"
 #include "common/base/clock.h"
-#include "common/rpc/replica_call.h"
+#include "common/rpc/replica_caller.h"
 #include "services/dashboard/front/engines.h"
 #include "services/dashboard/front/services.h"
 #include "services/dashboard/front/summary.h"
@@ -16,6 +16,15 @@ using admin::AdminResult;
 using auth::v1::FrontService;
 using LedgerSummaryService = billing::v1::SummaryService;
 
+struct ReadFactsMethod : rpc::UnaryMethod<FrontService, auth::v1::ReadWorkspaceFactsRequest,
+                                          auth::v1::ReadWorkspaceFactsResponse> {
+  static constexpr UnaryPointer kUnary = &Async::ReadWorkspaceFacts;
+};
+struct ReadSummaryMethod : rpc::UnaryMethod<LedgerSummaryService, billing::v1::ReadSummaryRequest,
+                                            billing::v1::ReadSummaryResponse> {
+  static constexpr UnaryPointer kUnary = &Async::ReadSummary;
+};
+
 constexpr int64_t kSoonUs = 7 * 86'400LL * 1'000'000;
 
 Task<Result<auth::v1::ReadWorkspaceFactsResponse>> ReadFacts(const Peers& peers,
@@ -25,9 +34,8 @@ Task<Result<auth::v1::ReadWorkspaceFactsResponse>> ReadFacts(const Peers& peers,
   request.set_workspace_id(std::move(workspace));
   request.set_expire_start_us(now_us);
   request.set_expire_end_us(now_us + kSoonUs);
-  co_return co_await rpc::CallAny<FrontService>(
-      peers.loop, peers.auth, &FrontService::StubInterface::async_interface::ReadWorkspaceFacts,
-      std::move(request), kPeerTimeoutMs, rpc::Moves::kYes);
+  return rpc::ReplicaCaller<ReadFactsMethod>(peers.loop, peers.auth)
+      .Call(std::move(request), kPeerTimeoutMs);
 }
 
 Task<Result<billing::v1::ReadSummaryResponse>> ReadLedger(const Peers& peers, std::string workspace,
@@ -35,9 +43,8 @@ Task<Result<billing::v1::ReadSummaryResponse>> ReadLedger(const Peers& peers, st
   billing::v1::ReadSummaryRequest request;
   request.set_workspace_id(std::move(workspace));
   request.set_day_start_us(day_start_us);
-  co_return co_await rpc::CallAny<LedgerSummaryService>(
-      peers.loop, peers.billing, &LedgerSummaryService::StubInterface::async_interface::ReadSummary,
-      std::move(request), kPeerTimeoutMs, rpc::Moves::kYes);
+  return rpc::ReplicaCaller<ReadSummaryMethod>(peers.loop, peers.billing)
+      .Call(std::move(request), kPeerTimeoutMs);
 }
 
 void LogMissing(const char* part, const Error& error) {
