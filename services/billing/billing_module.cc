@@ -10,16 +10,16 @@
 #include "common/money/money.h"
 #include "common/observability/disk_metrics.h"
 #include "services/billing/alerts/alerts.h"
+#include "services/billing/archive/archive_runner.h"
 #include "services/billing/commit/audit_mover.h"
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/payments/payments.h"
+#include "services/billing/reports/rollup_runner.h"
 #include "services/billing/rpc/alerts_rpc.h"
 #include "services/billing/rpc/billing_rpc.h"
 #include "services/billing/rpc/callers.h"
 #include "services/billing/rpc/payments_rpc.h"
-#include "services/billing/archive/archive_runner.h"
 #include "services/billing/verify/checkpoint_writer.h"
-#include "services/billing/reports/rollup_runner.h"
 
 namespace tollgate {
 namespace {
@@ -86,6 +86,9 @@ billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSetting
   if (from.reload_sweep_seconds() > 0) {
     options.sweep_us = int64_t{from.reload_sweep_seconds()} * 1'000'000;
   }
+  billing::payments::ChargeLimits& limits = options.engine.limits;
+  if (from.reload_charges_per_hour() > 0) limits.per_hour = from.reload_charges_per_hour();
+  if (from.reload_charges_per_day() > 0) limits.per_day = from.reload_charges_per_day();
   return options;
 }
 

@@ -9,6 +9,33 @@ namespace tollgate::billing::alerts {
 namespace {
 
 constexpr size_t kMaxReason = 200;
+
+// Why auto-reload is paused (docs/payments.md), and what to do.
+std::string PauseText(const std::string& reason) {
+  if (reason == "refunded") return "a payment was refunded.\r\nResume it to allow charges again.";
+  if (reason == "debited") {
+    return "credit was deducted by an adjustment.\r\nResume it to allow charges again.";
+  }
+  if (reason == "disputed") {
+    return "a payment is disputed.\r\nSave another card, then resume auto-reload.";
+  }
+  if (reason == "card_disputed") {
+    return "a payment with the saved card is disputed.\r\nSave another card, then resume "
+           "auto-reload.";
+  }
+  if (reason == "no_payment_method") {
+    return "no card is saved.\r\nSave a card, then resume auto-reload.";
+  }
+  if (reason == "monthly_ceiling") {
+    return "the monthly reload limit is reached.\r\nIt resumes next month, or when the limit is "
+           "raised.";
+  }
+  if (reason == "hourly_limit" || reason == "daily_limit") {
+    return "the card was charged too often.\r\nIt resumes by itself. A larger reload amount avoids "
+           "this.";
+  }
+  return reason + "\r\nFix the cause, then resume auto-reload.";
+}
 constexpr size_t kMaxLink = 2000;
 
 std::string Subject(const std::string& kind, const json::Value& notice,
@@ -41,8 +68,7 @@ std::string Body(const std::string& kind, const json::Value& notice) {
            "\r\nTollgate tries again. Check the saved card.\r\n";
   }
   if (kind == Name(AlertKind::kReloadPaused)) {
-    return "Auto-reload is paused: " + text("reason") +
-           "\r\nFix the cause, then resume auto-reload.\r\n";
+    return "Auto-reload is paused: " + PauseText(std::string(text("reason"))) + "\r\n";
   }
   if (kind == Name(AlertKind::kBooksDisagree)) {
     return "The wallet of the workspace does not match its ledger entries. The ledger has frozen "

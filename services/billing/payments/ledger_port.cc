@@ -82,4 +82,24 @@ Result<std::vector<LedgerPort::Posting>> LedgerServicePort::ReadPostings(
   });
 }
 
+Result<std::optional<LedgerPort::Lowering>> LedgerServicePort::NewestLowering(
+    const std::string& workspace) {
+  using Found = std::optional<Lowering>;
+  return Blocking<Found>(ledger_, [workspace](sql::Database& database) -> sql::SqlResult<Found> {
+    Found found;
+    auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+      found.reset();
+      return db.Query(
+          "SELECT kind, CASE WHEN decided_us > at_us THEN decided_us ELSE at_us END AS posted_us"
+          " FROM command WHERE shard = $1 AND workspace = $2 AND state = 1 AND kind IN (20, 22, 25)"
+          " ORDER BY posted_us DESC LIMIT 1",
+          {LedgerShard(workspace), workspace}, [&](const sql::Row& row) {
+            found = Lowering{static_cast<CommandKind>(row.Int(0)), row.Int(1)};
+          });
+    });
+    if (!done.ok()) return Fail{std::move(done).error()};
+    return found;
+  });
+}
+
 }  // namespace tollgate::billing::payments

@@ -2,6 +2,7 @@
 // changes nothing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,14 @@ class LedgerPort {
     std::string payment;          // refunds only: our id
   };
   virtual Result<std::vector<Posting>> ReadPostings(const std::string& workspace) = 0;
+  // The newest refund, chargeback or debit adjustment: what lowers a balance without spending.
+  struct Lowering {
+    CommandKind kind = CommandKind::kRefund;
+    int64_t at_us = 0;  // when it was posted
+  };
+  virtual Result<std::optional<Lowering>> NewestLowering(const std::string& workspace) = 0;
+  // The ledger's time: it does not follow a clock of this machine that jumps.
+  virtual int64_t NowUs() = 0;
 };
 
 // Port to the ledger of this process, which must outlive the port.
@@ -36,6 +45,8 @@ class LedgerServicePort : public LedgerPort {
   Result<Balance> ReadBalance(const std::string& workspace) override;
   Result<bool> HasWallet(const std::string& workspace) override;
   Result<std::vector<Posting>> ReadPostings(const std::string& workspace) override;
+  Result<std::optional<Lowering>> NewestLowering(const std::string& workspace) override;
+  int64_t NowUs() override { return ledger_.NowUs(); }
 
  private:
   LedgerService& ledger_;

@@ -13,10 +13,6 @@ namespace {
 using sql::SqlResult;
 
 constexpr int kBatch = 64;
-// An idempotency key of the provider lasts at least 24 h: until then a lost charge is sent again
-// under its key. A call cannot arrive more than an hour after it was sent.
-constexpr int64_t kResendUs = 23 * kHourUs;
-constexpr int64_t kGiveUpUs = 25 * kHourUs;
 constexpr int64_t kMismatchUs = kHourUs;
 constexpr int64_t kCreditRefusedUs = 600 * kSecondUs;
 
@@ -44,10 +40,9 @@ std::string DerivedId(std::string_view kind, std::string_view workspace, std::st
   return HexEncode(Sha256(text)).substr(0, 32);
 }
 
-PaymentEngine::PaymentEngine(Options options, const Clock& clock, PaymentStore& store,
-                             PaymentProvider& provider, LedgerPort& ledger, PaymentMetrics& metrics)
+PaymentEngine::PaymentEngine(Options options, PaymentStore& store, PaymentProvider& provider,
+                             LedgerPort& ledger, PaymentMetrics& metrics)
     : options_(std::move(options)),
-      clock_(clock),
       store_(store),
       provider_(provider),
       ledger_(ledger),
@@ -100,6 +95,18 @@ void PaymentEngine::RunTriggers(const std::unordered_set<std::string>* only) {
 std::optional<PaymentEngine::Claimed> PaymentEngine::Claim(const std::string& workspace,
                                                            const std::string& id) {
   std::optional<Claimed> claimed;
+  auto seen = store_.FindPayment(workspace, id);
+  if (!seen.ok()) {
+    LogError("claim", seen.error());
+    return std::nullopt;
+  }
+  if (!*seen) return std::nullopt;
+  const auto unsent = [](const Payment& payment) {
+    return payment.reload && payment.state == PaymentState::kRequested;
+  };
+  std::optional<LedgerFacts> ledger;
+  // Without the ledger nothing is charged: the row stays due.
+  if (unsent(**seen) && !(ledger = ReadLedger(workspace))) return std::nullopt;
   auto done = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     claimed.reset();
     auto found = tx.FindPayment(id);
@@ -109,12 +116,21 @@ std::optional<PaymentEngine::Claimed> PaymentEngine::Claim(const std::string& wo
     const Payment before = payment;
     payment.check_us = tx.now_us() + options_.lease_us;
     bool first = false;
-    if (payment.reload && payment.state == PaymentState::kRequested) {
+    if (unsent(payment)) {
+      if (!ledger) return {};
+      auto why = WhyNotSend(tx, payment, *ledger);
+      if (!why.ok()) return Fail{why.error()};
+      if (!why->empty()) {
+        payment.state = PaymentState::kCancelled;
+        payment.reason = kWithdrawn + *why;
+        payment.check_us = 0;
+        return WriteChange(tx, before, payment);
+      }
       // Written before the charge is sent, so that after a crash the engine asks about the charge
       // instead of assuming that it was not sent.
       first = true;
       payment.state = PaymentState::kSubmitted;
-      payment.sent_us = tx.now_us();
+      payment.sent_us = payment.last_sent_us = tx.now_us();
     }
     if (auto written = WriteChange(tx, before, payment); !written.ok()) return written;
     claimed = Claimed{payment, first};
@@ -141,7 +157,7 @@ void PaymentEngine::StepPayment(const std::string& workspace, const std::string&
   }
   const auto result = claimed->first_send ? provider_.Charge(payment.ref()) : Ask(payment);
   if (!Survives("after_call")) return;
-  auto applied = Apply(payment, result);
+  auto applied = Apply(payment, result, claimed->first_send);
   if (!applied.ok()) return LogError("apply", applied.error());
   if (!Survives("after_apply")) return;
   if (result.ok() && result->state == ChargeView::State::kSucceeded) {
@@ -150,37 +166,6 @@ void PaymentEngine::StepPayment(const std::string& workspace, const std::string&
       Credit(now->payment);
     }
   }
-}
-
-ProviderResult<ChargeView> PaymentEngine::Ask(const Payment& payment) {
-  if (payment.state == PaymentState::kRequested && payment.checkout_id.empty()) {
-    if (NowUs() - payment.created_us <= kGiveUpUs) return MakePage(payment);
-    ChargeView expired;
-    expired.payment_id = payment.id;
-    expired.state = ChargeView::State::kCancelled;
-    expired.reason = "no_page";
-    return expired;
-  }
-  auto found = provider_.Find(payment.ref());
-  if (!found.ok() || found->state != ChargeView::State::kNone) return found;
-  return ResendOrGiveUp(payment);
-}
-
-// Called when the provider does not know the payment.
-ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(const Payment& payment) {
-  const int64_t age_us = NowUs() - std::max(payment.sent_us, payment.created_us);
-  ChargeView gone;
-  gone.payment_id = payment.id;
-  gone.state = payment.reload ? ChargeView::State::kDeclined : ChargeView::State::kCancelled;
-  gone.reason = "lost";
-  if (!payment.reload) return age_us > kGiveUpUs ? ProviderResult<ChargeView>(gone) : ChargeView();
-  if (payment.state != PaymentState::kSubmitted && payment.state != PaymentState::kUnknown) {
-    return gone;  // the payment had ended before
-  }
-  // Same key: if the first call still arrives, the provider makes only one charge.
-  if (age_us < kResendUs) return provider_.Charge(payment.ref());
-  if (age_us > kGiveUpUs) return gone;
-  return ChargeView();
 }
 
 ProviderResult<ChargeView> PaymentEngine::MakePage(const Payment& payment) {
@@ -233,8 +218,8 @@ ProviderResult<std::string> PaymentEngine::EnsureCustomer(const std::string& wor
   return customer;
 }
 
-SqlResult<void> PaymentEngine::Apply(const Payment& asked,
-                                     const ProviderResult<ChargeView>& result) {
+SqlResult<void> PaymentEngine::Apply(const Payment& asked, const ProviderResult<ChargeView>& result,
+                                     bool first_send) {
   if (!result.ok()) {
     metrics_.OnProviderError(result.error());
     log::Warn(
@@ -250,7 +235,9 @@ SqlResult<void> PaymentEngine::Apply(const Payment& asked,
     if (result.ok()) {
       ApplyView(*result, after);
     } else {
-      ApplyError(result.error(), after);
+      // Nobody has sent it again meanwhile.
+      const bool unsent = first_send && after.last_sent_us == asked.last_sent_us;
+      ApplyError(result.error(), unsent, after);
     }
     return WriteChange(tx, before, after);
   });
@@ -258,7 +245,7 @@ SqlResult<void> PaymentEngine::Apply(const Payment& asked,
   return done;
 }
 
-void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
+void PaymentEngine::ApplyError(const ProviderError& error, bool unsent, Payment& payment) {
   if (payment.state == PaymentState::kSucceeded) return;
   const bool sent =
       payment.state == PaymentState::kSubmitted || payment.state == PaymentState::kUnknown;
@@ -273,6 +260,10 @@ void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
   if (sent && error.kind != ProviderError::Kind::kNotDone) {
     payment.state = PaymentState::kUnknown;
     payment.reason = error.code;
+  } else if (unsent && payment.state == PaymentState::kSubmitted) {
+    // The provider certainly has nothing: the rules are asked again before the next try.
+    payment.state = PaymentState::kRequested;
+    payment.sent_us = payment.last_sent_us = 0;
   }
   payment.check_us = NowUs() + RetryPaymentUs(payment.attempts);
   ++payment.attempts;

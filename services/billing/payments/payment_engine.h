@@ -11,10 +11,10 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "common/base/clock.h"
 #include "services/billing/payments/ledger_port.h"
 #include "services/billing/payments/payment_metrics.h"
 #include "services/billing/payments/payment_store.h"
+#include "services/billing/payments/reload_rules.h"
 
 namespace tollgate::billing::payments {
 
@@ -22,18 +22,21 @@ namespace tollgate::billing::payments {
 inline constexpr char kSetupEvent[] = "setup";
 // Actor in the log of changes for steps that no person requested.
 inline constexpr char kEngineActor[] = "payments";
+// Begins the reason of a charge that was cancelled before the provider had it.
+inline constexpr char kWithdrawn[] = "withdrawn: ";
 
 class PaymentEngine {
  public:
   struct Options {
     // How long others leave a claimed row alone: longer than any call to the provider.
     int64_t lease_us = 60'000'000;
+    ChargeLimits limits;
     // For tests: returning false stops the engine at this point, like a crash.
     std::function<bool(std::string_view point)> survives;
   };
 
-  PaymentEngine(Options options, const Clock& clock, PaymentStore& store, PaymentProvider& provider,
-                LedgerPort& ledger, PaymentMetrics& metrics);
+  PaymentEngine(Options options, PaymentStore& store, PaymentProvider& provider, LedgerPort& ledger,
+                PaymentMetrics& metrics);
 
   // Runs one round: everything that is due, then the triggers of auto-reload.
   void RunOnce();
@@ -48,11 +51,16 @@ class PaymentEngine {
   void StepPayment(const std::string& workspace, const std::string& id);
   void StepRefund(const std::string& workspace, const std::string& id);
   void StepEvent(const ProviderEvent& event);
-  // Starts a charge if the available credit is below the threshold and none is running.
+  // Starts a charge if MayCharge allows it and none is in flight.
   void Trigger(const AutoReload& seen);
 
-  // Applies the provider's current answer to the payment.
-  sql::SqlResult<void> Apply(const Payment& asked, const ProviderResult<ChargeView>& result);
+  // Applies the provider's current answer to the payment. first_send: it answers the first call.
+  sql::SqlResult<void> Apply(const Payment& asked, const ProviderResult<ChargeView>& result,
+                             bool first_send = false);
+  // Pauses auto-reload if it is on; 0: until a person resumes it.
+  sql::SqlResult<void> PauseReload(WorkspaceTx& tx, const std::string& reason,
+                                   int64_t until_us = 0);
+  sql::SqlResult<void> FollowPayment(WorkspaceTx& tx, const Payment& before, const Payment& after);
   // Returns the provider's customer id of the workspace; created on first use.
   ProviderResult<std::string> EnsureCustomer(const std::string& workspace);
 
@@ -60,7 +68,7 @@ class PaymentEngine {
   PaymentProvider& provider() { return provider_; }
   LedgerPort& ledger() { return ledger_; }
   PaymentMetrics& metrics() { return metrics_; }
-  int64_t NowUs() const { return clock_.WallUs(); }
+  int64_t NowUs() const { return ledger_.NowUs(); }
   int64_t lease_us() const { return options_.lease_us; }
 
  private:
@@ -74,15 +82,23 @@ class PaymentEngine {
   std::optional<Claimed> Claim(const std::string& workspace, const std::string& id);
   ProviderResult<ChargeView> Ask(const Payment& payment);
   ProviderResult<ChargeView> ResendOrGiveUp(const Payment& payment);
+  // Returns why the charge must not be sent now, or "" after writing that it is sent now.
+  ProviderResult<std::string> MarkResent(const Payment& payment);
+  std::optional<LedgerFacts> ReadLedger(const std::string& workspace);
+  // own: the charge that is about to be sent; null: one that would be new.
+  sql::SqlResult<ChargeFacts> ReadChargeFacts(WorkspaceTx& tx, const AutoReload& reload,
+                                              const LedgerFacts& ledger, const Payment* own);
+  // "": the charge may be sent now. Pauses auto-reload where the rules say so.
+  sql::SqlResult<std::string> WhyNotSend(WorkspaceTx& tx, const Payment& payment,
+                                         const LedgerFacts& ledger);
   ProviderResult<ChargeView> MakePage(const Payment& payment);
   void Credit(const Payment& payment);
   // Rules of Apply: change the payment and the workspace's auto-reload if the payment belongs to
   // it.
   void ApplyView(const ChargeView& view, Payment& payment);
-  void ApplyError(const ProviderError& error, Payment& payment);
+  void ApplyError(const ProviderError& error, bool unsent, Payment& payment);
   sql::SqlResult<void> WriteChange(WorkspaceTx& tx, const Payment& before, Payment after);
-  sql::SqlResult<void> FollowPayment(WorkspaceTx& tx, const Payment& before, const Payment& after);
-  sql::SqlResult<void> StartReload(WorkspaceTx& tx, AutoReload reload, bool& paused);
+  sql::SqlResult<void> StartReload(WorkspaceTx& tx, AutoReload reload, const ChargeFacts& facts);
   bool TakeCredit(Refund& refund);
   void SendRefund(Refund refund, const Payment& payment);
   void AskRefund(Refund refund);
@@ -100,7 +116,6 @@ class PaymentEngine {
   void LogError(std::string_view what, const sql::SqlError& error) const;
 
   const Options options_;
-  const Clock& clock_;
   PaymentStore& store_;
   PaymentProvider& provider_;
   LedgerPort& ledger_;

@@ -245,7 +245,7 @@ TEST_P(PaymentEngineTest, TheMonthlyCeilingPausesUntilTheNextMonthOrAHigherCeili
   for (int i = 1; i <= 2; ++i) {
     run();
     EXPECT_EQ(Topups("acme"), i);
-    Spend("acme", kTen, "spend-" + std::to_string(i));
+    Spend("acme", kTen);
   }
   run();
   EXPECT_EQ(replica->admin.GetReload("acme")->pause_reason, "monthly_ceiling");
@@ -253,7 +253,7 @@ TEST_P(PaymentEngineTest, TheMonthlyCeilingPausesUntilTheNextMonthOrAHigherCeili
   EnableReload(*replica, "acme", 5, 10, 30);
   run();
   EXPECT_EQ(stripe_.intents().size(), 3u);
-  Spend("acme", kTen, "spend-3");
+  Spend("acme", kTen);
   run();
   EXPECT_EQ(replica->admin.GetReload("acme")->state, ReloadState::kPaused);
   Advance(31 * 86400);
@@ -277,7 +277,7 @@ TEST_P(PaymentEngineTest, ABalanceThatWasReadBeforeACreditTriggersNothing) {
   const AutoReload seen = *replica->admin.GetReload("acme");
   for (int i = 0; i < 4; ++i) replica->engine.RunOnce();
   ASSERT_EQ(stripe_.intents().size(), 1u);
-  Spend("acme", kTen, "spend");
+  Spend("acme", kTen);
   // Another engine, which was stopped after it had read the row.
   replica->engine.Trigger(seen);
   EXPECT_EQ(replica->admin.GetReload("acme")->state, ReloadState::kIdle);
@@ -307,7 +307,7 @@ TEST_P(PaymentEngineTest, ARefundTakesUnspentPaidCreditFirstAndReachesTheProvide
   stripe_.PayPage(made->checkout_id);
   Advance(60);
   replica->engine.RunOnce();
-  Spend("acme", 4 * kNanoPerUsd, "spend");
+  Spend("acme", 4 * kNanoPerUsd);
   EXPECT_EQ(replica->admin.RefundPayment("acme", made->id, 7 * kNanoPerUsd, "left", "f1", "ann")
                 .error()
                 .reason,
@@ -340,7 +340,7 @@ TEST_P(PaymentEngineTest, ADisputeTakesTheCreditOnceAndAWonOneGivesItBack) {
   stripe_.PayPage(made->checkout_id);
   Advance(60);
   replica->engine.RunOnce();
-  Spend("acme", 4 * kNanoPerUsd, "spend");
+  Spend("acme", 4 * kNanoPerUsd);
   stripe_.TakeEvents();
   const std::string dispute = stripe_.Dispute(stripe_.intents().front().id);
   auto created = stripe_.TakeEvents();

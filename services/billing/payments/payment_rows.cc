@@ -33,6 +33,8 @@ Payment ReadPayment(const Row& row) {
   payment.sent_us = row.Int(column++);
   payment.check_us = row.Int(column++);
   payment.attempts = row.Int(column++);
+  payment.last_sent_us = row.Int(column++);
+  payment.cancel_us = row.Int(column++);
   return payment;
 }
 
@@ -59,7 +61,9 @@ std::vector<Param> Cells(const Payment& payment) {
           payment.updated_us,
           payment.sent_us,
           payment.check_us,
-          payment.attempts};
+          payment.attempts,
+          payment.last_sent_us,
+          payment.cancel_us};
 }
 
 AutoReload ReadReload(const Row& row) {
@@ -80,6 +84,7 @@ AutoReload ReadReload(const Row& row) {
   reload.version = row.Int(column++);
   reload.actor = row.Text(column++);
   reload.updated_us = row.Int(column++);
+  reload.confirmed_us = row.Int(column++);
   return reload;
 }
 
@@ -99,7 +104,8 @@ std::vector<Param> Cells(const AutoReload& reload) {
           reload.month_charged_nano_usd,
           reload.version,
           reload.actor,
-          reload.updated_us};
+          reload.updated_us,
+          reload.confirmed_us};
 }
 
 Refund ReadRefundRow(const Row& row) {

@@ -143,7 +143,17 @@ UPDATE payment_refund SET check_us = created_us + 86400000000
   WHERE state = 3 AND check_us = 0 AND provider_id <> '' AND provider_id NOT LIKE 'manual-%';
 )sql";
 
-constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst}, {2, "disputes", kSecond}};
+// When a charge may be sent (docs/design/charging.md). Rows from before count as confirmed now.
+constexpr std::string_view kThird = R"sql(
+ALTER TABLE payment ADD COLUMN last_sent_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment ADD COLUMN cancel_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE auto_reload ADD COLUMN confirmed_us {int} NOT NULL DEFAULT 0;
+UPDATE payment SET last_sent_us = updated_us WHERE sent_us > 0;
+UPDATE auto_reload SET confirmed_us = updated_us;
+)sql";
+
+constexpr sql::Migration kMigrations[] = {
+    {1, "payments", kFirst}, {2, "disputes", kSecond}, {3, "charging", kThird}};
 
 }  // namespace
 

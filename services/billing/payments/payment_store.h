@@ -45,6 +45,10 @@ class WorkspaceTx {
   sql::SqlResult<std::vector<PaymentMethod>> Methods();
   sql::SqlResult<std::optional<Dispute>> FindDispute(const std::string& id);
   sql::SqlResult<void> Put(const Dispute& dispute);
+  // When the newest charges of auto-reload were sent, newest first, without that payment.
+  sql::SqlResult<std::vector<int64_t>> SentReloads(int limit, const std::string& without);
+  // Whether a payment with this card is under inquiry, disputed, or its dispute was lost.
+  sql::SqlResult<bool> IsMethodDisputed(const std::string& method);
   // Whether a dispute of this payment is open or lost.
   sql::SqlResult<bool> IsDisputed(const std::string& payment);
   // Appends to the log.

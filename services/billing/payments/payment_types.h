@@ -41,10 +41,17 @@ struct Payment {
   bool disputed = false;
   int64_t created_us = 0;
   int64_t updated_us = 0;
-  int64_t sent_us = 0;   // when the charge was first sent
-  int64_t check_us = 0;  // next check by the worker; 0: never
-  int64_t attempts = 0;  // checks without a result
+  int64_t sent_us = 0;       // when the charge was first sent; 0: certainly never
+  int64_t check_us = 0;      // next check by the worker; 0: never
+  int64_t attempts = 0;      // checks without a result
+  int64_t last_sent_us = 0;  // when the charge was last sent
+  int64_t cancel_us = 0;     // when a person asked to cancel it; 0: never
 
+  // Whether it may still become a charge, or is one that the ledger does not have yet.
+  bool in_flight() const {
+    return state == PaymentState::kRequested || state == PaymentState::kSubmitted ||
+           state == PaymentState::kUnknown || (state == PaymentState::kSucceeded && !credited);
+  }
   int64_t amount_cents() const { return amount_nano_usd / kNanoPerCent; }
   PaymentRef ref() const {
     return {workspace, id, amount_cents(), customer, method, provider_id, checkout_id, created_us};
@@ -78,7 +85,11 @@ struct AutoReload {
   int64_t version = 0;  // increases with every change
   std::string actor;    // who configured it
   int64_t updated_us = 0;
+  // Ledger time of the newest refund, chargeback or debit that a person knew when they last turned
+  // auto-reload on, changed or resumed it. A newer one pauses (docs/design/charging.md).
+  int64_t confirmed_us = 0;
 
+  bool paused() const { return state == ReloadState::kPaused; }
   bool running() const {
     return state == ReloadState::kRequested || state == ReloadState::kSubmitted ||
            state == ReloadState::kUnknown;

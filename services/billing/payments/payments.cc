@@ -74,8 +74,8 @@ Result<void> Payments::Start(LoopPool& loops) {
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
   store_ = std::make_unique<PaymentStore>(*database_);
-  engine_ = std::make_unique<PaymentEngine>(options_.engine, clock_, *store_, *provider_, ledger_,
-                                            metrics_);
+  engine_ =
+      std::make_unique<PaymentEngine>(options_.engine, *store_, *provider_, ledger_, metrics_);
   admin_ = std::make_unique<PaymentAdmin>(*engine_);
   // SQLite: opens the file now; the process does not start if that fails.
   if (database_->dialect() == sql::Dialect::kSqlite && !Migrate()) {
@@ -170,7 +170,7 @@ void Payments::OnCommitted(std::span<const Operation> operations) {
 
 // Once a day: removes completed events that the provider no longer repeats.
 void Payments::Prune() {
-  const int64_t now_us = clock_.WallUs();
+  const int64_t now_us = engine_->NowUs();
   if (now_us - pruned_us_ < kDayUs) return;
   auto pruned = store_->PruneEvents(now_us - kEventDays * kDayUs);
   if (pruned.ok()) pruned_us_ = now_us;
@@ -200,7 +200,7 @@ void Payments::WorkerMain(bool first) {
       engine_->RunTriggers(&spent);
     }
     if (auto counts = store_->Count(); counts.ok()) {
-      metrics_.SetCounts(*counts, clock_.WallUs());
+      metrics_.SetCounts(*counts, engine_->NowUs());
       watching_ = counts->enabled_reloads > 0;
     }
   }

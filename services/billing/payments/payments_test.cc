@@ -124,15 +124,9 @@ TEST_F(PaymentsTest, AWorkspaceThatSpendsIsReloadedWithoutASweep) {
           .UpdateReload("acme", {true, 5 * kNanoPerUsd, 10 * kNanoPerUsd, 100 * kNanoPerUsd}, "t")
           .ok());
   // The ledger reports commits only once a workspace has auto-reload, so repeat until it does.
-  int spent = 0;
+  bool low = false;
   EXPECT_TRUE(Eventually([&] {
-    Correct debit;
-    debit.workspace = "acme";
-    debit.command_id = "spend-" + std::to_string(spent);
-    debit.kind = CommandKind::kDebitAdjustment;
-    debit.amount_nano_usd = spent == 0 ? 16 * kNanoPerUsd : 1;
-    debit.actor = debit.reason = "t";
-    if (port.Submit(debit)->ok) ++spent;
+    low = SpendOn(port, "acme", low ? kNanoPerCent : 16 * kNanoPerUsd) || low;
     return port.ReadBalance("acme")->paid_nano_usd > 10 * kNanoPerUsd;
   }));
   EXPECT_TRUE(Eventually([&] { return !payments_->admin().GetReload("acme")->running(); }));

@@ -1,4 +1,5 @@
 // Part of the engine: starts and ends the charges of auto-reload.
+#include <algorithm>
 #include <utility>
 
 #include "common/base/clock.h"
@@ -28,23 +29,30 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
   AutoReload reload = **found;
   const ReloadState was = reload.state;
   const bool own = reload.reload_id == after.id;
+  const bool ended = after.reload && Ended(after.state) && !Ended(before.state);
   bool paused = false;
+  if (ended) Uncharge(reload, after);
+  // A pause stays, whatever becomes of a charge that was on its way.
   if (own && reload.running()) {
     if (credited) {
-      Succeed(reload);
-    } else if (Ended(after.state)) {
+      Resume(reload, nullptr);
+    } else if (ended && after.reason.starts_with(kWithdrawn)) {
+      reload.state = ReloadState::kIdle;
+    } else if (ended) {
       paused = Decline(reload, after, tx.now_us());
     } else if (after.state == PaymentState::kUnknown) {
       reload.state = ReloadState::kUnknown;
     } else if (after.state == PaymentState::kSubmitted) {
       reload.state = ReloadState::kSubmitted;
+    } else if (after.state == PaymentState::kRequested) {
+      reload.state = ReloadState::kRequested;
     }
   } else if (after.reload && Ended(before.state) && after.state == PaymentState::kSucceeded) {
     // The provider reported the charge as not paid before.
-    log::Warn("payments: a charge that was declined has been paid after all",
+    log::Warn("payments: a charge that had ended has been paid after all",
               {{"payment", after.id}, {"workspace", after.workspace}});
     reload.month_charged_nano_usd += after.amount_nano_usd;
-    if (own) Resume(reload);
+    if (own && reload.declines > 0) Resume(reload, nullptr);
   }
   // Written even if only the balance changed: the new version stops engines that have read the old
   // balance from triggering.
@@ -62,91 +70,156 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
   return tx.Put(std::move(reload));
 }
 
+SqlResult<void> PaymentEngine::PauseReload(WorkspaceTx& tx, const std::string& reason,
+                                           int64_t until_us) {
+  auto found = tx.FindReload();
+  if (!found.ok()) return Fail{found.error()};
+  if (!*found || !(*found)->enabled) return {};
+  AutoReload reload = **found;
+  // A pause that only a person ends keeps its first reason.
+  if (reload.state == ReloadState::kPaused && reload.next_us == 0) return {};
+  const ReloadState was = reload.state;
+  Pause(reload, reason, until_us);
+  reload.updated_us = tx.now_us();
+  auto logged =
+      tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, kEngineActor, reason);
+  if (!logged.ok()) return logged;
+  metrics_.OnReloadPaused();
+  log::Warn("auto-reload is paused", {{"workspace", reload.workspace}, {"reason", reason}});
+  return tx.Put(std::move(reload));
+}
+
+std::optional<LedgerFacts> PaymentEngine::ReadLedger(const std::string& workspace) {
+  LedgerFacts facts;
+  auto balance = ledger_.ReadBalance(workspace);
+  auto lowered = ledger_.NewestLowering(workspace);
+  if (!balance.ok() || !lowered.ok()) return std::nullopt;
+  facts.balance = *std::move(balance);
+  facts.lowered = *lowered;
+  return facts;
+}
+
+SqlResult<ChargeFacts> PaymentEngine::ReadChargeFacts(WorkspaceTx& tx, const AutoReload& reload,
+                                                      const LedgerFacts& ledger,
+                                                      const Payment* own) {
+  ChargeFacts facts;
+  facts.ledger = ledger;
+  auto on_its_way = tx.PaidNotCredited();
+  if (!on_its_way.ok()) return Fail{on_its_way.error()};
+  facts.on_its_way_nano_usd = *on_its_way;
+  AutoReload rolled = reload;
+  RollMonth(rolled, tx.now_us());
+  if (own != nullptr) Uncharge(rolled, *own);
+  facts.month_charged_nano_usd = rolled.month_charged_nano_usd;
+  auto sent = tx.SentReloads(std::max(options_.limits.per_hour, options_.limits.per_day),
+                             own != nullptr ? own->id : "");
+  if (!sent.ok()) return Fail{sent.error()};
+  facts.sent_us = *std::move(sent);
+  auto customer = tx.FindCustomer(provider_.name());
+  if (!customer.ok()) return Fail{customer.error()};
+  auto methods = tx.Methods();
+  if (!methods.ok()) return Fail{methods.error()};
+  for (const PaymentMethod& one : *methods) {
+    if (one.provider != provider_.name() || customer->empty()) continue;
+    if (own != nullptr && own->method != one.id) continue;
+    auto disputed = tx.IsMethodDisputed(one.id);
+    if (!disputed.ok()) return Fail{disputed.error()};
+    facts.card_saved = true;
+    facts.card_disputed = *disputed;
+    facts.customer = *customer;
+    facts.method = one.id;
+    if (!*disputed) break;
+  }
+  return facts;
+}
+
 void PaymentEngine::Trigger(const AutoReload& seen) {
   // Reads the balance after the row, and changes the row only if its version is still the same. A
   // credit posted in between has changed the version.
-  auto balance = ledger_.ReadBalance(seen.workspace);
-  if (!balance.ok() || !Survives("before_trigger")) return;
-  const int64_t available_nano_usd =
-      balance->paid_nano_usd + balance->granted_nano_usd - balance->held_nano_usd;
-  // Does not charge a frozen workspace, or one in debt after a chargeback: the credit would only
-  // pay the receivable.
-  if (balance->frozen != Freeze::kNone || balance->receivable_nano_usd > 0) return;
-  const bool low = available_nano_usd < seen.threshold_nano_usd;
-  if (!low && seen.state == ReloadState::kIdle) return;
-  bool paused = false;
+  const auto ledger = ReadLedger(seen.workspace);
+  if (!ledger || !Survives("before_trigger")) return;
   auto done = store_.Run(seen.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    paused = false;
     auto found = tx.FindReload();
     if (!found.ok()) return Fail{found.error()};
     if (!*found || (*found)->version != seen.version || !(*found)->enabled) return {};
     AutoReload reload = **found;
     if (reload.running()) return {};
-    if (!low) {
-      // There is enough credit again, so the backoff or the pause until next month ends.
-      const ReloadState was = reload.state;
-      Resume(reload);
-      reload.updated_us = tx.now_us();
-      auto logged = tx.Log("reload", Name(was), Name(reload.state), 0, kEngineActor, "");
-      if (!logged.ok()) return logged;
-      return tx.Put(std::move(reload));
+    auto newest = tx.FindPayment(reload.reload_id);
+    if (!newest.ok()) return Fail{newest.error()};
+    if (*newest && (*newest)->in_flight()) return {};
+    auto facts = ReadChargeFacts(tx, reload, *ledger, nullptr);
+    if (!facts.ok()) return Fail{facts.error()};
+    const Verdict verdict = MayCharge(reload, *facts, options_.limits, tx.now_us());
+    switch (verdict.kind) {
+      case Verdict::Kind::kCharge:
+        return StartReload(tx, std::move(reload), *facts);
+      case Verdict::Kind::kPause:
+        return PauseReload(tx, verdict.reason, verdict.until_us);
+      case Verdict::Kind::kWait:
+        return {};
+      case Verdict::Kind::kEnough:
+        break;
     }
-    auto pending = tx.PaidNotCredited();
-    if (!pending.ok()) return Fail{pending.error()};
-    if (available_nano_usd + *pending >= reload.threshold_nano_usd) return {};
-    return StartReload(tx, std::move(reload), paused);
+    if (reload.state == ReloadState::kIdle) return {};
+    // There is enough credit again, so the backoff or the pause until later ends.
+    const ReloadState was = reload.state;
+    Resume(reload, nullptr);
+    reload.updated_us = tx.now_us();
+    auto logged = tx.Log("reload", Name(was), Name(reload.state), 0, kEngineActor, "");
+    if (!logged.ok()) return logged;
+    return tx.Put(std::move(reload));
   });
-  if (!done.ok()) return LogError("trigger", done.error());
-  if (paused) metrics_.OnReloadPaused();
+  if (!done.ok()) LogError("trigger", done.error());
 }
 
-SqlResult<void> PaymentEngine::StartReload(WorkspaceTx& tx, AutoReload reload, bool& paused) {
+SqlResult<void> PaymentEngine::StartReload(WorkspaceTx& tx, AutoReload reload,
+                                           const ChargeFacts& facts) {
   const ReloadState was = reload.state;
   RollMonth(reload, tx.now_us());
+  Payment payment;
+  payment.workspace = reload.workspace;
+  // The id depends on the version of the row, so a transaction that runs twice makes one payment.
+  payment.id = DerivedId("reload", reload.workspace, std::to_string(reload.version));
+  payment.provider = provider_.name();
+  payment.reload = true;
+  payment.amount_nano_usd = reload.amount_nano_usd;
+  payment.customer = facts.customer;
+  payment.method = facts.method;
+  payment.actor = kEngineActor;
+  payment.created_us = payment.updated_us = payment.check_us = tx.now_us();
+  if (auto put = tx.Put(payment); !put.ok()) return put;
+  auto logged = tx.Log("payment/" + payment.id, "", Name(payment.state), payment.amount_nano_usd,
+                       kEngineActor, "auto-reload");
+  if (!logged.ok()) return logged;
+  reload.state = ReloadState::kRequested;
+  reload.reload_id = payment.id;
+  reload.next_us = 0;
+  reload.pause_reason.clear();
+  reload.month_charged_nano_usd += reload.amount_nano_usd;
   reload.updated_us = tx.now_us();
-  auto methods = tx.Methods();
-  if (!methods.ok()) return Fail{methods.error()};
-  auto customer = tx.FindCustomer(provider_.name());
-  if (!customer.ok()) return Fail{customer.error()};
-  std::string method;
-  for (const PaymentMethod& one : *methods) {
-    if (one.provider == provider_.name() && method.empty()) method = one.id;
-  }
-  if (method.empty() || customer->empty()) {
-    Pause(reload, kPausedWithoutMethod, 0);
-  } else if (reload.month_charged_nano_usd > reload.ceiling_nano_usd - reload.amount_nano_usd) {
-    Pause(reload, kPausedByCeiling, UtcMonthStartUs(NextMonth(reload.month)));
-  } else {
-    Payment payment;
-    payment.workspace = reload.workspace;
-    // The id depends on the version of the row, so a transaction that runs twice makes one payment.
-    payment.id = DerivedId("reload", reload.workspace, std::to_string(reload.version));
-    payment.provider = provider_.name();
-    payment.reload = true;
-    payment.amount_nano_usd = reload.amount_nano_usd;
-    payment.customer = *customer;
-    payment.method = method;
-    payment.actor = kEngineActor;
-    payment.created_us = payment.updated_us = payment.check_us = tx.now_us();
-    if (auto put = tx.Put(payment); !put.ok()) return put;
-    auto logged = tx.Log("payment/" + payment.id, "", Name(payment.state), payment.amount_nano_usd,
-                         kEngineActor, "auto-reload");
-    if (!logged.ok()) return logged;
-    reload.state = ReloadState::kRequested;
-    reload.reload_id = payment.id;
-    reload.next_us = 0;
-    reload.pause_reason.clear();
-    reload.month_charged_nano_usd += reload.amount_nano_usd;
-  }
-  paused = reload.state == ReloadState::kPaused;
-  if (paused) {
-    log::Warn("auto-reload is paused",
-              {{"workspace", reload.workspace}, {"reason", reload.pause_reason}});
-  }
-  auto logged = tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd,
-                       kEngineActor, reload.pause_reason);
+  logged = tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, kEngineActor,
+                  reload.pause_reason);
   if (!logged.ok()) return logged;
   return tx.Put(std::move(reload));
+}
+
+SqlResult<std::string> PaymentEngine::WhyNotSend(WorkspaceTx& tx, const Payment& payment,
+                                                 const LedgerFacts& ledger) {
+  if (payment.cancel_us > 0) return std::string("a person cancelled it");
+  if (UtcMonth(payment.created_us) != UtcMonth(tx.now_us())) return std::string("its month ended");
+  auto found = tx.FindReload();
+  if (!found.ok()) return Fail{found.error()};
+  if (!*found) return std::string("auto-reload is off");
+  if (!(*found)->running()) return "auto-reload is paused: " + (*found)->pause_reason;
+  auto facts = ReadChargeFacts(tx, **found, ledger, &payment);
+  if (!facts.ok()) return Fail{facts.error()};
+  const Verdict verdict = MayCharge(**found, *facts, options_.limits, tx.now_us());
+  if (verdict.kind == Verdict::Kind::kCharge) return std::string();
+  if (verdict.kind == Verdict::Kind::kPause) {
+    auto paused = PauseReload(tx, verdict.reason, verdict.until_us);
+    if (!paused.ok()) return Fail{paused.error()};
+  }
+  return verdict.reason;
 }
 
 }  // namespace tollgate::billing::payments

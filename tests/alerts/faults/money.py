@@ -114,19 +114,23 @@ class RefundRefused(Fault):
 
 
 class Reloads(Fault):
-    """a saved card is declined; another workspace has reached the ceiling of its month"""
+    """a saved card is declined; another workspace has no card"""
     alerts = ("ReloadDeclined", "ReloadPaused")
 
     def begin(self, observed):
-        for workspace in ("reload-ceiling", "reload-declined"):
-            new_customer(observed, workspace)
-            observed.operator("payment", "setup", "--workspace", workspace)
-            STRIPE.pay(cluster.wait_for("a page for the card", 10, lambda: page_of(workspace)))
-            cluster.wait_for("a saved card", 20, lambda: change_database(
-                observed, "billing", "SELECT id FROM payment_method WHERE workspace = ?", (workspace,)))
-            STRIPE.declines = workspace == "reload-declined"
-            observed.operator("reload", "set", "--workspace", workspace, "--on", "--threshold", "100", "--amount", "10", "--ceiling", "10")
-            wait_for_state(observed, workspace, "declined" if STRIPE.declines else "succeeded")
+        def switch_on(workspace):
+            observed.operator("reload", "set", "--workspace", workspace, "--on", "--threshold", "10", "--amount", "10", "--ceiling", "10")
+
+        new_customer(observed, "reload-without-card")
+        switch_on("reload-without-card")
+        new_customer(observed, "reload-declined")
+        observed.operator("payment", "setup", "--workspace", "reload-declined")
+        STRIPE.pay(cluster.wait_for("a page for the card", 10, lambda: page_of("reload-declined")))
+        cluster.wait_for("a saved card", 20, lambda: change_database(
+            observed, "billing", "SELECT id FROM payment_method WHERE workspace = ?", ("reload-declined",)))
+        STRIPE.declines = True
+        switch_on("reload-declined")
+        wait_for_state(observed, "reload-declined", "declined")
 
     def end(self, observed):
         STRIPE.declines = False

@@ -12,6 +12,7 @@
 #include "services/billing/payments/manual_provider.h"
 #include "services/billing/payments/payment_admin.h"
 #include "services/billing/payments/testing/scripted_stripe.h"
+#include "services/billing/payments/testing/spend.h"
 #include "services/billing/payments/webhook.h"
 #include "services/billing/reports/reports.h"
 #include "services/billing/verify/verify.h"
@@ -21,6 +22,17 @@ namespace tollgate::billing::payments {
 inline constexpr char kTestSecret[] = "whsec_test";
 inline constexpr int64_t kTen = 10 * kNanoPerUsd;
 
+// The ledger of the test, at the time of the test's clock.
+class ClockedPort : public LedgerServicePort {
+ public:
+  ClockedPort(LedgerService& ledger, const Clock& clock)
+      : LedgerServicePort(ledger), clock_(clock) {}
+  int64_t NowUs() override { return clock_.WallUs(); }
+
+ private:
+  const Clock& clock_;
+};
+
 // One replica of billing.
 struct Replica {
   Replica(const std::string& url, const Clock& clock, LedgerService& ledger,
@@ -28,15 +40,15 @@ struct Replica {
       : database(*sql::Database::Open({.url = url})),
         store(*database),
         provider(std::move(made)),
-        port(ledger),
-        engine(std::move(options), clock, store, *provider, port, metrics),
+        port(ledger, clock),
+        engine(std::move(options), store, *provider, port, metrics),
         admin(engine),
         webhook({kTestSecret}, clock, store, metrics) {}
 
   std::unique_ptr<sql::Database> database;
   PaymentStore store;
   std::unique_ptr<PaymentProvider> provider;
-  LedgerServicePort port;
+  ClockedPort port;
   PaymentMetrics metrics;
   PaymentEngine engine;
   PaymentAdmin admin;
@@ -127,16 +139,31 @@ class PaymentTest : public LedgerWorld {
         "tester");
     ASSERT_TRUE(set.ok()) << set.error().message;
   }
-  // Removes paid credit, as usage would.
-  void Spend(const std::string& workspace, int64_t nano_usd, const std::string& id) {
-    Correct debit;
-    debit.workspace = workspace;
-    debit.command_id = id;
-    debit.kind = CommandKind::kDebitAdjustment;
-    debit.amount_nano_usd = nano_usd;
-    debit.actor = "tester";
-    debit.reason = "spent";
-    auto reply = LedgerServicePort(*ledger_).Submit(debit);
+  void Spend(const std::string& workspace, int64_t nano_usd) {
+    LedgerServicePort port(*ledger_);
+    ASSERT_TRUE(SpendOn(port, workspace, nano_usd));
+  }
+  // Lowers or raises the credit without a request.
+  void Adjust(const std::string& workspace, CommandKind kind, int64_t nano_usd,
+              const std::string& id) {
+    Correct correct;
+    correct.workspace = workspace;
+    correct.command_id = id;
+    correct.kind = kind;
+    correct.amount_nano_usd = nano_usd;
+    correct.actor = "tester";
+    correct.reason = "a test";
+    auto reply = LedgerServicePort(*ledger_).Submit(correct);
+    ASSERT_TRUE(reply.ok() && reply->ok);
+  }
+  void Grant(const std::string& workspace, int64_t nano_usd, const std::string& id) {
+    AddCredit credit;
+    credit.workspace = workspace;
+    credit.command_id = id;
+    credit.amount_nano_usd = nano_usd;
+    credit.granted = true;
+    credit.actor = "tester";
+    auto reply = LedgerServicePort(*ledger_).Submit(credit);
     ASSERT_TRUE(reply.ok() && reply->ok);
   }
   void ExpectVerified(Replica& replica, const std::string& workspace) {

@@ -176,11 +176,11 @@ std::string ScriptedStripe::ForeignCharge(int64_t cents) {
   return intent.id;
 }
 
-std::vector<ScriptedStripe::Intent> ScriptedStripe::intents() const {
+std::vector<ScriptedStripe::Intent> ScriptedStripe::intents(size_t without) const {
   const std::lock_guard lock(mutex_);
-  std::vector<Intent> all;
-  for (const auto& id : order_) all.push_back(intents_.at(id));
-  return all;
+  std::vector<Intent> found;
+  for (size_t i = without; i < order_.size(); ++i) found.push_back(intents_.at(order_[i]));
+  return found;
 }
 
 int64_t ScriptedStripe::refunded_cents(const std::string& intent) const {

@@ -79,7 +79,8 @@ class ScriptedStripe {
   // Makes an accepted refund fail at payout.
   void FailRefund(const std::string& refund);
 
-  std::vector<Intent> intents() const;
+  // Without the oldest ones.
+  std::vector<Intent> intents(size_t without = 0) const;
   int64_t refunded_cents(const std::string& intent) const;
   int calls() const;
   // Number of calls whose path begins with this.

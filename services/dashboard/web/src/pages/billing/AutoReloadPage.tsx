@@ -73,9 +73,9 @@ function ReloadForm({ workspace, reload }: { workspace: string; reload: AutoRelo
   const fields = useSettings(stored, save, i18n.t({ id: 'billing.reload.saved', message: 'Auto-reload saved' }));
   return (
     <SettingsForm fields={fields}>
-      <SwitchField label={i18n.t({ id: 'billing.reload.enabled', message: 'Charge the saved card when available credit is low' })} {...fields.bind('enabled')} />
-      <AmountField label={i18n.t({ id: 'billing.reload.threshold', message: 'When available credit falls below' })} {...fields.bind('thresholdUsd')} />
-      <AmountField label={i18n.t({ id: 'billing.reload.amount', message: 'Reload amount' })} hint={i18n.t({ id: 'billing.reload.amountHint', message: 'In USD, with at most two decimals' })} {...fields.bind('amountUsd')} />
+      <SwitchField label={i18n.t({ id: 'billing.reload.enabled', message: 'Charge the saved card when the balance is low' })} {...fields.bind('enabled')} />
+      <AmountField label={i18n.t({ id: 'billing.reload.threshold', message: 'When the balance falls below' })} {...fields.bind('thresholdUsd')} />
+      <AmountField label={i18n.t({ id: 'billing.reload.amount', message: 'Reload amount' })} hint={i18n.t({ id: 'billing.reload.amountHint', message: 'In USD, with at most two decimals. At least the threshold, so that one charge is enough.' })} {...fields.bind('amountUsd')} />
       <AmountField label={i18n.t({ id: 'billing.reload.ceiling', message: 'Monthly reload limit' })} hint={i18n.t({ id: 'billing.reload.ceilingHint', message: 'Auto-reload pauses at this amount until the next UTC month.' })} {...fields.bind('monthlyCeilingUsd')} />
     </SettingsForm>
   );
@@ -98,7 +98,7 @@ function MonthCharged({ reload }: { reload: AutoReload }) {
 
 function readOnly(reload: AutoReload) {
   return [
-    { label: i18n.t({ id: 'billing.reload.threshold', message: 'When available credit falls below' }), value: <Money usd={reload.thresholdUsd} /> },
+    { label: i18n.t({ id: 'billing.reload.threshold', message: 'When the balance falls below' }), value: <Money usd={reload.thresholdUsd} /> },
     { label: i18n.t({ id: 'billing.reload.amount', message: 'Reload amount' }), value: <Money usd={reload.amountUsd} /> },
     { label: i18n.t({ id: 'billing.reload.ceiling', message: 'Monthly reload limit' }), value: <Money usd={reload.monthlyCeilingUsd} /> },
   ];
@@ -126,8 +126,24 @@ function stateOf(reload: AutoReload): [Tone | 'quiet', string] {
 }
 
 function reasonText(reason: string): string {
-  if (reason === 'no_payment_method') return i18n.t({ id: 'billing.reload.noMethod', message: 'Auto-reload is paused because no card is saved. Add a card, then resume.' });
-  if (reason === 'monthly_ceiling') return i18n.t({ id: 'billing.reload.atCeiling', message: 'Auto-reload is paused because this month’s reload limit is reached. It resumes next month, or when you raise the limit.' });
+  switch (reason) {
+    case 'no_payment_method':
+      return i18n.t({ id: 'billing.reload.noMethod', message: 'Auto-reload is paused because no card is saved. Add a card, then resume.' });
+    case 'refunded':
+      return i18n.t({ id: 'billing.reload.refunded', message: 'Auto-reload is paused because a payment was refunded. If the balance is below the threshold, resuming charges the card.' });
+    case 'debited':
+      return i18n.t({ id: 'billing.reload.debited', message: 'Auto-reload is paused because credit was deducted by an adjustment. If the balance is below the threshold, resuming charges the card.' });
+    case 'disputed':
+      return i18n.t({ id: 'billing.reload.disputed', message: 'Auto-reload is paused because a payment is disputed. The card of that payment is not charged again. Add another card, then resume.' });
+    case 'card_disputed':
+      return i18n.t({ id: 'billing.reload.cardDisputed', message: 'Auto-reload is paused because a payment with the saved card is disputed. Add another card, then resume.' });
+    case 'monthly_ceiling':
+      return i18n.t({ id: 'billing.reload.atCeiling', message: 'Auto-reload is paused because this month’s reload limit is reached. It resumes next month, or when you raise the limit.' });
+    case 'hourly_limit':
+      return i18n.t({ id: 'billing.reload.hourlyLimit', message: 'Auto-reload is paused because the card was charged too often within an hour. It resumes by itself. A larger reload amount avoids this.' });
+    case 'daily_limit':
+      return i18n.t({ id: 'billing.reload.dailyLimit', message: 'Auto-reload is paused because the card was charged too often within a day. It resumes by itself. A larger reload amount avoids this.' });
+  }
   if (reason.startsWith('declined')) return i18n.t({ id: 'billing.reload.declined', message: 'Auto-reload is paused because the card was declined four times ({reason}). Add another card or contact your bank, then resume.', values: { reason: reason.replace(/^declined:?\s*/, '') } });
   return i18n.t({ id: 'billing.reload.otherReason', message: 'Auto-reload is paused: {reason}', values: { reason } });
 }

@@ -1,0 +1,31 @@
+// Part of the store: what the rules of auto-reload ask about a workspace (reload_rules.h).
+#include "common/base/ledger_shard.h"
+#include "services/billing/payments/payment_store.h"
+
+namespace tollgate::billing::payments {
+
+using sql::Row;
+using sql::SqlResult;
+
+SqlResult<std::vector<int64_t>> WorkspaceTx::SentReloads(int limit, const std::string& without) {
+  std::vector<int64_t> sent_us;
+  auto done = db_.Query(
+      "SELECT sent_us FROM payment WHERE shard = $1 AND workspace = $2 AND reload = 1 AND"
+      " sent_us > 0 AND id <> $3 ORDER BY created_us DESC LIMIT $4",
+      {shard_, workspace_, without, limit}, [&](const Row& row) { sent_us.push_back(row.Int(0)); });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return sent_us;
+}
+
+SqlResult<bool> WorkspaceTx::IsMethodDisputed(const std::string& method) {
+  int64_t count = 0;
+  auto done = db_.Query(
+      "SELECT count(*) FROM payment_dispute d JOIN payment p ON p.shard = d.shard AND"
+      " p.workspace = d.workspace AND p.id = d.payment WHERE d.shard = $1 AND d.workspace = $2 AND"
+      " d.state IN (1, 2, 3) AND p.method = $3",
+      {shard_, workspace_, method}, [&](const Row& row) { count = row.Int(0); });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return count > 0;
+}
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,365 @@
+// Random histories of a workspace with auto-reload: spending, grants, debits, refunds, disputes,
+// cards, switches, outages, lost and reordered webhooks, engines that crash. After every round the
+// charges that the provider got are compared with the rules of docs/design/charging.md; in the end
+// provider, payments and ledger tie out.
+//
+// TOLLGATE_CHARGING_HISTORIES: number of histories, default 40 (./dev prove charging: 10,000).
+// TOLLGATE_CHARGING_SEED: seed of all random choices, default 1. A failure names its history.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "common/base/time_units.h"
+#include "services/billing/payments/payment_engine.h"
+#include "services/billing/payments/testing/payment_world.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+using Intent = ScriptedStripe::Intent;
+
+constexpr int64_t kThreshold = 5 * kNanoPerUsd;
+constexpr int64_t kCeiling = 80 * kNanoPerUsd;
+constexpr int kSteps = 60;
+
+int64_t SettingOf(const char* name, int64_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : fallback;
+}
+
+class HistoriesTest : public PaymentTest {
+ protected:
+  int Below(int bound) { return static_cast<int>(random_() % static_cast<uint64_t>(bound)); }
+
+  // What a person and the provider know about the workspace.
+  struct Model {
+    std::string workspace;
+    std::string customer;
+    bool enabled = false;
+    bool stopped = false;       // a refund was requested since a person confirmed
+    int64_t confirmed_us = 0;   // newest lowering of the balance that the person knew
+    std::vector<int64_t> sent;  // times of charges of the saved card
+    std::vector<std::string> disputes;
+    int operations = 0;
+    int cards = 0;
+  };
+
+  int64_t NewestLoweringUs() {
+    int64_t newest_us = 0;
+    auto done = database_->Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+      return db.Query(
+          "SELECT at_us, decided_us FROM command WHERE workspace = $1 AND state = 1"
+          " AND kind IN (20, 22, 25)",
+          {model_.workspace},
+          [&](const sql::Row& row) { newest_us = std::max({newest_us, row.Int(0), row.Int(1)}); });
+    });
+    EXPECT_TRUE(done.ok());
+    return newest_us;
+  }
+  // Cards that may be charged.
+  std::vector<std::string> FreeCards() {
+    std::vector<std::string> free;
+    auto done = calm_->store.Run(model_.workspace, clock_.WallUs(),
+                                 [&](WorkspaceTx& tx) -> sql::SqlResult<void> {
+                                   free.clear();
+                                   auto methods = tx.Methods();
+                                   if (!methods.ok()) return Fail{methods.error()};
+                                   for (const PaymentMethod& method : *methods) {
+                                     auto disputed = tx.IsMethodDisputed(method.id);
+                                     if (!disputed.ok()) return Fail{disputed.error()};
+                                     if (!*disputed) free.push_back(method.id);
+                                   }
+                                   return {};
+                                 });
+    EXPECT_TRUE(done.ok());
+    return free;
+  }
+  Balance BalanceNow() { return *LedgerServicePort(*ledger_).ReadBalance(model_.workspace); }
+  std::vector<Payment> PaymentsNow() {
+    return *calm_->store.ListPayments(model_.workspace, 1000, {});
+  }
+
+  // Runs what may send charges, and compares the new ones with the rules before it.
+  template <typename Work>
+  void Watched(Work work) {
+    const Balance balance = BalanceNow();
+    const auto cards = FreeCards();
+    const int64_t lowered_us = NewestLoweringUs();
+    std::vector<std::string> in_flight;
+    for (const Payment& payment : PaymentsNow()) {
+      if (payment.reload && payment.in_flight()) in_flight.push_back(payment.id);
+    }
+    work();
+    for (const Intent& intent : stripe_.intents(seen_intents_)) {
+      ++seen_intents_;
+      if (intent.workspace != model_.workspace || !intent.session.empty()) continue;
+      ++charges_;
+      const int64_t now_us = clock_.WallUs();
+      EXPECT_TRUE(model_.enabled) << "auto-reload is off";
+      EXPECT_FALSE(model_.stopped) << "a refund was requested";
+      EXPECT_LE(lowered_us, model_.confirmed_us) << "not only spending lowered the balance";
+      EXPECT_LT(balance.paid_nano_usd + balance.granted_nano_usd, kThreshold);
+      EXPECT_EQ(balance.frozen, Freeze::kNone);
+      EXPECT_EQ(balance.receivable_nano_usd, 0);
+      EXPECT_FALSE(cards.empty()) << "every card is deleted or disputed";
+      EXPECT_LT(std::ranges::count_if(model_.sent, [&](int64_t t) { return t > now_us - kHourUs; }),
+                3);
+      EXPECT_LT(std::ranges::count_if(model_.sent, [&](int64_t t) { return t > now_us - kDayUs; }),
+                10);
+      for (const std::string& other : in_flight) {
+        EXPECT_EQ(other, intent.payment) << "another charge is in flight";
+      }
+      model_.sent.push_back(now_us);
+    }
+  }
+
+  void RunEngines() {
+    Watched([&] { replicas_[static_cast<size_t>(Below(2))]->engine.RunOnce(); });
+  }
+  std::string NextId() { return "op-" + std::to_string(++model_.operations); }
+  void Confirmed() {
+    model_.stopped = false;
+    model_.confirmed_us = std::max(model_.confirmed_us, NewestLoweringUs());
+  }
+  void AddCard() {
+    const std::string card = "pm_" + model_.workspace + "_" + std::to_string(++model_.cards);
+    auto done = calm_->store.Run(model_.workspace, clock_.WallUs(), [&](WorkspaceTx& tx) {
+      return tx.Put(PaymentMethod{model_.workspace, card, "stripe", "visa", "4242", "2029-04",
+                                  clock_.WallUs()});
+    });
+    ASSERT_TRUE(done.ok());
+  }
+  void Switch(bool on) {
+    const bool was = model_.enabled;
+    const int64_t ten = kTen;
+    auto set = calm_->admin.UpdateReload(model_.workspace, {on, kThreshold, ten, kCeiling},
+                                         audit::Origin{"ann"});
+    ASSERT_TRUE(set.ok()) << set.error().message;
+    model_.enabled = on;
+    if (on && !was) Confirmed();
+  }
+  void RefundSome() {
+    for (const Payment& payment : PaymentsNow()) {
+      const int64_t left = payment.amount_nano_usd - payment.refunded_nano_usd;
+      if (!payment.credited || payment.disputed || left <= 0) continue;
+      const int64_t amount = std::min<int64_t>(left, (1 + Below(10)) * kNanoPerUsd);
+      Watched([&] {
+        (void)calm_->admin.RefundPayment(model_.workspace, payment.id, amount, "left", NextId(),
+                                         "ann");
+      });
+      if (model_.enabled) model_.stopped = true;
+      return;
+    }
+  }
+  void DisputeSome() {
+    for (const Intent& intent : stripe_.intents(first_intent_)) {
+      if (intent.workspace != model_.workspace || intent.status != "succeeded") continue;
+      if (intent.disputed || intent.refunded_cents > 0 || Below(2) == 0) continue;
+      model_.disputes.push_back(
+          stripe_.Dispute(intent.id, Below(3) == 0 ? "warning_needs_response" : "needs_response"));
+      return;
+    }
+  }
+  void CloseSome() {
+    if (model_.disputes.empty()) return;
+    stripe_.CloseDispute(model_.disputes.back(), Below(2) == 0 ? "won" : "lost");
+    model_.disputes.pop_back();
+  }
+  void DeliverSome(bool all) {
+    auto events = stripe_.TakeEvents();
+    std::shuffle(events.begin(), events.end(), random_);
+    for (const ScriptedStripe::Event& event : events) {
+      if (!all && Below(4) == 0) continue;
+      EXPECT_EQ(Deliver(*calm_, event.body), 200);
+      if (Below(4) == 0) EXPECT_EQ(Deliver(*calm_, event.body), 200);
+    }
+  }
+  void SpendSome() {
+    const Balance balance = BalanceNow();
+    const int64_t available =
+        balance.paid_nano_usd + balance.granted_nano_usd - balance.held_nano_usd;
+    const int64_t amount =
+        std::min<int64_t>(available, (1 + Below(500)) * kNanoPerCent) / kNanoPerCent * kNanoPerCent;
+    if (balance.frozen == Freeze::kNone && amount > 0) Spend(model_.workspace, amount);
+  }
+  void DebitSome() {
+    const Balance balance = BalanceNow();
+    const int64_t amount = std::min<int64_t>(balance.paid_nano_usd - balance.held_nano_usd,
+                                             (1 + Below(200)) * kNanoPerCent);
+    if (amount > 0) Adjust(model_.workspace, CommandKind::kDebitAdjustment, amount, NextId());
+  }
+  void CancelNewest() {
+    const auto reload = calm_->admin.GetReload(model_.workspace);
+    if (!reload.ok() || reload->reload_id.empty()) return;
+    Watched([&] {
+      (void)calm_->admin.Cancel(model_.workspace, reload->reload_id, NextId(),
+                                audit::Origin{"ann"});
+    });
+  }
+  void BreakProvider() {
+    ScriptedStripe::Faults faults;
+    switch (Below(6)) {
+      case 0:
+        faults.busy = 1000;
+        break;
+      case 1:
+        faults.lost_before = 500;
+        break;
+      case 2:
+        faults.lost_after = 500;
+        break;
+      case 3:
+        faults = {.lost_before = 100, .lost_after = 100, .error_after = 100, .not_found_yet = 200};
+        break;
+      case 4:
+        declined_ = !declined_;
+        stripe_.DeclineCustomer(model_.customer, declined_ ? "card_declined" : "");
+        break;
+      default:
+        break;
+    }
+    stripe_.SetFaults(faults);
+  }
+
+  void Step() {
+    switch (Below(40)) {
+      case 0:
+        return Switch(false);
+      case 1:
+      case 2:
+        return Switch(true);
+      case 3: {
+        const auto resumed = calm_->admin.ResumeReload(model_.workspace, audit::Origin{"ann"});
+        if (resumed.ok() && !resumed->paused()) Confirmed();
+        return;
+      }
+      case 4:
+        return RefundSome();
+      case 5:
+        return DisputeSome();
+      case 6:
+        return CloseSome();
+      case 7:
+        return DebitSome();
+      case 8:
+        return Grant(model_.workspace, (1 + Below(300)) * kNanoPerCent, NextId());
+      case 9:
+        return AddCard();
+      case 10: {
+        const auto methods = calm_->admin.Methods(model_.workspace);
+        if (methods.ok() && !methods->empty()) {
+          (void)calm_->admin.DeleteMethod(model_.workspace, methods->front().id,
+                                          audit::Origin{"ann"});
+        }
+        return;
+      }
+      case 11:
+        return BreakProvider();
+      case 12:
+        return CancelNewest();
+      case 13:
+      case 14:
+        return DeliverSome(false);
+      case 15:
+        return Advance(Below(2) == 0 ? 3700 : 70);
+      default:
+        SpendSome();
+        Advance(1 + Below(20));
+        return RunEngines();
+    }
+  }
+
+  // The provider works and webhooks arrive: everything ends, and the ledger ties out.
+  void Finish() {
+    stripe_.SetFaults({});
+    Switch(false);
+    crashing_ = false;
+    for (int i = 0; i < 12; ++i) {
+      DeliverSome(true);
+      Watched([&] { calm_->engine.RunOnce(); });
+      Advance(i < 8 ? 70 : 3700);
+    }
+    int64_t received = 0, posted = 0, charged = 0;
+    for (const Intent& intent : stripe_.intents(first_intent_)) {
+      if (intent.workspace == model_.workspace && intent.status == "succeeded") {
+        received += intent.amount_cents * kNanoPerCent;
+      }
+    }
+    for (const auto& posting : *LedgerServicePort(*ledger_).ReadPostings(model_.workspace)) {
+      if (!posting.refund) posted += posting.amount_nano_usd;
+    }
+    EXPECT_EQ(received, posted) << "provider and ledger";
+    for (const Payment& payment : PaymentsNow()) {
+      EXPECT_FALSE(payment.in_flight()) << payment.id << " " << Name(payment.state);
+      if (payment.reload && payment.credited) charged += payment.amount_nano_usd;
+    }
+    EXPECT_EQ(calm_->admin.GetReload(model_.workspace)->month_charged_nano_usd, charged);
+    EXPECT_LE(charged, kCeiling);
+    ExpectVerified(*calm_, model_.workspace);
+  }
+
+  void Run(int64_t number) {
+    model_ = {};
+    model_.workspace = "history-" + std::to_string(number);
+    declined_ = false;
+    crashing_ = false;
+    stripe_.SetFaults({});
+    model_.customer = *calm_->engine.EnsureCustomer(model_.workspace);
+    first_intent_ = seen_intents_;
+    AddCard();
+    auto made = calm_->admin.Create(model_.workspace, kTen, "first", "ann");
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    stripe_.PayPage(made->checkout_id);
+    Advance(60);
+    Watched([&] { calm_->engine.RunOnce(); });
+    crashing_ = true;
+    Switch(true);
+    for (int step = 0; step < kSteps && !HasFailure(); ++step) Step();
+    if (!HasFailure()) Finish();
+  }
+
+  std::mt19937_64 random_;
+  Model model_;
+  bool crashing_ = false;
+  bool declined_ = false;
+  int crashes_ = 0;
+  int charges_ = 0;
+  size_t seen_intents_ = 0;
+  size_t first_intent_ = 0;
+  std::unique_ptr<Replica> calm_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+};
+INSTANTIATE_TEST_SUITE_P(All, HistoriesTest,
+                         ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
+                         Dialect);
+
+TEST_P(HistoriesTest, NoChargeBreaksARule) {
+  const int64_t histories = SettingOf("TOLLGATE_CHARGING_HISTORIES", 40);
+  const int64_t seed = SettingOf("TOLLGATE_CHARGING_SEED", 1);
+  calm_ = Make();
+  for (int i = 0; i < 2; ++i) {
+    PaymentEngine::Options options;
+    options.survives = [this](std::string_view) {
+      const bool crashes = crashing_ && Below(100) < 5;
+      crashes_ += crashes ? 1 : 0;
+      return !crashes;
+    };
+    replicas_.push_back(Make(std::move(options)));
+  }
+  for (int64_t i = 0; i < histories && !HasFailure(); ++i) {
+    SCOPED_TRACE("history " + std::to_string(i) + " of seed " + std::to_string(seed));
+    random_.seed(static_cast<uint64_t>(seed * 1'000'003 + i));
+    Run(i);
+  }
+  std::printf("CHARGING database=%s histories=%lld charges=%d crashes=%d calls=%d seed=%lld\n",
+              GetParam() == sql::Dialect::kSqlite ? "sqlite" : "postgres",
+              static_cast<long long>(histories), charges_, crashes_, stripe_.calls(),
+              static_cast<long long>(seed));
+  EXPECT_GT(charges_, 0);
+  EXPECT_GT(crashes_, 0);
+}
+
+}  // namespace
+}  // namespace tollgate::billing::payments

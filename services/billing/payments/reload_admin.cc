@@ -1,0 +1,147 @@
+// Part of the calls of people: auto-reload.
+#include <algorithm>
+#include <utility>
+
+#include "services/billing/payments/admin_results.h"
+#include "services/billing/payments/payment_admin.h"
+#include "services/billing/payments/reload_rules.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+using admin::Failure;
+using admin::InvalidField;
+using admin::NotFound;
+using sql::SqlResult;
+
+constexpr int64_t kMaxLimitNanoUsd = 1'000'000'000 * kNanoPerUsd;
+
+// A person has seen what lowered the balance until now.
+void NoteConfirmed(AutoReload& reload, const std::optional<LedgerPort::Lowering>& lowered) {
+  if (lowered) reload.confirmed_us = std::max(reload.confirmed_us, lowered->at_us);
+}
+
+SqlResult<void> ResumeAfter(WorkspaceTx& tx, AutoReload& reload) {
+  auto newest = tx.FindPayment(reload.reload_id);
+  if (!newest.ok()) return Fail{newest.error()};
+  Resume(reload, *newest && (*newest)->in_flight() ? &**newest : nullptr);
+  return {};
+}
+
+}  // namespace
+
+AdminResult<AutoReload> PaymentAdmin::GetReload(const std::string& workspace) {
+  auto found = store_.FindReload(workspace);
+  if (!found.ok()) return SqlFailure(found.error());
+  AutoReload reload = found->value_or(AutoReload());
+  reload.workspace = workspace;
+  return reload;
+}
+
+AdminResult<AutoReload> PaymentAdmin::UpdateReload(const std::string& workspace,
+                                                   const ReloadChange& change,
+                                                   const audit::Origin& by) {
+  std::optional<Failure> failure;
+  AutoReload reload;
+  auto lowered = engine_.ledger().NewestLowering(workspace);
+  if (!lowered.ok()) return Fail{admin::FromError(lowered.error())};
+  auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    failure.reset();
+    auto found = tx.FindReload();
+    if (!found.ok()) return Fail{found.error()};
+    reload = found->value_or(AutoReload());
+    reload.workspace = workspace;
+    const ReloadState was = reload.state;
+    const bool was_enabled = reload.enabled;
+    reload.enabled = change.enabled.value_or(reload.enabled);
+    reload.threshold_nano_usd = change.threshold_nano_usd.value_or(reload.threshold_nano_usd);
+    reload.amount_nano_usd = change.amount_nano_usd.value_or(reload.amount_nano_usd);
+    reload.ceiling_nano_usd = change.ceiling_nano_usd.value_or(reload.ceiling_nano_usd);
+    if (auto checked = CheckReload(reload); !checked.ok()) {
+      failure = checked.error();
+      return {};
+    }
+    auto seen = tx.See(by, change.Content());
+    if (!seen.ok()) return Fail{seen.error()};
+    if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
+    reload = *seen == SeenRequest::kFresh ? reload : found->value_or(AutoReload());
+    if (*seen != SeenRequest::kFresh) return {};
+    const bool turned_on = reload.enabled && !was_enabled;
+    if (turned_on) NoteConfirmed(reload, *lowered);
+    // A higher ceiling ends a pause caused by the old one.
+    if (reload.state == ReloadState::kPaused &&
+        (turned_on || reload.pause_reason == kPausedByCeiling)) {
+      if (auto resumed = ResumeAfter(tx, reload); !resumed.ok()) return resumed;
+    }
+    RollMonth(reload, tx.now_us());
+    reload.actor = by.actor;
+    reload.updated_us = tx.now_us();
+    if (auto put = tx.Put(reload); !put.ok()) return put;
+    const std::string what = (reload.enabled ? "on" : "off") + std::string(" threshold=") +
+                             admin::FormatUsd(reload.threshold_nano_usd) +
+                             " amount=" + admin::FormatUsd(reload.amount_nano_usd) +
+                             " ceiling=" + admin::FormatUsd(reload.ceiling_nano_usd);
+    return tx.LogCall(by, "auto_reload.update", "reload", Name(was), Name(reload.state),
+                      reload.amount_nano_usd, what);
+  });
+  return FinishChange(done, failure, reload);
+}
+
+AdminResult<void> PaymentAdmin::CheckReload(const AutoReload& reload) const {
+  if (reload.threshold_nano_usd < 0 || reload.threshold_nano_usd > kMaxLimitNanoUsd) {
+    return InvalidField("auto_reload.threshold_usd", "an amount of at least 0 USD is required");
+  }
+  if (reload.ceiling_nano_usd < 0 || reload.ceiling_nano_usd > kMaxLimitNanoUsd) {
+    return InvalidField("auto_reload.monthly_ceiling_usd",
+                        "an amount of at least 0 USD is required");
+  }
+  if (!reload.enabled) return {};
+  if (auto needs = NeedsProvider(); !needs.ok()) return needs;
+  if (auto checked = CheckAmount(reload.amount_nano_usd, "auto_reload.amount_usd"); !checked.ok()) {
+    return checked;
+  }
+  if (reload.ceiling_nano_usd < reload.amount_nano_usd) {
+    return InvalidField("auto_reload.monthly_ceiling_usd", "at least the amount of one charge");
+  }
+  // One charge must be enough, whatever is left of the credit.
+  if (reload.amount_nano_usd < reload.threshold_nano_usd) {
+    return InvalidField("auto_reload.amount_usd",
+                        "at least the threshold, so that one charge is enough");
+  }
+  return {};
+}
+
+AdminResult<AutoReload> PaymentAdmin::ResumeReload(const std::string& workspace,
+                                                   const audit::Origin& by) {
+  std::optional<Failure> failure;
+  AutoReload reload;
+  auto lowered = engine_.ledger().NewestLowering(workspace);
+  if (!lowered.ok()) return Fail{admin::FromError(lowered.error())};
+  auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    failure.reset();
+    auto found = tx.FindReload();
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found) {
+      failure = NotFound("this workspace has no auto-reload").error;
+      return {};
+    }
+    reload = **found;
+    auto seen = tx.See(by, "resume");
+    if (!seen.ok()) return Fail{seen.error()};
+    if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
+    const bool stopped =
+        reload.state == ReloadState::kPaused || reload.state == ReloadState::kBackoff;
+    if (*seen != SeenRequest::kFresh || !stopped) return {};  // a later pause stays
+    const ReloadState was = reload.state;
+    NoteConfirmed(reload, *lowered);
+    if (auto resumed = ResumeAfter(tx, reload); !resumed.ok()) return resumed;
+    reload.actor = by.actor;
+    reload.updated_us = tx.now_us();
+    if (auto put = tx.Put(reload); !put.ok()) return put;
+    return tx.LogCall(by, "auto_reload.resume", "reload", Name(was), Name(reload.state), 0,
+                      "resumed");
+  });
+  return FinishChange(done, failure, reload);
+}
+
+}  // namespace tollgate::billing::payments

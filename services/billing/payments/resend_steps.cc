@@ -1,0 +1,81 @@
+// Part of the engine: asks the provider about a payment, and sends a lost charge again.
+#include <algorithm>
+
+#include "common/base/time_units.h"
+#include "services/billing/payments/payment_engine.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+using sql::SqlResult;
+
+// An idempotency key of the provider lasts at least 24 h: until then a lost charge is sent again
+// under its key. A call cannot arrive more than an hour after it was sent.
+constexpr int64_t kResendUs = 23 * kHourUs;
+constexpr int64_t kGiveUpUs = 25 * kHourUs;
+constexpr int64_t kArriveUs = kHourUs;
+
+}  // namespace
+
+ProviderResult<ChargeView> PaymentEngine::Ask(const Payment& payment) {
+  if (payment.state == PaymentState::kRequested && payment.checkout_id.empty()) {
+    if (NowUs() - payment.created_us <= kGiveUpUs) return MakePage(payment);
+    ChargeView expired;
+    expired.payment_id = payment.id;
+    expired.state = ChargeView::State::kCancelled;
+    expired.reason = "no_page";
+    return expired;
+  }
+  auto found = provider_.Find(payment.ref());
+  if (!found.ok() || found->state != ChargeView::State::kNone) return found;
+  return ResendOrGiveUp(payment);
+}
+
+// Called when the provider does not know the payment.
+ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(const Payment& payment) {
+  const int64_t age_us = NowUs() - std::max(payment.sent_us, payment.created_us);
+  ChargeView gone;
+  gone.payment_id = payment.id;
+  gone.state = payment.reload ? ChargeView::State::kDeclined : ChargeView::State::kCancelled;
+  gone.reason = "lost";
+  if (!payment.reload) return age_us > kGiveUpUs ? ProviderResult<ChargeView>(gone) : ChargeView();
+  if (payment.state != PaymentState::kSubmitted && payment.state != PaymentState::kUnknown) {
+    return gone;  // the payment had ended before
+  }
+  // Same key: if the first call still arrives, the provider makes only one charge.
+  if (age_us < kResendUs) {
+    auto why = MarkResent(payment);
+    if (!why.ok()) return Fail{why.error()};
+    if (why->empty()) return provider_.Charge(payment.ref());
+    if (NowUs() - payment.last_sent_us > kArriveUs) {
+      gone.state = ChargeView::State::kCancelled;
+      gone.reason = kWithdrawn + *why;
+      return gone;
+    }
+  }
+  if (age_us > kGiveUpUs) return gone;
+  return ChargeView();
+}
+
+ProviderResult<std::string> PaymentEngine::MarkResent(const Payment& payment) {
+  const auto ledger = ReadLedger(payment.workspace);
+  std::string why = "the ledger cannot be read";
+  auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto found = tx.FindPayment(payment.id);
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found || !ledger) return {};
+    auto reason = WhyNotSend(tx, **found, *ledger);
+    if (!reason.ok()) return Fail{reason.error()};
+    why = *std::move(reason);
+    if (!why.empty()) return {};
+    Payment sent = **found;
+    sent.last_sent_us = tx.now_us();
+    return tx.Put(sent);
+  });
+  if (!ledger || !done.ok()) {
+    return Fail{ProviderError{ProviderError::Kind::kNotDone, "database", why}};
+  }
+  return why;
+}
+
+}  // namespace tollgate::billing::payments
