@@ -30,10 +30,11 @@ class RefusalReasonsTest : public ::testing::Test {
     options.threads = 1;  // reports wait on one event loop
     options.router_settings = {"queue_seconds: 2", "queue_requests: 1"};
     options.catalog = DefaultCatalog({engines_[0].base_url()});
-    options.catalog.insert(options.catalog.find("pools:\n"),
-                           "  - id: sim/narrow\n    context_window: 131072\n"
-                           "    input_usd_per_million: \"1\"\n    output_usd_per_million: \"3\"\n"
-                           "    pool: narrow\n    capabilities: [chat]\n");
+    options.catalog.insert(
+        options.catalog.find("pools:\n"),
+        "  - id: sim/narrow\n    context_window: 131072\n"
+        "    input_usd_per_million: \"1\"\n    output_usd_per_million: \"3\"\n"
+        "    pool: narrow\n    engine_model: sim/model\n    capabilities: [chat]\n");
     options.catalog += "  - name: narrow\n    engines:\n      - id: narrow\n        kind: vllm\n" +
                        ("        base_url: " + engines_[1].base_url()) +
                        "\n        max_concurrency: 1\n";

@@ -175,17 +175,17 @@ Task<bool> Session::HoldUnseenTokens() {
 
 void Session::FailWithoutEngine(const Selection& selection) {
   failed_by_model_ = true;
-  if (selection.no_engine == NoEngine::kDown) {
+  const bool queue_full = selection.no_engine == NoEngine::kQueueFull;
+  if (queue_full || selection.no_engine == NoEngine::kSaturated) {
+    failure_ = Refusal(
+        ErrorId::kRateLimited, queue_full ? Reason::kQueueFull : Reason::kEngineFull,
+        "The model is at capacity. Please retry shortly.",
+        queue_full ? "the queue of the pool is full" : "every engine of the pool is saturated",
+        selection.retry_after_ms);
+  } else {
     failure_ = Refusal(ErrorId::kModelNotServing, Reason::kEnginesDown, "",
                        "every engine of the pool is down", selection.retry_after_ms);
-    return;
   }
-  const bool queue_full = selection.no_engine == NoEngine::kQueueFull;
-  failure_ = Refusal(
-      ErrorId::kRateLimited, queue_full ? Reason::kQueueFull : Reason::kEngineFull,
-      "The model is at capacity. Please retry shortly.",
-      queue_full ? "the queue of the pool is full" : "every engine of the pool is saturated",
-      selection.retry_after_ms);
 }
 
 // Other 4xx of an engine are about the request, which another model would get unchanged.
