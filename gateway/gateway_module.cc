@@ -128,8 +128,8 @@ class GatewayModule : public Module {
     workers_.Start();
     edge_options_.server.memory = std::make_shared<MemoryBudget>(memory_budget_bytes_);
     edge_options_.server.metrics = std::make_shared<http::ServerMetrics>();
-    edge_options_.judge_head = [this](const gateway::Endpoint& endpoint,
-                                      const http::HttpRequest& request, Loop& loop) {
+    edge_options_.judge_head = [this](const gateway::Endpoint& endpoint, http::HttpRequest& request,
+                                      Loop& loop) {
       return gateway::JudgeHead(workers_.ForLoop(loop), endpoint, request);
     };
     edge_ = std::make_unique<gateway::Edge>(

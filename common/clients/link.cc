@@ -120,9 +120,7 @@ void Link::FailUnanswered() {
     if (!stream->answered) unanswered.push_back(stream);
   }
   for (const LinkStreamPtr& stream : unanswered) {
-    Fail(*stream, {.id = ErrorId::kServiceUnavailable,
-                   .retry_after_ms = 1'000,
-                   .internal = "the inference router hangs"});
+    Fail(*stream, Unavailable(Reason::kRouterUnavailable, "the inference router hangs").error);
   }
 }
 
@@ -245,9 +243,8 @@ void Link::FailStreams() {
   auto streams = std::move(streams_);
   streams_.clear();
   for (auto& [id, stream] : streams) {
-    stream->Fail({.id = ErrorId::kServiceUnavailable,
-                  .retry_after_ms = 1'000,
-                  .internal = "the link to the inference router was lost"});
+    stream->Fail(
+        Unavailable(Reason::kRouterUnavailable, "the link to the inference router was lost").error);
   }
 }
 

@@ -52,8 +52,7 @@ prometheus::Counter& NotSent(const std::string& reason) {
 }
 
 Error NoRouter(std::string internal) {
-  return {
-      .id = ErrorId::kServiceUnavailable, .retry_after_ms = 1'000, .internal = std::move(internal)};
+  return Unavailable(Reason::kRouterUnavailable, std::move(internal)).error;
 }
 
 // The caller's handle of one request.

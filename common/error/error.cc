@@ -82,13 +82,23 @@ Fail<Error> BadRequest(std::string message, std::string param) {
 }
 
 Fail<Error> FailWith(ErrorId id, std::string message, std::string internal) {
-  return {Error{.id = id, .message = std::move(message), .internal = std::move(internal)}};
+  return FailWith(id, Reason::kNone, std::move(message), std::move(internal));
+}
+
+Fail<Error> FailWith(ErrorId id, Reason reason, std::string message, std::string internal) {
+  return {Error{
+      .id = id, .message = std::move(message), .internal = std::move(internal), .reason = reason}};
 }
 
 Fail<Error> Unavailable(std::string internal, int64_t retry_after_ms) {
+  return Unavailable(Reason::kNone, std::move(internal), retry_after_ms);
+}
+
+Fail<Error> Unavailable(Reason reason, std::string internal, int64_t retry_after_ms) {
   return {Error{.id = ErrorId::kServiceUnavailable,
                 .retry_after_ms = retry_after_ms,
-                .internal = std::move(internal)}};
+                .internal = std::move(internal),
+                .reason = reason}};
 }
 
 Fail<Error> Internal(std::string internal) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "common/base/result.h"
+#include "common/error/reason.h"
 
 namespace tollgate {
 
@@ -57,7 +58,7 @@ struct TokenAccounting {
   bool prompt_is_lower_bound = false;
 };
 
-// Why a request failed. All members except `internal` may be shown to the client.
+// Why a request failed. All members except `internal` and `reason` may be shown to the client.
 struct Error {
   ErrorId id = ErrorId::kServerError;
   // Message for API users; empty: the row's default message. Never engine text, never a secret.
@@ -70,6 +71,8 @@ struct Error {
   std::string internal;
   // Set for kContextLengthExceeded: the envelope of each family writes the message (decision 32).
   TokenAccounting tokens = {};
+  // For logs, traces and metrics only. Set where the request is refused.
+  Reason reason = Reason::kNone;
 
   const ErrorRow& row() const { return RowOf(id); }
   std::string_view public_message() const {
@@ -87,7 +90,10 @@ using Result = BasicResult<T, Error>;
 // The common errors, as `return BadRequest(…);`.
 Fail<Error> BadRequest(std::string message, std::string param = "");
 Fail<Error> FailWith(ErrorId id, std::string message = "", std::string internal = "");
+Fail<Error> FailWith(ErrorId id, Reason reason, std::string message = "",
+                     std::string internal = "");
 Fail<Error> Unavailable(std::string internal, int64_t retry_after_ms = 1000);
+Fail<Error> Unavailable(Reason reason, std::string internal, int64_t retry_after_ms = 1000);
 Fail<Error> Internal(std::string internal);
 
 }  // namespace tollgate

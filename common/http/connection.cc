@@ -164,7 +164,9 @@ bool Connection::ProcessHead() {
 void Connection::RefuseInput(RequestReader::Status status) {
   core_->SetIdle(*this, false);
   if (status == RequestReader::Status::kTooLarge) {
-    return Refuse(Error{ErrorId::kRequestTooLarge, "the request body is too large"});
+    return Refuse(Error{.id = ErrorId::kRequestTooLarge,
+                        .message = "the request body is too large",
+                        .reason = Reason::kBodyTooLarge});
   }
   summary_.parsers_disagreed = reader_.disagreed();
   Refuse(Error{ErrorId::kBadRequest, reader_.reason()});

@@ -25,8 +25,11 @@ using Level = MemoryBudget::Level;
 void Connection::Shed(ShedStep step) {
   if (core_->options().metrics != nullptr) core_->options().metrics->shed(step).Increment();
   if (core_->options().memory->level() == Level::kCloseIdle) core_->ShedIdle();
-  Refuse(Error{ErrorId::kServiceUnavailable, "The gateway is short of memory: try again soon.", "",
-               kRetryAfterMs, "memory budget"});
+  Refuse(Error{.id = ErrorId::kServiceUnavailable,
+               .message = "The gateway is short of memory: try again soon.",
+               .retry_after_ms = kRetryAfterMs,
+               .internal = "memory budget",
+               .reason = Reason::kMemory});
 }
 
 // Returns true if the request was refused.

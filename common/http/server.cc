@@ -145,7 +145,7 @@ void ServerCore::Wake() {
   changed_.notify_all();
 }
 
-HttpResponse ServerCore::RenderError(const Error& error, const HttpRequest& request) const {
+HttpResponse ServerCore::RenderError(const Error& error, HttpRequest& request) const {
   if (options_.render_error) return options_.render_error(error, request);
   return HttpResponse{error.row().http_status,
                       {{"content-type", "text/plain; charset=utf-8"}},

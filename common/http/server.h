@@ -75,9 +75,10 @@ struct ServerOptions {
   // Null: no metrics.
   std::shared_ptr<ServerMetrics> metrics;
 
-  // Creates the response to a request that could not be parsed. The path is empty if unknown.
+  // Creates the response to a request that could not be parsed, and may keep the error in its
+  // attachment. The path is empty if unknown.
   // Default: plain text.
-  std::function<HttpResponse(const Error&, const HttpRequest&)> render_error;
+  std::function<HttpResponse(const Error&, HttpRequest&)> render_error;
   // Checks a complete head before the rest of its body is buffered (decision 46). Not called for
   // requests that arrived in full: their handler checks them. Default: no check.
   std::function<HeadVerdict(HttpRequest&, Loop&)> judge_head;

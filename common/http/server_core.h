@@ -45,7 +45,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   const ServerOptions& options() const { return options_; }
   const RequestLimits& request_limits() const { return request_limits_; }
   const Server::Handler& handler() const { return handler_; }
-  HttpResponse RenderError(const Error& error, const HttpRequest& request) const;
+  HttpResponse RenderError(const Error& error, HttpRequest& request) const;
 
   // Called by connections, on their loops.
   void RequestStarted() { running_.fetch_add(1, std::memory_order_relaxed); }

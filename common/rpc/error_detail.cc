@@ -22,6 +22,7 @@ void ToDetail(const Error& error, common::v1::ErrorDetail& detail) {
   detail.set_param(ToValidUtf8(error.param, kMaxParam));
   detail.set_retry_after_ms(error.retry_after_ms);
   detail.set_internal(ToValidUtf8(error.internal, kMaxInternal));
+  detail.set_reason(std::string(NameOf(error.reason)));
   const TokenAccounting& tokens = error.tokens;
   if (tokens.limit == 0 && tokens.prompt == 0 && tokens.output == 0) return;
   detail.mutable_tokens()->set_limit(tokens.limit);
@@ -43,6 +44,7 @@ Error FromDetail(const common::v1::ErrorDetail& detail) {
   }
   error.retry_after_ms = detail.retry_after_ms();
   error.internal = detail.internal();
+  error.reason = ReasonByName(detail.reason());
   return error;
 }
 

@@ -17,6 +17,24 @@ TEST(ErrorStatus, EveryRowRoundTrips) {
   }
 }
 
+TEST(ErrorStatus, EveryReasonRoundTrips) {
+  for (int i = 0; i < kReasonCount; ++i) {
+    const Error error{.id = ErrorId::kRateLimited, .reason = static_cast<Reason>(i)};
+    EXPECT_EQ(FromStatus(ToStatus(error)).reason, error.reason);
+  }
+}
+
+// Processes of two versions run together during an upgrade.
+TEST(ErrorStatus, AnUnknownOrMissingReasonIsNone) {
+  common::v1::ErrorDetail detail;
+  ToDetail({.id = ErrorId::kRateLimited}, detail);
+  EXPECT_EQ(detail.reason(), "");
+  detail.set_reason("a_reason_of_the_future");
+  const Error error = FromDetail(detail);
+  EXPECT_EQ(error.id, ErrorId::kRateLimited);
+  EXPECT_EQ(error.reason, Reason::kNone);
+}
+
 TEST(ErrorStatus, TokenAccountingRoundTrips) {
   Error error{.id = ErrorId::kContextLengthExceeded};
   error.tokens = {.limit = INT64_MAX, .prompt = 4097, .output = 12, .prompt_is_lower_bound = true};
@@ -57,7 +75,8 @@ TEST(ErrorStatus, DetailsStayBelowTwoKibibytesAndAreValidUtf8) {
               .message = euro,
               .param = euro,
               .internal = "\xff\xc0\xaf ok \xed\xa0\x80 " + euro,
-              .tokens = {INT64_MAX, INT64_MAX, INT64_MAX, true}};
+              .tokens = {INT64_MAX, INT64_MAX, INT64_MAX, true},
+              .reason = Reason::kIdempotencyRunning};
   grpc::Status status = ToStatus(error);
   EXPECT_LE(status.error_details().size(), 2'048u);
   Error back = FromStatus(status);

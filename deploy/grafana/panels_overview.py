@@ -36,7 +36,7 @@ OVERVIEW = (
 
 LIMITS = (
     ("Limits", (
-        graph("Denials", "reqps", "Requests refused by a limit or for lack of credit.", (rate("tollgate_gateway_denials_total", "by"), "{{by}}")),
+        graph("Denials", "reqps", "Refused requests by reason (docs/operations/why-refused.md).", (rate("tollgate_gateway_denials_total", "reason"), "{{reason}}")),
         graph("Admissions", "reqps", "Asked of the limiters, by result.", (rate("tollgate_ratelimit_acquires_total", "result"), "{{result}}")),
         graph("Shadow refusals", "reqps", "What limits in shadow mode would refuse.", (rate("tollgate_ratelimit_shadow_refusals_total", "limit"), "{{limit}}")),
         graph("Slots", "short", "Running requests that hold one, in memory.", ("sum(tollgate_ratelimit_leases)", "slots"),

@@ -14,9 +14,13 @@ struct Edge::State {
         render_error(std::move(renderer)),
         request_log(table) {}
 
-  HttpResponse AnswerUnmatched(const HttpRequest& request) const {
+  HttpResponse Refuse(const Error& error, HttpRequest& request) const {
+    NoteFailure(request, error);
+    return render_error(FamilyOfPath(request.path), error, request);
+  }
+  HttpResponse AnswerUnmatched(HttpRequest& request) const {
     if (cors.IsPreflight(request)) return cors.AnswerPreflight(request);
-    return render_error(FamilyOfPath(request.path), Error{ErrorId::kNotFound}, request);
+    return Refuse({.id = ErrorId::kNotFound, .reason = Reason::kNoEndpoint}, request);
   }
   // Path and method are checked first, then the endpoint judges the head (decision 16).
   http::HeadVerdict Judge(HttpRequest& request, Loop& loop) const {
@@ -43,8 +47,8 @@ struct Edge::State {
 Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRenderer render_error)
     : state_(std::make_shared<State>(std::move(table), options, std::move(render_error))) {
   std::shared_ptr<State> state = state_;
-  options.server.render_error = [state](const Error& error, const HttpRequest& request) {
-    return state->render_error(FamilyOfPath(request.path), error, request);
+  options.server.render_error = [state](const Error& error, HttpRequest& request) {
+    return state->Refuse(error, request);
   };
   options.server.judge_head = [state](HttpRequest& request, Loop& loop) {
     return state->Judge(request, loop);

@@ -21,7 +21,7 @@ struct EdgeOptions {
   std::vector<std::string> cors_origins;
   // Judges the head of a request to this endpoint before its body is buffered
   // (gateway/pipeline/judge_head.h). Default: every head is accepted.
-  std::function<http::HeadVerdict(const Endpoint&, const HttpRequest&, Loop&)> judge_head;
+  std::function<http::HeadVerdict(const Endpoint&, HttpRequest&, Loop&)> judge_head;
 };
 
 class Edge {

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <vector>
+
 #include "common/http/testing/raw_client.h"
 #include "common/observability/metrics.h"
+#include "gateway/edge/request_failure.h"
 
 namespace tollgate::gateway {
 namespace {
@@ -125,6 +129,57 @@ TEST_F(EdgeTest, ThePathIsJudgedBeforeTheBodyAndBeforeTheCredential) {
   const std::string key = "Authorization: Bearer x\r\n";
   EXPECT_TRUE(Ask("POST /v1/messages", key + "Content-Length: 16777217\r\n")
                   .ends_with("messages bad_request"));
+}
+
+TEST_F(EdgeTest, TheLogLineAndTheMetricSayWhyARequestWasRefused) {
+  const auto denials = [](const std::string& reason) {
+    return metrics::Counter("tollgate_gateway_denials_total", "", {{"reason", reason}}).Value();
+  };
+  EdgeOptions options;
+  options.server.max_body_bytes = 10;
+  options.judge_head = [](const Endpoint&, HttpRequest& request, Loop&) {
+    NoteCaller(request, "key-1", "acme");
+    if (request.header("authorization").empty()) return http::HeadVerdict{};
+    NoteFailure(request, {.id = ErrorId::kRateLimited, .reason = Reason::kHeld});
+    return http::HeadVerdict{HttpResponse{429, {}, ""}, std::nullopt};
+  };
+  Start(std::move(options));
+  const double before = denials("held");
+  ::testing::internal::CaptureStderr();
+  Ask("POST /v1/messages", "Authorization: Bearer x\r\nContent-Length: 9\r\n");
+  Ask("POST /v1/messages", "", "12345678901");
+  Ask("GET /nowhere");
+  Ask("GET /v1/models");
+  edge_.reset();
+  std::istringstream log(::testing::internal::GetCapturedStderr());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(log, line);) {
+    if (line.find("\"message\":\"request\"") != std::string::npos) lines.push_back(line);
+  }
+  ASSERT_EQ(lines.size(), 4u);
+  const auto has = [](const std::string& line, const std::string& text) {
+    return line.find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(has(lines[0], R"("code":"rate_limited","reason":"held")")) << lines[0];
+  EXPECT_TRUE(has(lines[0], R"("key_id":"key-1","workspace":"acme")")) << lines[0];
+  EXPECT_TRUE(has(lines[1], R"("code":"bad_request","reason":"body_too_large")")) << lines[1];
+  EXPECT_TRUE(has(lines[2], R"("code":"not_found","reason":"no_endpoint")")) << lines[2];
+  for (const char* field : {"\"code\"", "\"reason\"", "\"key_id\"", "\"workspace\""}) {
+    EXPECT_FALSE(has(lines[3], field)) << lines[3];
+  }
+  EXPECT_EQ(denials("held"), before + 1);
+}
+
+// So that alerts see the first increase.
+TEST_F(EdgeTest, EveryReasonHasASeriesFromTheStart) {
+  Start();
+  const std::string text = metrics::Render();
+  for (int i = 1; i < kReasonCount; ++i) {
+    const std::string name(NameOf(static_cast<Reason>(i)));
+    EXPECT_NE(text.find("tollgate_gateway_denials_total{reason=\"" + name + "\"}"),
+              std::string::npos)
+        << name;
+  }
 }
 
 TEST_F(EdgeTest, FramingErrorsUseTheFamilyOfThePath) {

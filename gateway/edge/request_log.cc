@@ -1,9 +1,18 @@
 #include "gateway/edge/request_log.h"
 
 #include "common/observability/latency_bounds.h"
+#include "gateway/edge/request_failure.h"
 #include "gateway/edge/request_trace.h"
 
 namespace tollgate::gateway {
+
+namespace {
+
+log::Field FieldIfSet(std::string_view key, std::string_view value) {
+  return {value.empty() ? std::string_view() : key, value};
+}
+
+}  // namespace
 
 RequestLog::RequestLog(const EndpointTable& table)
     : in_flight_(metrics::Gauge("tollgate_http_requests_in_flight", "Requests being handled now")),
@@ -29,6 +38,13 @@ RequestLog::RequestLog(const EndpointTable& table)
     add(row.name, row.is_probe ? log::Level::kDebug : log::Level::kInfo);
   }
   add("unmatched", log::Level::kInfo);
+  for (int i = 0; i < kReasonCount; ++i) {
+    const auto reason = static_cast<Reason>(i);
+    if (reason == Reason::kNone) continue;
+    denials_[i] = &metrics::Counter("tollgate_gateway_denials_total",
+                                    "Requests refused, by reason (docs/operations/why-refused.md).",
+                                    {{"reason", std::string(NameOf(reason))}});
+  }
 }
 
 prometheus::Counter& RequestLog::CounterOf(size_t row, int status) {
@@ -40,6 +56,10 @@ prometheus::Counter& RequestLog::CounterOf(size_t row, int status) {
                           {{"endpoint", rows_[row].name}, {"status", std::to_string(status)}});
   }
   return *counter;
+}
+
+void RequestLog::CountDenial(Reason reason) {
+  if (reason != Reason::kNone) denials_[static_cast<size_t>(reason)]->Increment();
 }
 
 void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& summary) {
@@ -54,6 +74,8 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
   }
   if (summary.client_disconnected) disconnects_.Increment();
   if (summary.parsers_disagreed) disagreements_.Increment();
+  const RequestFailure& failure = FailureOf(request);
+  CountDenial(failure.reason);
   if (!log::Enabled(row.level)) return;
   // Logs the endpoint's name instead of the path: an unmatched path may contain anything, even a
   // key.
@@ -68,6 +90,10 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
               {"bytes_out", static_cast<int64_t>(summary.body_bytes_out)},
               {"client_gone", static_cast<int>(summary.client_disconnected)},
               {"peer", request.peer_address},
+              FieldIfSet("code", failure.error != nullptr ? failure.error->code : ""),
+              FieldIfSet("reason", NameOf(failure.reason)),
+              FieldIfSet("key_id", failure.key_id),
+              FieldIfSet("workspace", failure.workspace_id),
               TraceField(request)});
 }
 

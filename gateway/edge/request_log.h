@@ -1,12 +1,14 @@
 // The access log and the HTTP metrics.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "common/error/reason.h"
 #include "common/http/server.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -30,11 +32,13 @@ class RequestLog {
     prometheus::Histogram* first_byte;
   };
   prometheus::Counter& CounterOf(size_t row, int status);
+  void CountDenial(Reason reason);
 
   std::vector<Row> rows_;  // in the order of the table, then one for unmatched requests
   prometheus::Gauge& in_flight_;
   prometheus::Counter& disconnects_;
   prometheus::Counter& disagreements_;
+  std::array<prometheus::Counter*, kReasonCount> denials_{};  // by Reason; null for kNone
   std::mutex mutex_;
   std::unordered_map<int64_t, prometheus::Counter*> counters_;  // by row and status
 };

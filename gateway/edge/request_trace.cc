@@ -54,14 +54,14 @@ RequestTrace MakeTrace(const HttpRequest& request, int64_t begin_us) {
   return trace;
 }
 
-Failure FailureOf(const RequestTrace& trace, int status) {
+Failure KindOf(const RequestFailure& failure, int status) {
   if (status >= 500) return Failure::kBroken;
   if (status >= 400) return Failure::kRefused;
-  return trace.error != nullptr ? Failure::kBroken : Failure::kNone;
+  return failure.error != nullptr ? Failure::kBroken : Failure::kNone;
 }
 
-std::string ErrorTypeOf(const RequestTrace& trace, int status) {
-  return trace.error != nullptr ? std::string(trace.error->name) : std::to_string(status);
+std::string ErrorTypeOf(const RequestFailure& failure, int status) {
+  return failure.error != nullptr ? std::string(failure.error->name) : std::to_string(status);
 }
 
 // Whether the last stage that ran caused the error. Reading the body and finding the model follow
@@ -114,10 +114,14 @@ Span MakeServerSpan(const RequestTrace& trace, const HttpRequest& request,
                      {"tollgate.request.id", request.id.ToHex()}};
   if (endpoint != nullptr) span.attributes.emplace_back("http.route", endpoint->path);
   if (summary.client_disconnected) span.attributes.emplace_back("tollgate.client_gone", true);
-  const Failure failure = FailureOf(trace, summary.status);
-  span.failed = failure == Failure::kBroken;
-  if (failure != Failure::kNone) {
-    span.attributes.emplace_back("error.type", ErrorTypeOf(trace, summary.status));
+  const RequestFailure& failure = FailureOf(request);
+  const Failure kind = KindOf(failure, summary.status);
+  span.failed = kind == Failure::kBroken;
+  if (kind != Failure::kNone) {
+    span.attributes.emplace_back("error.type", ErrorTypeOf(failure, summary.status));
+  }
+  if (failure.reason != Reason::kNone) {
+    span.attributes.emplace_back("tollgate.reason", std::string(NameOf(failure.reason)));
   }
   AddGeneration(trace, span);
   const int64_t first_token_us = trace.of(Stage::kStream).begin_us;
@@ -143,6 +147,11 @@ Span MakeStageSpan(const RequestTrace& trace, Stage stage, int64_t end_us) {
 
 }  // namespace
 
+RequestNotes& NotesOf(HttpRequest& request) {
+  if (!request.attachment) request.attachment = std::make_shared<RequestNotes>();
+  return *static_cast<RequestNotes*>(request.attachment.get());
+}
+
 log::Field TraceField(const HttpRequest& request) {
   const RequestTrace* trace = TraceOf(request);
   if (trace == nullptr) return {"", ""};
@@ -157,8 +166,8 @@ std::string TraceparentOf(const RequestTrace* trace, Stage stage) {
 }
 
 void BeginTrace(HttpRequest& request) {
-  if (!tracing::Enabled() || request.attachment) return;
-  request.attachment = std::make_shared<RequestTrace>(MakeTrace(request, MonotonicNowUs()));
+  if (!tracing::Enabled() || TraceOf(request) != nullptr) return;
+  NotesOf(request).trace = MakeTrace(request, MonotonicNowUs());
 }
 
 void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
@@ -172,7 +181,8 @@ void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
     if (endpoint == nullptr || endpoint->is_probe) return;
     trace = &refused.emplace(MakeTrace(request, MonotonicNowUs() - summary.duration_us));
   }
-  if (!tracing::IsExported(trace->context, FailureOf(*trace, summary.status))) return;
+  const RequestFailure& failure = FailureOf(request);
+  if (!tracing::IsExported(trace->context, KindOf(failure, summary.status))) return;
   const int64_t end_us = MonotonicNowUs();
   std::vector<Span> spans;
   spans.reserve(1 + kStages);
@@ -183,9 +193,9 @@ void EndTrace(const HttpRequest& request, const http::RequestSummary& summary,
     if (trace->of(stage).begin_us == 0) continue;
     last = &spans.emplace_back(MakeStageSpan(*trace, stage, end_us));
   }
-  if (last != nullptr && trace->error != nullptr && IsEndOf(*trace->error, *trace)) {
+  if (last != nullptr && failure.error != nullptr && IsEndOf(*failure.error, *trace)) {
     last->failed = spans.front().failed;
-    last->attributes.emplace_back("error.type", ErrorTypeOf(*trace, summary.status));
+    last->attributes.emplace_back("error.type", ErrorTypeOf(failure, summary.status));
   }
   tracing::Record(std::move(spans));
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/error/error.h"
@@ -12,6 +13,7 @@
 #include "common/tracing/trace_context.h"
 #include "gateway/edge/endpoint.h"
 #include "gateway/edge/exchange.h"
+#include "gateway/edge/request_failure.h"
 
 namespace tollgate::gateway {
 
@@ -32,7 +34,6 @@ struct RequestTrace {
   std::string tracestate;         // the caller's, to be passed on
   int64_t begin_us = 0;
   std::array<Times, kStages> stages{};
-  const ErrorRow* error = nullptr;  // why it failed
 
   // The fields below are set at the end of requests that generate.
   std::string_view operation;  // empty: the request does not generate
@@ -53,9 +54,17 @@ struct RequestTrace {
   }
 };
 
+// What the gateway keeps with a request that is traced or has failed (HttpRequest::attachment).
+struct RequestNotes {
+  std::optional<RequestTrace> trace;
+  RequestFailure failure;
+};
+RequestNotes& NotesOf(HttpRequest& request);
+
 // Null: requests are not traced, or this one is not.
 inline RequestTrace* TraceOf(const HttpRequest& request) {
-  return static_cast<RequestTrace*>(request.attachment.get());
+  auto* notes = static_cast<RequestNotes*>(request.attachment.get());
+  return notes != nullptr && notes->trace ? &*notes->trace : nullptr;
 }
 // The field of log lines about the request.
 log::Field TraceField(const HttpRequest& request);

@@ -100,7 +100,7 @@ TEST_F(RequestTraceTest, WhatIsNotSampledIsExportedOnlyWhenItFails) {
   {
     const StageTimer timer(TraceOf(bad), Stage::kAdmit);
   }
-  TraceOf(bad)->error = &RowOf(ErrorId::kRateLimited);
+  NoteFailure(bad, {.id = ErrorId::kRateLimited, .reason = Reason::kRequests});
   EndTrace(bad, {.status = 429}, &endpoint_);
   auto spans = Exported();
   ASSERT_EQ(spans.size(), 2u);
@@ -108,6 +108,7 @@ TEST_F(RequestTraceTest, WhatIsNotSampledIsExportedOnlyWhenItFails) {
   EXPECT_EQ(root.trace_id(), bad.id.ToBytes()) << "the trace begins here";
   EXPECT_EQ(root.parent_span_id(), "");
   EXPECT_EQ(TextOf(root, "error.type"), "rate_limited");
+  EXPECT_EQ(TextOf(root, "tollgate.reason"), "requests");
   EXPECT_EQ(TextOf(spans["admit"], "error.type"), "rate_limited");
   EXPECT_NE(root.status().code(), otlp::v1::STATUS_CODE_ERROR) << "the caller's fault";
 }

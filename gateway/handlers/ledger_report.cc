@@ -14,17 +14,17 @@ Task<Result<KeyedQueue::Ticket>> TakeReportTurn(Worker& worker, const Exchange& 
     co_return Fail{
         Error{.id = ErrorId::kRateLimited,
               .message = "Too many usage reports and receipts of this workspace are waiting.",
-              .retry_after_ms = 1000}};
+              .retry_after_ms = 1000,
+              .reason = Reason::kReports}};
   }
   if (exchange.disconnected()) co_return Unavailable("the client disconnected");
   co_return std::move(ticket);
 }
 
 Error ReportUnavailable(const Error& billing) {
-  Error error{.id = ErrorId::kServiceUnavailable};
-  error.retry_after_ms = std::max<int64_t>(billing.retry_after_ms, 1000);
-  error.internal = "billing: " + billing.ToString();
-  return error;
+  return Unavailable(Reason::kBillingUnavailable, "billing: " + billing.ToString(),
+                     std::max<int64_t>(billing.retry_after_ms, 1000))
+      .error;
 }
 
 Task<void> SendReport(Worker& worker, Exchange& exchange, const Endpoint& endpoint,

@@ -9,11 +9,12 @@
 namespace tollgate::gateway {
 
 Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoint) {
-  const HttpRequest& request = exchange.request();
+  HttpRequest& request = exchange.mutable_request();
   const CatalogPtr catalog = worker.catalog;
   if (catalog == nullptr) {
-    co_return co_await RefuseRequest(worker, exchange, endpoint,
-                                     Unavailable("no catalog received yet").error);
+    co_return co_await RefuseRequest(
+        worker, exchange, endpoint,
+        Unavailable(Reason::kNotReady, "no catalog received yet").error);
   }
   // The list is public, so a key that is invalid or cannot be checked is ignored (decision 13).
   KeyPtr key;

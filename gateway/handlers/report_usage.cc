@@ -45,11 +45,12 @@ Task<std::optional<rl::PeekResponse>> PeekLimits(Worker& worker, const auth::v1:
   co_return std::move(*answer);
 }
 
-Task<Result<std::string>> BuildReport(Worker& worker, const Exchange& exchange,
+Task<Result<std::string>> BuildReport(Worker& worker, Exchange& exchange,
                                       CredentialRule credential) {
-  const HttpRequest& request = exchange.request();
+  HttpRequest& request = exchange.mutable_request();
   const auto key = co_await AuthenticateRequest(worker, request, credential);
   if (!key) co_return Fail{key.error()};
+  NoteCaller(request, (*key)->key_id(), (*key)->workspace_id());
   worker.key_use->Count((*key)->key_id(), request.peer_address);
   const auto period = ParseUsageQuery(request.query, worker.clock.WallUs());
   if (!period) co_return Fail{period.error()};

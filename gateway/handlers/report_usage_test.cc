@@ -123,6 +123,9 @@ TEST_F(ReportUsageTest, TooManyWaitingReportsAreRefused) {
   EXPECT_EQ(exchange->status, 429);
   EXPECT_TRUE(Has(exchange, R"("code":"rate_limited")"));
   EXPECT_EQ(exchange->header("retry-after"), "1");
+  EXPECT_EQ(FailureOf(exchange->request()).reason, Reason::kReports);
+  EXPECT_EQ(FailureOf(exchange->request()).key_id, rig.key.key_id());
+  EXPECT_EQ(FailureOf(exchange->request()).workspace_id, "ws1");
   EXPECT_TRUE(rig.billing->reported.empty());
   while (rig.worker->usage_report_queue->size() > 0) rig.RunOnLoop([](Loop&) {});
   EXPECT_EQ(Get()->status, 200);

@@ -70,11 +70,11 @@ std::string Pricing(const billing_pb::GenerationReceipt& receipt) {
       .Done();
 }
 
-Task<Result<std::string>> Find(Worker& worker, const Exchange& exchange,
-                               CredentialRule credential) {
-  const HttpRequest& request = exchange.request();
+Task<Result<std::string>> Find(Worker& worker, Exchange& exchange, CredentialRule credential) {
+  HttpRequest& request = exchange.mutable_request();
   const auto key = co_await AuthenticateRequest(worker, request, credential);
   if (!key) co_return Fail{key.error()};
+  NoteCaller(request, (*key)->key_id(), (*key)->workspace_id());
   worker.key_use->Count((*key)->key_id(), request.peer_address);
   std::array<QueryParameter, 1> parameters = {{{"id"}}};
   if (auto read = ReadQuery(request.query, parameters); !read) co_return Fail{read.error()};
@@ -90,7 +90,8 @@ Task<Result<std::string>> Find(Worker& worker, const Exchange& exchange,
   const auto found = co_await worker.clients.billing->GetReceipt(std::move(asked));
   if (!found) co_return Fail{ReportUnavailable(found.error())};
   if (!found->has_receipt()) {
-    co_return FailWith(ErrorId::kNotFound, "The workspace of this key has no request of this id.");
+    co_return FailWith(ErrorId::kNotFound, Reason::kNoGeneration,
+                       "The workspace of this key has no request of this id.");
   }
   co_return RenderGeneration(*found);
 }

@@ -69,19 +69,19 @@ Fail<Error> Denied(RequestContext& context, const ratelimit_pb::AcquireResult& r
   switch (result.denied_by()) {
     case ratelimit_pb::LIMIT_KIND_TOKENS:
       error.id = ErrorId::kTokenLimited;
+      error.reason = Reason::kTokens;
       error.message =
           "The token rate limit" + WhoseLimit(result.denied_subject()) + " is exceeded.";
-      context.worker.metrics.CountDenial("tokens");
       break;
     case ratelimit_pb::LIMIT_KIND_CONCURRENCY:
+      error.reason = Reason::kConcurrency;
       error.message =
           "Too many requests" + WhoseLimit(result.denied_subject()) + " run at the same time.";
-      context.worker.metrics.CountDenial("concurrency");
       break;
     default:
+      error.reason = Reason::kRequests;
       error.message =
           "The request rate limit" + WhoseLimit(result.denied_subject()) + " is exceeded.";
-      context.worker.metrics.CountDenial("requests");
   }
   return Fail{std::move(error)};
 }

@@ -15,9 +15,8 @@ namespace tollgate::gateway {
 // cache cannot answer. Sets context.key.
 Task<Result<void>> Authenticate(RequestContext& context);
 
-// Authenticates a request outside the pipeline.
-Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& request,
-                                         CredentialRule rule);
+// Authenticates a request outside the pipeline. Notes the caller of a key that may not be used.
+Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, HttpRequest& request, CredentialRule rule);
 
 // Whether a key that auth returned may be used at this time (wall clock, µs) from this address.
 Result<void> CheckKey(const auth::v1::Key& key, int64_t now_us, std::string_view address);

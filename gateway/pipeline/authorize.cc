@@ -13,50 +13,41 @@ namespace {
 
 namespace billing_pb = billing::v1;
 
-Fail<Error> Denied(RequestContext& context, const billing_pb::AuthorizeResult& result) {
-  GatewayMetrics& metrics = context.worker.metrics;
+Error NotYet(ErrorId id, Reason reason, const billing_pb::AuthorizeResult& result) {
+  return {
+      .id = id, .retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1), .reason = reason};
+}
+
+Fail<Error> Denied(const RequestContext& context, const billing_pb::AuthorizeResult& result) {
   switch (result.denied_by()) {
     case billing_pb::DENY_REASON_NO_CREDIT:
-      metrics.CountDenial("no_credit");
-      return FailWith(ErrorId::kInsufficientCredits,
+      return FailWith(ErrorId::kInsufficientCredits, Reason::kBalance,
                       "The workspace does not have enough credit for this request.");
     case billing_pb::DENY_REASON_CAP:
-      metrics.CountDenial("cap");
-      return FailWith(ErrorId::kInsufficientCredits,
+      return FailWith(ErrorId::kInsufficientCredits, Reason::kCap,
                       "The workspace's monthly spend cap is reached.");
     case billing_pb::DENY_REASON_FROZEN:
-      metrics.CountDenial("frozen");
-      return FailWith(ErrorId::kInsufficientCredits, "The workspace's credit is frozen.");
+      return FailWith(ErrorId::kInsufficientCredits, Reason::kFrozen,
+                      "The workspace's credit is frozen.");
     case billing_pb::DENY_REASON_QUOTA:
-      metrics.CountDenial("key_quota");
-      return FailWith(ErrorId::kInsufficientCredits,
+      return FailWith(ErrorId::kInsufficientCredits, Reason::kQuota,
                       "The key's monthly quota of " +
                           NanoToDecimalUsd(context.key->monthly_quota_nano_usd()) +
                           " USD is reached.");
-    case billing_pb::DENY_REASON_FROZEN_BY_CHECK: {
-      metrics.CountDenial("frozen_by_check");
-      Error error{ErrorId::kServiceUnavailable};
-      error.retry_after_ms = 1000;
-      error.internal = "billing: the ledger of this workspace failed a check";
-      return Fail{std::move(error)};
-    }
+    case billing_pb::DENY_REASON_FROZEN_BY_CHECK:
+      return Unavailable(Reason::kFrozenByCheck,
+                         "billing: the ledger of this workspace failed a check");
     case billing_pb::DENY_REASON_HELD: {
-      metrics.CountDenial("held");
-      Error error{ErrorId::kRateLimited};
+      Error error = NotYet(ErrorId::kRateLimited, Reason::kHeld, result);
       error.message = "The workspace's credit is held by requests that are still running.";
-      error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
       return Fail{std::move(error)};
     }
     case billing_pb::DENY_REASON_IDEMPOTENCY_BODY:
-      metrics.CountDenial("idempotency_body");
-      return BadRequest(
+      return FailWith(
+          ErrorId::kBadRequest, Reason::kIdempotencyBody,
           "The header Idempotency-Key was sent within 24 hours with another request body.");
-    case billing_pb::DENY_REASON_IDEMPOTENCY_RUNNING: {
-      metrics.CountDenial("idempotency_running");
-      Error error{ErrorId::kIdempotencyInProgress};
-      error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
-      return Fail{std::move(error)};
-    }
+    case billing_pb::DENY_REASON_IDEMPOTENCY_RUNNING:
+      return Fail{NotYet(ErrorId::kIdempotencyInProgress, Reason::kIdempotencyRunning, result)};
     default:
       return Internal("unknown reason for a refused hold: " +
                       billing_pb::DenyReason_Name(result.denied_by()));
@@ -94,10 +85,8 @@ Task<Result<void>> Authorize(RequestContext& context, bool or_by_router) {
   }
   if (!answer) {
     // A failure of billing is always a 503, never a 402.
-    Error error{ErrorId::kServiceUnavailable};
-    error.retry_after_ms = std::max<int64_t>(answer.error().retry_after_ms, 1000);
-    error.internal = "billing: " + answer.error().ToString();
-    co_return Fail{std::move(error)};
+    co_return Unavailable(Reason::kBillingUnavailable, "billing: " + answer.error().ToString(),
+                          std::max<int64_t>(answer.error().retry_after_ms, 1000));
   }
   if (!answer->granted()) {
     hold.Disarm();

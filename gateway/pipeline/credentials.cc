@@ -8,8 +8,8 @@ namespace tollgate::gateway {
 
 namespace {
 
-Fail<Error> NoKey(std::string message) {
-  return FailWith(ErrorId::kInvalidApiKey, std::move(message));
+Fail<Error> Malformed(std::string message) {
+  return FailWith(ErrorId::kInvalidApiKey, Reason::kMalformedKey, std::move(message));
 }
 
 // The token after "Bearer " (case-insensitive); empty for another scheme.
@@ -40,21 +40,22 @@ Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule
     if (name == "authorization") {
       any_credential = true;
       // Ambiguous: proxies and servers differ in which header they use.
-      if (++authorizations > 1) return NoKey("More than one Authorization header was sent.");
+      if (++authorizations > 1) return Malformed("More than one Authorization header was sent.");
       token = BearerToken(value);
     } else if (name == "x-api-key" && rule == CredentialRule::kBearerOrApiKey) {
       any_credential = true;
       token = value;
     }
     if (token.empty() || !ParseKey(token, brand, legacy_prefixes)) continue;
-    if (!found.empty() && found != token) return NoKey("Two different API keys were sent.");
+    if (!found.empty() && found != token) return Malformed("Two different API keys were sent.");
     found = token;
   }
   if (!found.empty()) return found;
-  if (any_credential) return NoKey("The API key is malformed or unknown.");
-  return NoKey(rule == CredentialRule::kBearerOrApiKey
-                   ? "No API key was sent: use the header x-api-key or Authorization: Bearer."
-                   : "No API key was sent: use the header Authorization: Bearer <API_KEY>.");
+  if (any_credential) return Malformed("The API key is malformed or unknown.");
+  return FailWith(ErrorId::kInvalidApiKey, Reason::kNoKey,
+                  rule == CredentialRule::kBearerOrApiKey
+                      ? "No API key was sent: use the header x-api-key or Authorization: Bearer."
+                      : "No API key was sent: use the header Authorization: Bearer <API_KEY>.");
 }
 
 }  // namespace tollgate::gateway

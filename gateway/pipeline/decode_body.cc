@@ -41,14 +41,19 @@ Error ErrorOf(Status status, Coding coding) {
   const std::string name(coding::CodingName(coding));
   switch (status) {
     case Status::kTooLarge:
-      return {ErrorId::kRequestTooLarge, "The decoded request body is too large."};
+      return {.id = ErrorId::kRequestTooLarge,
+              .message = "The decoded request body is too large.",
+              .reason = Reason::kBodyTooLarge};
     case Status::kBomb:
       return {ErrorId::kBadRequest,
               "Content-Encoding: the request body becomes more than 100 times as large when it is "
               "decoded as " +
                   name + "."};
     case Status::kNoMemory:
-      return {ErrorId::kServiceUnavailable, "", "", kRetryAfterMs, "no memory for a decoder"};
+      return {.id = ErrorId::kServiceUnavailable,
+              .retry_after_ms = kRetryAfterMs,
+              .internal = "no memory for a decoder",
+              .reason = Reason::kMemory};
     default:
       return {ErrorId::kBadRequest,
               "Content-Encoding: the request body is not complete and valid " + name + "."};
@@ -82,8 +87,11 @@ bool Reserve(RequestContext& context, const Decoding& decoding, size_t most) {
 }
 
 Fail<Error> ShortOfMemory() {
-  return Fail{Error{ErrorId::kServiceUnavailable, "The gateway is short of memory: try again soon.",
-                    "", kRetryAfterMs, "memory budget"}};
+  return Fail{Error{.id = ErrorId::kServiceUnavailable,
+                    .message = "The gateway is short of memory: try again soon.",
+                    .retry_after_ms = kRetryAfterMs,
+                    .internal = "memory budget",
+                    .reason = Reason::kMemory}};
 }
 
 // Decodes in pieces of doubling size, so that memory is reserved before it is used.
@@ -101,7 +109,9 @@ Task<Result<Status>> Run(RequestContext& context, std::shared_ptr<Decoding> deco
     auto piece = [decoding, most] { return decoding->decoder.Decode(decoding->body, most); };
     const auto done =
         co_await RunOnPool(*context.worker.decoders, context.worker.loop, std::move(piece));
-    if (!done) co_return Unavailable("too many large bodies wait to be decoded");
+    if (!done) {
+      co_return Unavailable(Reason::kDecoders, "too many large bodies wait to be decoded");
+    }
     if (context.exchange.disconnected()) co_return Unavailable("the client disconnected");
     status = *done;
     most *= 2;

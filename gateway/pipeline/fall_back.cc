@@ -34,12 +34,10 @@ Task<Result<void>> TellLedger(RequestContext& context) {
     context.authorization = std::move(*answer);
     co_return Result<void>();
   }
-  Error error{ErrorId::kServiceUnavailable};
-  error.retry_after_ms = 1000;
-  error.internal =
+  co_return Unavailable(
+      answer ? Reason::kHoldClosed : Reason::kBillingUnavailable,
       "billing, for another model: " +
-      (answer ? billing::v1::DenyReason_Name(answer->denied_by()) : answer.error().ToString());
-  co_return Fail{std::move(error)};
+          (answer ? billing::v1::DenyReason_Name(answer->denied_by()) : answer.error().ToString()));
 }
 
 Task<Result<void>> CheckCurrentFits(RequestContext& context) {

@@ -27,12 +27,16 @@ struct KeptAnswer {
 
 Task<Result<KeptAnswer>> FindAnswer(RequestContext& context) {
   const std::string& key = context.worker.options.answer_key;
-  if (key.empty()) co_return FailWith(ErrorId::kIdempotencyAnswerGone);
+  if (key.empty()) {
+    co_return FailWith(ErrorId::kIdempotencyAnswerGone, Reason::kIdempotencyGone);
+  }
   billing::v1::GetAnswerRequest request;
   request.set_workspace_id(context.key->workspace_id());
   request.set_idempotency_key_digest(context.idempotency_key_digest);
   auto kept = co_await context.worker.clients.billing->GetAnswer(std::move(request));
-  if (!kept) co_return Unavailable("billing: " + kept.error().ToString());
+  if (!kept) {
+    co_return Unavailable(Reason::kBillingUnavailable, "billing: " + kept.error().ToString());
+  }
   const auto answer = Unseal(key, context.idempotency_key_digest, kept->sealed());
   if (answer && answer->starts_with(kAnswerHead)) {
     co_return KeptAnswer{answer->substr(kAnswerHead.size()), false};
@@ -40,7 +44,7 @@ Task<Result<KeptAnswer>> FindAnswer(RequestContext& context) {
   if (answer && answer->starts_with(kCutAnswerHead)) {
     co_return KeptAnswer{answer->substr(kCutAnswerHead.size()), true};
   }
-  co_return FailWith(ErrorId::kIdempotencyAnswerGone);
+  co_return FailWith(ErrorId::kIdempotencyAnswerGone, Reason::kIdempotencyGone);
 }
 
 }  // namespace

@@ -21,15 +21,14 @@ bool HasShortBody(const HttpRequest& request) {
   return parsed.ec == std::errc() && length <= kMaxPublicBodyBytes;
 }
 
-http::HeadVerdict JudgePublic(Worker& worker, const Endpoint& endpoint,
-                              const HttpRequest& request) {
+http::HeadVerdict JudgePublic(Worker& worker, const Endpoint& endpoint, HttpRequest& request) {
   if (HasShortBody(request)) return {.without_credential = true};
   const Error error{ErrorId::kBadRequest, "This endpoint takes no request body."};
   return {MakeRefusal(worker, request, endpoint, error), std::nullopt};
 }
 
 Task<std::optional<HttpResponse>> LookUp(Worker& worker, const Endpoint& endpoint,
-                                         const HttpRequest& request) {
+                                         HttpRequest& request) {
   const StageTimer timer(TraceOf(request), Stage::kAuthenticate);
   std::optional<HttpResponse> refusal;
   const auto key = co_await AuthenticateRequest(worker, request, endpoint.credential);
@@ -40,7 +39,7 @@ Task<std::optional<HttpResponse>> LookUp(Worker& worker, const Endpoint& endpoin
 
 }  // namespace
 
-http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const HttpRequest& request) {
+http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, HttpRequest& request) {
   if (endpoint.credential == CredentialRule::kOptionalBearer ||
       endpoint.credential == CredentialRule::kNone) {
     return JudgePublic(worker, endpoint, request);
@@ -55,9 +54,13 @@ http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const Http
   if (!text) return refuse(text.error());
   const std::optional<KeyPtr> key = worker.keys->Peek(KeyDigest(*text));
   if (!key) return {std::nullopt, LookUp(worker, endpoint, request)};
-  if (*key == nullptr) return refuse(Error{ErrorId::kInvalidApiKey});
+  if (*key == nullptr) {
+    return refuse(Error{.id = ErrorId::kInvalidApiKey, .reason = Reason::kUnknownKey});
+  }
   const Result<void> state = CheckKey(**key, worker.clock.WallUs(), request.peer_address);
-  return state ? http::HeadVerdict{} : refuse(state.error());
+  if (state) return {};
+  NoteCaller(request, (**key).key_id(), (**key).workspace_id());
+  return refuse(state.error());
 }
 
 }  // namespace tollgate::gateway

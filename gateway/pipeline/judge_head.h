@@ -12,6 +12,6 @@ namespace tollgate::gateway {
 // Refuses with the same error as the pipeline: 401, 403, or 503 when auth is unreachable. Looks the
 // key up if the cache cannot answer; the pipeline then finds it in the cache. Takes nothing from
 // any limit.
-http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const HttpRequest& request);
+http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, HttpRequest& request);
 
 }  // namespace tollgate::gateway

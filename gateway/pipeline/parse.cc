@@ -147,7 +147,9 @@ Task<Result<void>> ParseBesideLoop(RequestContext& context) {
       co_await RunOnPool(*context.worker.decoders, context.worker.loop, std::move(job));
   context.exchange.OnDisconnect({});
   context.worker.metrics.CountLargeBody(canonical.has_value());
-  if (!canonical) co_return Unavailable("too many large bodies wait to be decoded");
+  if (!canonical) {
+    co_return Unavailable(Reason::kDecoders, "too many large bodies wait to be decoded");
+  }
   if (!*canonical) co_return Fail{canonical->error()};
   context.canonical = std::move(**canonical);
   ReadHeaders(request, context.canonical);

@@ -36,12 +36,11 @@ Subject OfModel(const RequestContext& context) {
 
 int64_t NowUs(const RequestContext& context) { return context.worker.clock.MonotonicUs(); }
 
-Fail<Error> TooMany(RequestContext& context, std::string message, int64_t wait_ms) {
-  context.worker.metrics.CountDenial("refusals");
-  Error error{ErrorId::kRateLimited};
-  error.message = std::move(message);
-  error.retry_after_ms = wait_ms;
-  return Fail{std::move(error)};
+Fail<Error> TooMany(Reason reason, std::string message, int64_t wait_ms) {
+  return Fail{Error{.id = ErrorId::kRateLimited,
+                    .message = std::move(message),
+                    .retry_after_ms = wait_ms,
+                    .reason = reason}};
 }
 
 }  // namespace
@@ -51,12 +50,13 @@ Result<void> CheckRefusals(RequestContext& context) {
   const RefusalBudget& refusals = *context.worker.refusals;
   const int64_t now_us = NowUs(context);
   if (const int64_t wait_ms = refusals.WaitMs(OfKey(context), now_us); wait_ms > 0) {
-    return TooMany(context, "Too many requests of this key were refused as invalid or given up.",
-                   wait_ms);
+    return TooMany(Reason::kRefusals,
+                   "Too many requests of this key were refused as invalid or given up.", wait_ms);
   }
   if (const int64_t wait_ms = refusals.WaitMs(OfModel(context), now_us); wait_ms > 0) {
     context.model_at_limit = true;
-    return TooMany(context, "The model is at capacity. Please retry more slowly.", wait_ms);
+    return TooMany(Reason::kModelRefusals, "The model is at capacity. Please retry more slowly.",
+                   wait_ms);
   }
   return {};
 }

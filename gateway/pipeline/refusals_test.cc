@@ -61,6 +61,7 @@ TEST_F(RefusalsTest, OfEnginesAreBoundedForAKeyWithoutALimitOnRequests) {
   const size_t holds = rig.billing->authorized.size();
   EXPECT_EQ(ErrorOf(Send()), "429 rate_limited rate_limit_error retry=1");
   EXPECT_EQ(ErrorOf(Send(Other())), "429 rate_limited rate_limit_error retry=1");
+  EXPECT_EQ(WhyOf(Send()), "refusals " + rig.key.key_id() + " ws1");
   EXPECT_EQ(rig.billing->authorized.size(), holds) << "refused before the hold";
   rig.clock.Advance(kSecondUs);
   EXPECT_EQ(Refused("context_length_exceeded"), 400);
@@ -93,6 +94,7 @@ TEST_F(RefusalsTest, OfAModelAtCapacityAreBoundedForThatModel) {
   for (int64_t i = 0; i < kBurst; ++i) ASSERT_EQ(Refused("rate_limited"), 429) << i;
   const size_t holds = rig.billing->authorized.size();
   EXPECT_EQ(ErrorOf(Send()), "429 rate_limited rate_limit_error retry=1");
+  EXPECT_EQ(WhyOf(Send()), "model_refusals " + rig.key.key_id() + " ws1");
   EXPECT_EQ(rig.billing->authorized.size(), holds) << "refused before the hold";
   EXPECT_EQ(Paid(Other()), 200) << "another model is served";
   rig.clock.Advance(kSecondUs);

@@ -10,7 +10,7 @@
 
 namespace tollgate::gateway {
 
-HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpoint& endpoint,
+HttpResponse MakeRefusal(Worker& worker, HttpRequest& request, const Endpoint& endpoint,
                          const Error& error) {
   const ErrorRow& row = error.row();
   if (row.http_status >= 500) {
@@ -19,24 +19,25 @@ HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpo
                                  {"error", error.ToString()},
                                  TraceField(request)});
   }
-  if (RequestTrace* trace = TraceOf(request)) trace->error = &row;
+  NoteFailure(request, error);
   worker.metrics.CountRequest(endpoint.name, row.http_status, row.code);
   return RenderError(endpoint.family, error, request);
 }
 
 Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& endpoint, Error error,
                          Headers limit_headers) {
-  HttpResponse response = MakeRefusal(worker, exchange.request(), endpoint, error);
+  HttpResponse response = MakeRefusal(worker, exchange.mutable_request(), endpoint, error);
   if (response.status == 429) AppendHeaders(limit_headers, response.headers);
   (void)co_await exchange.Send(std::move(response));
 }
 
 Task<void> Refuse(RequestContext& context, const Error& error) {
+  HttpRequest& request = context.exchange.mutable_request();
   if (context.key) {
-    context.worker.key_use->CountRefusal(context.key->key_id(), error.row());
+    context.worker.key_use->CountRefusal(context.key->key_id(), error);
+    NoteCaller(request, context.key->key_id(), context.key->workspace_id());
   }
-  HttpResponse response =
-      MakeRefusal(context.worker, context.exchange.request(), context.endpoint, error);
+  HttpResponse response = MakeRefusal(context.worker, request, context.endpoint, error);
   if (response.status == 429) AppendHeaders(context.limit_headers, response.headers);
   if (!context.choice.empty()) response.headers.emplace_back(kDebugHeader, context.choice);
   (void)co_await context.exchange.Send(std::move(response));

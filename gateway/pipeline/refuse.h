@@ -9,8 +9,8 @@
 
 namespace tollgate::gateway {
 
-// Counts and logs the refusal, and builds its response.
-HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpoint& endpoint,
+// Counts and logs the refusal, notes why for the access log, and builds its response.
+HttpResponse MakeRefusal(Worker& worker, HttpRequest& request, const Endpoint& endpoint,
                          const Error& error);
 
 // limit_headers: sent with a 429 only.

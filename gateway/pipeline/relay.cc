@@ -85,11 +85,13 @@ Task<void> RefuseAnswer(RequestContext& context, Progress& progress) {
 
 // Records a failure after the status 200 was sent.
 void RecordBrokenStream(RequestContext& context, const Error& error) {
-  log::Warn("stream failed", {{"x_request_id", context.exchange.request().x_request_id},
+  HttpRequest& request = context.exchange.mutable_request();
+  log::Warn("stream failed", {{"x_request_id", request.x_request_id},
                               {"endpoint", context.endpoint.name},
                               {"error", error.ToString()},
-                              TraceField(context.exchange.request())});
-  if (context.trace != nullptr) context.trace->error = &error.row();
+                              TraceField(request)});
+  NoteCaller(request, context.key->key_id(), context.key->workspace_id());
+  NoteFailure(request, error);
   context.worker.metrics.CountRequest(context.endpoint.name, 200, error.row().code);
 }
 

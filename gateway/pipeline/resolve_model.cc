@@ -51,20 +51,22 @@ std::shared_ptr<const catalog::v1::Model> FindUnlisted(const RequestContext& con
 
 Fail<Error> ModelNotFound(const RequestContext& context, const std::string& id) {
   if (HasLegacyPrefix(context, id)) {
-    return FailWith(ErrorId::kModelNotFound,
+    return FailWith(ErrorId::kModelNotFound, Reason::kLegacyPrefix,
                     "Ids with the prefix '" + BrandPrefix(context) +
                         "' are no longer accepted: use an id that GET /v1/models returns.");
   }
-  if (id.size() > kMaxEchoedId) return FailWith(ErrorId::kModelNotFound);
+  if (id.size() > kMaxEchoedId) {
+    return FailWith(ErrorId::kModelNotFound, Reason::kUnknownModel);
+  }
   // Some clients are configured with the key in the place of the model.
-  return FailWith(ErrorId::kModelNotFound,
+  return FailWith(ErrorId::kModelNotFound, Reason::kUnknownModel,
                   "The model '" + log::Redact(id) + "' is not in the catalog.");
 }
 
 }  // namespace
 
 Result<void> ResolveModel(RequestContext& context, const std::string& id) {
-  if (context.catalog == nullptr) return Unavailable("no catalog received yet");
+  if (context.catalog == nullptr) return Unavailable(Reason::kNotReady, "no catalog received yet");
   const catalog::v1::Model* model = context.catalog->Find(id);
   std::shared_ptr<const catalog::v1::Model> unlisted;
   if (model == nullptr) {
@@ -74,13 +76,14 @@ Result<void> ResolveModel(RequestContext& context, const std::string& id) {
   if (model == nullptr) return ModelNotFound(context, id);
   const auth::v1::Key& key = *context.key;
   if (!model->workspace_id().empty() && model->workspace_id() != key.workspace_id()) {
-    return FailWith(ErrorId::kInvalidApiKey);  // decision 11
+    return FailWith(ErrorId::kInvalidApiKey, Reason::kForeignModel);  // decision 11
   }
-  if (!AllowsModel(key, model->id())) return FailWith(ErrorId::kModelBlocked);
+  if (!AllowsModel(key, model->id())) {
+    return FailWith(ErrorId::kModelBlocked, Reason::kAllowedModels);
+  }
   if (!model->serving()) {
-    Error error{ErrorId::kModelNotServing};
-    error.message = "The model '" + model->id() + "' is not serving at the moment.";
-    return Fail{std::move(error)};
+    return FailWith(ErrorId::kModelNotServing, Reason::kNotServing,
+                    "The model '" + model->id() + "' is not serving at the moment.");
   }
   context.model = model;
   context.unlisted = std::move(unlisted);

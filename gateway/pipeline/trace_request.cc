@@ -25,7 +25,8 @@ std::string_view OperationOf(inference::v1::RequestKind kind) {
 
 void DescribeTrace(const RequestContext& context) {
   RequestTrace& trace = *context.trace;
-  if (!trace.context.sampled && trace.error == nullptr) return;
+  const bool failed = FailureOf(context.exchange.request()).error != nullptr;
+  if (!trace.context.sampled && !failed) return;
   if (context.key) trace.workspace_id = context.key->workspace_id();
   // The name of a model outside the catalog is the caller's text, so it is not exported.
   if (context.model != nullptr) {

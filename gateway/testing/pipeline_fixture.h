@@ -38,6 +38,14 @@ class PipelineFixture : public ::testing::Test {
     EXPECT_EQ(answer->answers, 1);
     return summary;
   }
+  // "reason", or "reason key workspace" if the key is known, as in the access log.
+  static std::string WhyOf(const Answer& answer) {
+    const RequestFailure& failure = FailureOf(answer->request());
+    std::string why(NameOf(failure.reason));
+    if (!failure.key_id.empty()) why += " " + failure.key_id + " " + failure.workspace_id;
+    EXPECT_EQ(answer->body.find("\"reason\""), std::string::npos) << answer->body;
+    return why;
+  }
   // Every slot was refunded.
   void ExpectAllRefunded() {
     ASSERT_EQ(rig.limiter->released.size(), rig.limiter->acquired.size());

@@ -131,7 +131,8 @@ Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer,
     const int64_t wait_us = unknown_key_limiter_->Take(peer, clock_.MonotonicUs());
     if (wait_us > 0) {
       ++counters_.throttled;
-      co_return Unavailable("too many unknown keys from this address", wait_us / 1000 + 1);
+      co_return Unavailable(Reason::kUnknownKeys, "too many unknown keys from this address",
+                            wait_us / 1000 + 1);
     }
     lookup = Start(digest, std::string(peer), std::move(traceparent));
   }
@@ -164,7 +165,8 @@ Task<Result<KeyPtr>> KeyCache::Revalidate(std::string digest, CachedKey cached) 
     co_return cached.key;
   }
   ++counters_.unavailable;
-  co_return done ? lookup->result : Result<KeyPtr>(Unavailable("auth did not respond in time"));
+  if (done) co_return lookup->result;
+  co_return Unavailable(Reason::kAuthUnavailable, "auth did not respond in time");
 }
 
 std::shared_ptr<KeyCache::Lookup> KeyCache::Start(const std::string& digest,
@@ -186,7 +188,8 @@ Task<void> KeyCache::Run(std::shared_ptr<KeyCache> self, std::string digest,
   if (peer && !co_await self->lookup_budget_->Take(AddressSubject::FromText(*peer))) {
     ++self->counters_.throttled;
     self->unknown_key_limiter_->Refund(*peer);
-    co_return self->Drop(digest, *lookup, Unavailable("too many unknown keys", 1'000).error);
+    co_return self->Drop(digest, *lookup,
+                         Unavailable(Reason::kUnknownKeys, "too many unknown keys").error);
   }
   while (!self->stopped_) {
     ++self->counters_.lookups;
@@ -199,7 +202,7 @@ Task<void> KeyCache::Run(std::shared_ptr<KeyCache> self, std::string digest,
     const auto answer = co_await self->auth_.VerifyKey(std::move(request));
     if (self->Finish(digest, *lookup, answer)) co_return;
   }
-  self->Drop(digest, *lookup, Unavailable("the gateway is stopping").error);
+  self->Drop(digest, *lookup, Unavailable(Reason::kStopping, "the gateway is stopping").error);
 }
 
 void KeyCache::Drop(const std::string& digest, Lookup& lookup, Error error) {
@@ -252,9 +255,8 @@ bool KeyCache::Finish(const std::string& digest, Lookup& lookup,
     Store(digest, lookup, *answer, read_version);
   } else {
     last_failure_us_ = now;
-    lookup.result = Fail{Error{ErrorId::kServiceUnavailable, "", "",
-                               std::max<int64_t>(answer.error().retry_after_ms, 1000),
-                               "auth: " + answer.error().ToString()}};
+    lookup.result = Unavailable(Reason::kAuthUnavailable, "auth: " + answer.error().ToString(),
+                                std::max<int64_t>(answer.error().retry_after_ms, 1000));
   }
   lookup.done.Set();
   return true;

@@ -66,8 +66,8 @@ KeyUseReporter::Use* KeyUseReporter::Find(const std::string& key_id) {
     Report(key_id, use, ended_.emplace_back());
   }
   if (use.hour != hour) use.requests = 0;
-  if (use.minute != minute) use.refusals = 0;
-  if (use.quarter != quarter) use.refusals_by_code.clear();
+  if (use.minute != minute) use.refusals_in_minute = 0;
+  if (use.quarter != quarter) use.refusals.clear();
   use.hour = hour;
   use.minute = minute;
   use.quarter = quarter;
@@ -85,12 +85,12 @@ void KeyUseReporter::Count(const std::string& key_id, std::string_view address) 
   }
 }
 
-void KeyUseReporter::CountRefusal(const std::string& key_id, const ErrorRow& row) {
+void KeyUseReporter::CountRefusal(const std::string& key_id, const Error& error) {
   Use* const use = Find(key_id);
   if (use == nullptr) return;
-  ++use->refusals_by_code[row.code];
-  const int status = row.http_status;
-  if (status >= 400 && status < 500 && status != 429) ++use->refusals;
+  ++use->refusals[{error.row().code, error.reason}];
+  const int status = error.row().http_status;
+  if (status >= 400 && status < 500 && status != 429) ++use->refusals_in_minute;
 }
 
 void KeyUseReporter::Report(const std::string& key_id, const Use& use, auth::v1::KeyUse& into) {
@@ -99,11 +99,12 @@ void KeyUseReporter::Report(const std::string& key_id, const Use& use, auth::v1:
   into.set_hour(use.hour);
   into.set_requests_in_hour(use.requests);
   into.set_minute(use.minute);
-  into.set_refusals_in_minute(use.refusals);
-  for (const auto& [code, count] : use.refusals_by_code) {
+  into.set_refusals_in_minute(use.refusals_in_minute);
+  for (const auto& [why, count] : use.refusals) {
     auth::v1::RefusalCount& refusal = *into.add_refusals();
     refusal.set_quarter(use.quarter);
-    refusal.set_code(std::string(code));
+    refusal.set_code(std::string(why.first));
+    refusal.set_reason(std::string(NameOf(why.second)));
     refusal.set_count(count);
   }
 }

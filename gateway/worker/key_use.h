@@ -11,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -32,9 +33,9 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
   // Counts an authenticated request.
   void Count(const std::string& key_id, std::string_view address);
   // Counts a request that was answered with this error. Every error is counted by its code
-  // (decision 55). Statuses 400 to 499 also count as abuse, except 429: a customer at their rate
-  // limit does not abuse the service.
-  void CountRefusal(const std::string& key_id, const ErrorRow& row);
+  // and reason (decision 55). Statuses 400 to 499 also count as abuse, except 429: a customer at
+  // their rate limit does not abuse the service.
+  void CountRefusal(const std::string& key_id, const Error& error);
   // Makes no more calls to auth, whose client is about to be destroyed.
   void Stop();
 
@@ -45,9 +46,9 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
   struct Use {
     int64_t last_used_us = 0;
     int64_t hour = 0, requests = 0;
-    int64_t minute = 0, refusals = 0;
+    int64_t minute = 0, refusals_in_minute = 0;
     int64_t quarter = 0;
-    std::map<std::string_view, int64_t> refusals_by_code;  // keys are literals of the error catalog
+    std::map<std::pair<std::string_view, Reason>, int64_t> refusals;  // by code and reason
     std::unordered_set<uint64_t> addresses;
     bool changed = false;
   };

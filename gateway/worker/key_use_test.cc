@@ -24,10 +24,11 @@ void WithReporter(ManualClock& clock, Body body) {
 
 TEST(KeyUseReporter, CountsAreThoseOfTheHourAndTheMinute) {
   ManualClock clock(100 * 3600LL * 1'000'000);
+  const Error held{.id = ErrorId::kRateLimited, .reason = Reason::kHeld};
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
     reporter.Count("key", "192.0.2.1");
     reporter.Count("key", "192.0.2.1");
-    reporter.CountRefusal("key", RowOf(ErrorId::kBadRequest));
+    reporter.CountRefusal("key", {.id = ErrorId::kBadRequest});
     co_await reporter.Report();
     clock.Advance(1000);
     reporter.Count("key", "192.0.2.1");
@@ -46,9 +47,10 @@ TEST(KeyUseReporter, CountsAreThoseOfTheHourAndTheMinute) {
 
 TEST(KeyUseReporter, TheEndOfAMinuteIsReportedAfterIt) {
   ManualClock clock(100 * 3600LL * 1'000'000);
+  const Error held{.id = ErrorId::kRateLimited, .reason = Reason::kHeld};
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
     reporter.Count("key", "");
-    reporter.CountRefusal("key", RowOf(ErrorId::kBadRequest));
+    reporter.CountRefusal("key", {.id = ErrorId::kBadRequest});
     clock.Advance(kMinuteUs);
     reporter.Count("key", "");
     co_await reporter.Report();
@@ -99,32 +101,38 @@ TEST(KeyUseReporter, RateLimitsAndFaultsOfTheServerAreNoRefusals) {
          {ErrorId::kBadRequest, ErrorId::kInsufficientCredits, ErrorId::kRateLimited,
           ErrorId::kServerError, ErrorId::kServiceUnavailable}) {
       reporter.Count("key", "");
-      reporter.CountRefusal("key", RowOf(id));
+      reporter.CountRefusal("key", {.id = id});
     }
     co_await reporter.Report();
     EXPECT_EQ(auth.use_reports.at(0).uses(0).refusals_in_minute(), 2);
   });
 }
 
-// Decision 55. The counts per code start with the quarter of an hour, so a repeated report changes
-// nothing.
-TEST(KeyUseReporter, EveryErrorIsCountedByItsCodeAndQuarterOfAnHour) {
+// Decision 55. The counts per code and reason start with the quarter of an hour, so a repeated
+// report changes nothing.
+TEST(KeyUseReporter, EveryErrorIsCountedByItsCodeReasonAndQuarterOfAnHour) {
   ManualClock clock(100 * 3600LL * 1'000'000);
+  const Error held{.id = ErrorId::kRateLimited, .reason = Reason::kHeld};
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
-    reporter.CountRefusal("key", RowOf(ErrorId::kRateLimited));
+    reporter.CountRefusal("key", held);
     co_await reporter.Report();
-    reporter.CountRefusal("key", RowOf(ErrorId::kRateLimited));
-    reporter.CountRefusal("key", RowOf(ErrorId::kServiceUnavailable));
+    reporter.CountRefusal("key", held);
+    reporter.CountRefusal("key", {.id = ErrorId::kRateLimited});
+    reporter.CountRefusal("key", {.id = ErrorId::kServiceUnavailable});
     clock.Advance(15 * kMinuteUs);
-    reporter.CountRefusal("key", RowOf(ErrorId::kRateLimited));
+    reporter.CountRefusal("key", held);
     co_await reporter.Report();
     EXPECT_EQ(auth.use_reports.at(0).uses(0).refusals(0).count(), 1);
     const auto& ended = auth.use_reports.at(1).uses(0);
-    EXPECT_EQ(ended.refusals_size(), 2);
+    EXPECT_EQ(ended.refusals_size(), 3);
     EXPECT_EQ(ended.refusals(0).code(), "rate_limited");
-    EXPECT_EQ(ended.refusals(0).quarter(), 400);
-    EXPECT_EQ(ended.refusals(0).count(), 2);
-    EXPECT_EQ(ended.refusals(1).code(), "service_unavailable");
+    EXPECT_EQ(ended.refusals(0).reason(), "");
+    EXPECT_EQ(ended.refusals(0).count(), 1);
+    EXPECT_EQ(ended.refusals(1).code(), "rate_limited");
+    EXPECT_EQ(ended.refusals(1).reason(), "held");
+    EXPECT_EQ(ended.refusals(1).quarter(), 400);
+    EXPECT_EQ(ended.refusals(1).count(), 2);
+    EXPECT_EQ(ended.refusals(2).code(), "service_unavailable");
     const auto& running = auth.use_reports.at(1).uses(1);
     EXPECT_EQ(running.refusals_size(), 1);
     EXPECT_EQ(running.refusals(0).quarter(), 401);

@@ -18,12 +18,6 @@ constexpr const char* kLargeBodiesHelp =
     "because too many were waiting.";
 constexpr const char* kKeyHelp = "Virtual key checks, by the result of the loop's cache.";
 
-prometheus::Counter& Denials(const std::string& reason) {
-  return metrics::Counter("tollgate_gateway_denials_total",
-                          "Requests refused by a rate limit or for lack of credit.",
-                          {{"by", reason}});
-}
-
 prometheus::Counter& FallBacks(const std::string& stage) {
   return metrics::Counter("tollgate_gateway_model_fallbacks_total",
                           "Requests that went on to another model because a model's limits did not "
@@ -70,11 +64,6 @@ GatewayMetrics::GatewayMetrics()
         &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
   }
   // Creates every series at the start, so that alerts see it grow from zero.
-  for (const char* reason :
-       {"requests", "concurrency", "tokens", "no_credit", "cap", "frozen", "key_quota",
-        "frozen_by_check", "held", "idempotency_body", "idempotency_running", "refusals"}) {
-    Denials(reason);
-  }
   for (const char* stage : {"limits", "engine"}) FallBacks(stage);
 }
 
@@ -99,18 +88,6 @@ void GatewayMetrics::ObserveFirstToken(double seconds) { first_token_.Observe(se
 void GatewayMetrics::CountTokens(const tollgate::common::v1::Usage& usage) {
   prompt_tokens_.Increment(static_cast<double>(usage.prompt_tokens()));
   completion_tokens_.Increment(static_cast<double>(usage.completion_tokens()));
-}
-
-void GatewayMetrics::CountDenial(std::string_view reason) {
-  for (const CachedCounter& cached : denials_) {
-    if (cached.code == reason) {
-      cached.counter->Increment();
-      return;
-    }
-  }
-  prometheus::Counter& counter = Denials(std::string(reason));
-  counter.Increment();
-  denials_.push_back({"", std::string(reason), 0, &counter});
 }
 
 void GatewayMetrics::CountFallBack(std::string_view stage) {

@@ -25,8 +25,6 @@ class GatewayMetrics {
   void CountRequest(std::string_view endpoint, int status, std::string_view code);
   void ObserveFirstToken(double seconds);
   void CountTokens(const tollgate::common::v1::Usage& usage);
-  // reason: the limit or the state of the credit, for example "requests" or "no_credit".
-  void CountDenial(std::string_view reason);
   void CountLimiterFallback() { fallback_.Increment(); }
   // Counts a body that is too large to be decoded on a loop.
   void CountLargeBody(bool decoded) { (decoded ? large_decoded_ : large_refused_).Increment(); }
@@ -48,7 +46,6 @@ class GatewayMetrics {
     prometheus::Counter* counter;
   };
   std::vector<CachedCounter> requests_;
-  std::vector<CachedCounter> denials_;
   prometheus::Histogram& first_token_;
   prometheus::Counter& prompt_tokens_;
   prometheus::Counter& completion_tokens_;

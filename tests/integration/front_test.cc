@@ -157,6 +157,7 @@ TEST_F(FrontTest, TheSummaryIsWhatTheLedgerTheKeysAndTheRoutersHave) {
   ASSERT_TRUE(WaitUntil([&] { return Get(path)["refusals"].size() == 1; }, 30'000, 500));
   EXPECT_EQ(Get(path)["refusals"][0]["count"].str(), "1");
   EXPECT_EQ(Get(path)["refusals"][0]["code"].str(), "model_unavailable");
+  EXPECT_EQ(Get(path)["refusals"][0]["reason"].str(), "unknown_model");
   // One of the two engines is drained, and the cap is reached.
   ASSERT_EQ(Admin("POST", "engines/sim-2:drain", "{}").status, 200);
   ASSERT_TRUE(cluster_->SetCap(key.workspace_id, 1));

@@ -10,7 +10,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rules_alerts import check_alerts  # noqa: E402
 from rules_citations import Pages, check_citations  # noqa: E402
 from rules_includes import check_includes  # noqa: E402
-from rules_layout import check_error_table, check_pages, check_readmes, check_services, check_test_name  # noqa: E402
+from rules_layout import (check_error_table, check_pages, check_readmes, check_reason_table, check_services,  # noqa: E402
+                          check_test_name)
 from rules_text import (check_calls, check_cmake, check_envelope, check_lengths, check_ports,  # noqa: E402
                         check_words)
 from rules_words import check_grammar, check_money_names, check_phrases  # noqa: E402
@@ -45,6 +46,7 @@ def main():
     violations += list(check_readmes(known))
     violations += list(check_services(known))
     violations += list(check_error_table(read))
+    violations += list(check_reason_table(read))
     violations += list(check_alerts(files, read))
     for path, number, message in violations:
         print(f"{path}:{number}: {message}")

@@ -147,6 +147,14 @@ class Pages(unittest.TestCase):
             self.assertEqual(len(list(check.check_error_table(pages.__getitem__))), count)
 
 
+    def test_reason_table(self):
+        code = '{Reason::kNone, ""},\n{Reason::kA, "a"},\n{Reason::kB, "b"},'
+        a, b = "| `a` | meaning | change |\n", "| `b` | meaning | change |\n"
+        for docs, count in ((a + b, 0), (a, 1), (b + a, 1), (a + b + b, 1), (a + b + "| `c` | x | y |", 1)):
+            pages = {"common/error/reason.cc": code, "docs/operations/why-refused.md": docs}
+            self.assertEqual(len(list(check.check_reason_table(pages.__getitem__))), count, docs)
+
+
 class Phrases(unittest.TestCase):
     def test_refused_phrases_name_their_replacement(self):
         for text, instead in (("a key that can not be checked", "cannot"), ("while auth is away", "unreachable"),

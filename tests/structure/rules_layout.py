@@ -92,6 +92,19 @@ def documented_rows(text):
     return rows
 
 
+def check_reason_table(read):
+    """docs/operations/why-refused.md has the reasons of common/error/reason.cc, in the same order."""
+    source, page = "common/error/reason.cc", "docs/operations/why-refused.md"
+    code = re.findall(r'\{Reason::k\w+,\s*"(\w+)"\}', read(source))
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| .+ \|$", read(page), re.M)
+    if not code:
+        yield source, 1, "tests/structure/rules_layout.py cannot read the reasons"
+    for name in sorted(set(code) ^ set(rows)):
+        yield page, 1, f"{name}: is only " + ("in the code" if name in code else "on the page")
+    if set(code) == set(rows) and code != rows:
+        yield page, 1, "the rows are not in the order of the code, or one stands twice"
+
+
 def check_error_table(read):
     """docs/errors.md has the rows of the error catalog."""
     code, docs = error_rows(read("common/error/error.cc")), documented_rows(read("docs/errors.md"))

@@ -40,6 +40,7 @@ Result<v1::ReadWorkspaceFactsResponse> ReadWorkspaceFacts(
       v1::RefusalSum& refusal = *response.add_refusals();
       refusal.set_quarter(sum.quarter);
       refusal.set_code(std::move(sum.code));
+      refusal.set_reason(std::move(sum.reason));
       refusal.set_count(sum.count);
     });
   });

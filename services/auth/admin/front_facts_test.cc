@@ -62,12 +62,13 @@ TEST_P(FrontFactsTest, KeysThatExpireInThePeriodTheFirstOneFirst) {
   EXPECT_EQ(Facts("none-such").report_time_zone(), "");
 }
 
-// Decision 55: refusals are counted by code and quarter of an hour. Counts of several gateways are
-// added; a repeated or late report changes nothing.
-TEST_P(FrontFactsTest, RefusalsOfAllKeysAreAddedByCode) {
+// Decision 55: refusals are counted by code, reason and quarter of an hour. Counts of several
+// gateways are added; a repeated or late report changes nothing.
+TEST_P(FrontFactsTest, RefusalsOfAllKeysAreAddedByCodeAndReason) {
   const int64_t quarter = clock_.WallUs() / 900'000'000;
   const std::string keys[] = {KeyThatExpires("one", 0), KeyThatExpires("two", 0)};
-  const auto report = [&](const std::string& gateway, const std::string& key, int64_t count) {
+  const auto report = [&](const std::string& gateway, const std::string& key, int64_t count,
+                          const char* reason = "requests") {
     v1::ReportKeyUseRequest request;
     request.set_reporter(gateway);
     v1::KeyUse& use = *request.add_uses();
@@ -75,6 +76,7 @@ TEST_P(FrontFactsTest, RefusalsOfAllKeysAreAddedByCode) {
     v1::RefusalCount& refusal = *use.add_refusals();
     refusal.set_quarter(quarter);
     refusal.set_code("rate_limited");
+    refusal.set_reason(reason);
     refusal.set_count(count);
     EXPECT_TRUE(StoreUse(*store_, {}, request));
   };
@@ -83,12 +85,16 @@ TEST_P(FrontFactsTest, RefusalsOfAllKeysAreAddedByCode) {
   report("g1", keys[0], 4);
   report("g2", keys[0], 1);
   report("g2", keys[1], 10);
+  report("g2", keys[1], 7, "");       // a gateway that does not know reasons
   report("g2", "0123456789ab", 100);  // a key of another workspace, or unknown
   const auto facts = Facts("acme");
-  ASSERT_EQ(facts.refusals_size(), 1);
-  EXPECT_EQ(facts.refusals(0).quarter(), quarter);
-  EXPECT_EQ(facts.refusals(0).code(), "rate_limited");
-  EXPECT_EQ(facts.refusals(0).count(), 16);
+  ASSERT_EQ(facts.refusals_size(), 2);
+  EXPECT_EQ(facts.refusals(0).reason(), "");
+  EXPECT_EQ(facts.refusals(0).count(), 7);
+  EXPECT_EQ(facts.refusals(1).quarter(), quarter);
+  EXPECT_EQ(facts.refusals(1).code(), "rate_limited");
+  EXPECT_EQ(facts.refusals(1).reason(), "requests");
+  EXPECT_EQ(facts.refusals(1).count(), 16);
   clock_.Advance(27 * 3'600'000'000LL);
   ASSERT_TRUE(PruneUse(*store_));
   EXPECT_EQ(Facts("acme").refusals_size(), 0);
@@ -103,6 +109,9 @@ TEST_P(FrontFactsTest, AMalformedReportOfRefusalsIsRefused) {
     v1::RefusalCount& refusal = *use.add_refusals();
     refusal.set_code(code);
     refusal.set_count(1);
+    EXPECT_FALSE(StoreUse(*store_, {}, request)) << code;
+    refusal.set_code("rate_limited");
+    refusal.set_reason(std::string(code) + "!");
     EXPECT_FALSE(StoreUse(*store_, {}, request)) << code;
   }
 }

@@ -46,11 +46,15 @@ std::string Hex(uint64_t number) {
   return text;
 }
 
-bool IsRefusal(const v1::RefusalCount& refusal) {
-  return refusal.count() >= 0 && !refusal.code().empty() && refusal.code().size() <= kMaxCode &&
-         std::ranges::all_of(refusal.code(), [](char c) {
+bool IsCode(std::string_view text) {
+  return text.size() <= kMaxCode && std::ranges::all_of(text, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
          });
+}
+
+bool IsRefusal(const v1::RefusalCount& refusal) {
+  return refusal.count() >= 0 && !refusal.code().empty() && IsCode(refusal.code()) &&
+         IsCode(refusal.reason());
 }
 
 Result<void> CheckReport(const v1::ReportKeyUseRequest& request) {
@@ -79,10 +83,12 @@ SqlResult<void> WriteRefusals(sql::Connection& sql, const std::string& reporter,
       continue;
     }
     auto put = sql.Execute(
-        "INSERT INTO key_refusal (key_id, quarter, code, source, amount) VALUES ($1, $2, $3, $4,"
-        " $5) ON CONFLICT (key_id, quarter, code, source) DO UPDATE SET amount = excluded.amount"
-        " WHERE excluded.amount > key_refusal.amount",
-        {use.key_id(), refusal.quarter(), refusal.code(), reporter, refusal.count()});
+        "INSERT INTO key_refusal_reason (key_id, quarter, code, reason, source, amount)"
+        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (key_id, quarter, code, reason, source)"
+        " DO UPDATE SET amount = excluded.amount"
+        " WHERE excluded.amount > key_refusal_reason.amount",
+        {use.key_id(), refusal.quarter(), refusal.code(), refusal.reason(), reporter,
+         refusal.count()});
     if (!put) return Fail{put.error()};
   }
   return {};
@@ -327,7 +333,7 @@ Result<void> PruneUse(AuthStore& store) {
           sql.Execute("DELETE FROM key_use WHERE kind = $1 AND period < $2", {kind, before});
       if (!pruned) return Fail{pruned.error()};
     }
-    auto pruned = sql.Execute("DELETE FROM key_refusal WHERE quarter < $1",
+    auto pruned = sql.Execute("DELETE FROM key_refusal_reason WHERE quarter < $1",
                               {now_us / kQuarterUs - kKeptQuarters});
     if (!pruned) return Fail{pruned.error()};
     return {};
@@ -337,10 +343,11 @@ Result<void> PruneUse(AuthStore& store) {
 SqlResult<void> ReadRefusals(sql::Connection& connection, const std::string& workspace,
                              const std::function<void(RefusalSum)>& add) {
   return connection.Query(
-      "SELECT r.quarter, r.code, CAST(sum(r.amount) AS BIGINT) FROM virtual_key k"
-      " JOIN key_refusal r ON r.key_id = k.key_id WHERE k.workspace_id = $1"
-      " GROUP BY r.quarter, r.code ORDER BY r.quarter, r.code",
-      {workspace}, [&](const sql::Row& row) { add({row.Int(0), row.Text(1), row.Int(2)}); });
+      "SELECT r.quarter, r.code, r.reason, CAST(sum(r.amount) AS BIGINT) FROM virtual_key k"
+      " JOIN key_refusal_reason r ON r.key_id = k.key_id WHERE k.workspace_id = $1"
+      " GROUP BY r.quarter, r.code, r.reason ORDER BY r.quarter, r.code, r.reason",
+      {workspace},
+      [&](const sql::Row& row) { add({row.Int(0), row.Text(1), row.Text(2), row.Int(3)}); });
 }
 
 }  // namespace tollgate::auth

@@ -10,7 +10,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 12> kMigrations = {
+inline constexpr std::array<sql::Migration, 13> kMigrations = {
     {{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
@@ -77,6 +77,7 @@ ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
      {11, "workspaces of demonstrations", R"(
 ALTER TABLE workspace ADD COLUMN demonstration {int} NOT NULL DEFAULT 0;
 )"},
-     {12, "how keys are found", kKeyIndexes}}};
+     {12, "how keys are found", kKeyIndexes},
+     {13, "refusals by reason", kRefusalReasons}}};
 
 }  // namespace tollgate::auth

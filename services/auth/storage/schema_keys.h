@@ -1,5 +1,5 @@
-// Migrations 5, 9, 10 and 12: life cycle of keys and workspaces, addresses of audit events, and
-// indexes for finding keys.
+// Migrations 5, 9, 10, 12 and 13: life cycle of keys and workspaces, addresses of audit events,
+// refusals, and indexes for finding keys.
 #pragma once
 
 #include <string_view>
@@ -63,6 +63,20 @@ CREATE INDEX virtual_key_named ON virtual_key (workspace_id, lower(name), create
 CREATE INDEX virtual_key_ids ON virtual_key (workspace_id, key_id, created_at_us);
 CREATE INDEX virtual_key_last_four ON virtual_key (workspace_id, last_four, created_at_us, key_id);
 CREATE INDEX virtual_key_state ON virtual_key (workspace_id, state, created_at_us, key_id);
+)";
+
+// Migration 13: replaces key_refusal, which processes of an older version may still write.
+inline constexpr std::string_view kRefusalReasons = R"(
+CREATE TABLE key_refusal_reason (
+  key_id {text} NOT NULL,
+  quarter {int} NOT NULL,
+  code {text} NOT NULL,
+  reason {text} NOT NULL,
+  source {text} NOT NULL,
+  amount {int} NOT NULL,
+  PRIMARY KEY (key_id, quarter, code, reason, source)
+) {strict};
+CREATE INDEX key_refusal_reason_quarter ON key_refusal_reason (quarter);
 )";
 
 }  // namespace tollgate::auth

@@ -81,16 +81,19 @@ void FillMoney(const billing::v1::ReadSummaryResponse& ledger, pb::Summary& into
 
 void FillRefusals(const auth::v1::ReadWorkspaceFactsResponse& facts, int64_t day_start_us,
                   pb::Summary& into) {
-  std::map<std::string, int64_t> counts;
+  using Why = std::pair<std::string, std::string>;  // code and reason
+  std::map<Why, int64_t> counts;
   for (const auth::v1::RefusalSum& sum : facts.refusals()) {
-    if (sum.quarter() >= day_start_us / kQuarterUs) counts[sum.code()] += sum.count();
+    if (sum.quarter() < day_start_us / kQuarterUs) continue;
+    counts[{sum.code(), sum.reason()}] += sum.count();
   }
-  std::vector<std::pair<int64_t, std::string>> order;
-  for (const auto& [code, count] : counts) order.emplace_back(-count, code);
+  std::vector<std::pair<int64_t, Why>> order;
+  for (const auto& [why, count] : counts) order.emplace_back(-count, why);
   std::ranges::sort(order);
-  for (const auto& [count, code] : order) {
+  for (const auto& [count, why] : order) {
     pb::SummaryRefusal& refusal = *into.add_refusals();
-    refusal.set_code(code);
+    refusal.set_code(why.first);
+    refusal.set_reason(why.second);
     refusal.set_count(-count);
   }
 }

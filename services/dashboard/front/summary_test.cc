@@ -81,24 +81,28 @@ TEST(Summary, AutoReloadAndFrozenSayWhy) {
 
 TEST(Summary, RefusalsAreTodaysAndExpiringKeysAreNamed) {
   auth::v1::ReadWorkspaceFactsResponse facts;
-  const auto add = [&](int64_t us, const char* code, int64_t count) {
+  const auto add = [&](int64_t us, const char* code, const char* reason, int64_t count) {
     auto& sum = *facts.add_refusals();
     sum.set_quarter(us / (900LL * 1'000'000));
     sum.set_code(code);
+    sum.set_reason(reason);
     sum.set_count(count);
   };
-  add(kMidnight - 1, "rate_limited", 100);
-  add(kMidnight, "rate_limited", 2);
-  add(kMidnight + kHourUs, "rate_limited", 3);
-  add(kMidnight + kHourUs, "insufficient_credits", 9);
+  add(kMidnight - 1, "rate_limited", "requests", 100);
+  add(kMidnight, "rate_limited", "requests", 2);
+  add(kMidnight + kHourUs, "rate_limited", "requests", 3);
+  add(kMidnight + kHourUs, "rate_limited", "held", 1);
+  add(kMidnight + kHourUs, "insufficient_credits", "", 9);
   auto& key = *facts.add_expiring_keys();
   key.set_key_id("k1");
   key.set_display_name("ci");
   key.set_expire_us(kMidnight + 86'400LL * 1'000'000);
   const pb::Summary summary = MakeSummary("acme", "UTC", kMidnight, {.facts = &facts});
-  ASSERT_EQ(summary.refusals_size(), 2);
+  ASSERT_EQ(summary.refusals_size(), 3);
   EXPECT_EQ(summary.refusals(0).code(), "insufficient_credits");
   EXPECT_EQ(summary.refusals(1).count(), 5);
+  EXPECT_EQ(summary.refusals(1).reason(), "requests");
+  EXPECT_EQ(summary.refusals(2).reason(), "held");
   ASSERT_EQ(Kinds(summary), std::vector{pb::ATTENTION_KIND_KEY_EXPIRES});
   EXPECT_EQ(summary.attention(0).subject(), "workspaces/acme/keys/k1");
   EXPECT_EQ(summary.attention(0).display_name(), "ci");

@@ -15,8 +15,9 @@
 
 namespace tollgate::inference_router {
 
-// Why no engine was selected. kSaturated: all available engines are full or paused.
-enum class NoEngine : uint8_t { kNone, kDown, kSaturated };
+// Why no engine was selected. kSaturated: all available engines are full or paused. kQueueFull: so
+// is the pool's queue.
+enum class NoEngine : uint8_t { kNone, kDown, kSaturated, kQueueFull };
 
 // Why this engine was selected.
 enum class ChoiceReason : uint8_t {

@@ -72,7 +72,7 @@ WaitQueue::Answer WaitQueue::Enter(Request& request, bool may_wait, int64_t now_
   }
   WakeAll(wakes);
   if (answer.entered == Entered::kFull) {
-    answer.selection.no_engine = NoEngine::kSaturated;
+    answer.selection.no_engine = may_wait ? NoEngine::kQueueFull : NoEngine::kSaturated;
     answer.selection.retry_after_ms = std::max(RetryAfterMs(), PauseMs(*request.engines, now_us));
   }
   return answer;
@@ -110,7 +110,10 @@ WaitQueue::Answer WaitQueue::Withdraw(Request& request, int64_t now_us) {
   if (answer.entered != Entered::kGranted) {
     const bool up = std::any_of(request.engines->begin(), request.engines->end(),
                                 [&](const auto& engine) { return engine->Available(now_us); });
-    answer.selection.no_engine = up ? NoEngine::kSaturated : NoEngine::kDown;
+    const bool full = answer.entered == Entered::kFull;
+    answer.selection.no_engine = !up    ? NoEngine::kDown
+                                 : full ? NoEngine::kQueueFull
+                                        : NoEngine::kSaturated;
     answer.selection.retry_after_ms = std::max(RetryMs(), PauseMs(*request.engines, now_us));
   }
   return answer;

@@ -41,6 +41,7 @@ class WaitQueueTest : public ::testing::Test {
     auto answer = queue_.Enter(one.request, may_wait, now_us_, ++rotation_);
     if (answer.selection.engine) running_.push_back(answer.selection.engine);
     retry_after_ms_ = answer.selection.retry_after_ms;
+    no_engine_ = answer.selection.no_engine;
     return answer.entered;
   }
   // Fills both places.
@@ -67,6 +68,7 @@ class WaitQueueTest : public ::testing::Test {
   int64_t now_us_ = 1'000'000'000;
   uint64_t rotation_ = 0;
   int64_t retry_after_ms_ = 0;
+  NoEngine no_engine_ = NoEngine::kNone;
   RoutingTable table_{TwoEngines(1), nullptr};
   WaitQueue queue_{{.max_requests = 8, .max_bytes = 1000}};
   std::deque<One> ones_;
@@ -77,6 +79,7 @@ TEST_F(WaitQueueTest, ARequestThatFindsAPlaceDoesNotWait) {
   Fill();
   EXPECT_EQ(queue_.waiting(), 0u);
   EXPECT_EQ(Enter(Make("a"), /*may_wait=*/false), Entered::kFull);
+  EXPECT_EQ(no_engine_, NoEngine::kSaturated) << "the queue has room";
   EXPECT_GE(retry_after_ms_, 1000);
 }
 
@@ -119,9 +122,12 @@ TEST_F(WaitQueueTest, WhenItIsFullTheWorkspaceWithMostRequestsIsRefused) {
     EXPECT_EQ(Enter(*flood.back()), Entered::kWaiting);
   }
   EXPECT_EQ(Enter(Make("flood")), Entered::kFull) << "its own";
+  EXPECT_EQ(no_engine_, NoEngine::kQueueFull);
   EXPECT_EQ(Enter(Make("quiet")), Entered::kWaiting);
   EXPECT_EQ(flood.back()->woken, 1) << "the newest made room";
-  EXPECT_EQ(queue_.Withdraw(flood.back()->request, now_us_).entered, Entered::kFull);
+  const WaitQueue::Answer refused = queue_.Withdraw(flood.back()->request, now_us_);
+  EXPECT_EQ(refused.entered, Entered::kFull);
+  EXPECT_EQ(refused.selection.no_engine, NoEngine::kQueueFull);
   flood.back()->woken = 2;
   EXPECT_EQ(queue_.waiting(), 8u);
 }

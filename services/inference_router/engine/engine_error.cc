@@ -124,6 +124,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
     case 429:
       failure = Make(ErrorId::kRateLimited, "The model is temporarily at capacity. Please retry.",
                      std::move(internal));
+      failure.error.reason = Reason::kEngineRefused;
       failure.error.retry_after_ms = RetryAfterMs(retry_after, 1000);
       failure.pause_ms = RetryAfterMs(retry_after, 0);
       failure.try_elsewhere = true;
@@ -131,6 +132,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
     case 503:
       failure = Make(ErrorId::kServiceUnavailable, "The model is temporarily over capacity.",
                      std::move(internal));
+      failure.error.reason = Reason::kEngineRefused;
       failure.error.retry_after_ms = RetryAfterMs(retry_after, 1000);
       failure.pause_ms = RetryAfterMs(retry_after, 0);
       failure.try_elsewhere = true;

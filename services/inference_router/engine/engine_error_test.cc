@@ -28,6 +28,8 @@ TEST(EngineError, MapsEachStatusToItsRow) {
           R"({"detail":"SECRET"})", R"({"detail":[{"loc":["body"],"msg":"SECRET","type":"x"}]})",
           "[]", "null"}) {
       EXPECT_EQ(Answer(status, body).id, id) << status << ' ' << body;
+      const bool full = status == 429 || status == 503;
+      EXPECT_EQ(Answer(status, body).reason, full ? Reason::kEngineRefused : Reason::kNone);
     }
   }
 }

@@ -13,7 +13,8 @@ std::optional<Error> RefuseBody(const BodyLimits& limits, int64_t body_bytes) {
   if (body_bytes <= limits.max_body_bytes) return std::nullopt;
   return Error{.id = ErrorId::kRequestTooLarge,
                .internal = "a body of " + std::to_string(body_bytes) +
-                           " bytes is above router.max_body_bytes"};
+                           " bytes is above router.max_body_bytes",
+               .reason = Reason::kBodyTooLarge};
 }
 
 IncomingBodies::IncomingBodies(BodyBudget& budget)
@@ -33,9 +34,7 @@ Result<void> IncomingBodies::Begin(uint64_t stream_id, StartInPieces start) {
     return FailWith(ErrorId::kServerError, "", "a request in pieces is malformed");
   }
   if (budget_.incomplete_bytes >= budget_.limits.max_incomplete_bytes) {
-    return Fail{Error{.id = ErrorId::kServiceUnavailable,
-                      .retry_after_ms = 1'000,
-                      .internal = "too many incomplete request bodies"}};
+    return Unavailable(Reason::kMemory, "too many incomplete request bodies");
   }
   Reserve(bytes);
   start.mutable_request()->mutable_members_json()->reserve(static_cast<size_t>(bytes));

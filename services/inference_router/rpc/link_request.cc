@@ -7,9 +7,7 @@
 
 namespace tollgate::inference_router {
 
-Error DrainingError() {
-  return {.id = ErrorId::kServiceUnavailable, .retry_after_ms = 1'000, .internal = kLinkRefusal};
-}
+Error DrainingError() { return Unavailable(Reason::kStopping, kLinkRefusal).error; }
 
 std::optional<Error> RefusalReason(const RequestCore& core,
                                    const inference::v1::GenerateRequest& request) {

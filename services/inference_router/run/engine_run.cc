@@ -123,7 +123,8 @@ Task<RunOutcome> EngineRun::Run() {
     if (failure_.not_found && route.unlisted) {  // decision 20
       failure_.error = {.id = ErrorId::kModelNotFound,
                         .message = "The model '" + request.model() + "' is not available.",
-                        .internal = std::move(failure_.error.internal)};
+                        .internal = std::move(failure_.error.internal),
+                        .reason = Reason::kEngineLacksModel};
     }
     if (!started_) accepted_ = false;  // a failure before any output is not charged
   } else if (outcome != RunOutcome::kCompleted) {

@@ -17,13 +17,14 @@ constexpr int32_t kMaxInputs = 2048;
 // Equals the wait for an authorize, because the request can still be refused.
 constexpr Patience kPatienceBeforeStart = {.no_answer_ms = 2'000, .held_ms = 0};
 
-EngineFailure Refusal(ErrorId id, std::string message, std::string internal,
+EngineFailure Refusal(ErrorId id, Reason reason, std::string message, std::string internal,
                       int64_t retry_after_ms = 0) {
   EngineFailure failure;
-  failure.error.id = id;
-  failure.error.message = std::move(message);
-  failure.error.internal = std::move(internal);
-  failure.error.retry_after_ms = retry_after_ms;
+  failure.error = {.id = id,
+                   .message = std::move(message),
+                   .retry_after_ms = retry_after_ms,
+                   .internal = std::move(internal),
+                   .reason = reason};
   return failure;
 }
 
@@ -115,18 +116,19 @@ bool RequestRun::Prepare() {
     });
   }
   if (context_.slot == nullptr) {
-    failure_ = Refusal(ErrorId::kServerError, "",
+    failure_ = Refusal(ErrorId::kServerError, Reason::kNone, "",
                        "no journal slot: invalid id, name too long, or disk full");
     return false;
   }
   if (request.kind() == inference::v1::REQUEST_KIND_UNSPECIFIED) {
-    failure_ = Refusal(ErrorId::kServerError, "", "kind of request not supported by the router");
+    failure_ = Refusal(ErrorId::kServerError, Reason::kNone, "",
+                       "kind of request not supported by the router");
     return false;
   }
   const Route* route = context_.route = FindRoute();
   if (route == nullptr || !route->serving || route->engines.empty()) {
     failure_ =
-        Refusal(ErrorId::kModelNotServing, "",
+        Refusal(ErrorId::kModelNotServing, Reason::kNotServing, "",
                 route ? "model suspended, or its pool is empty" : "model not in catalog", 1000);
     failed_by_model_ = true;
     return false;
@@ -153,19 +155,19 @@ Task<bool> RequestRun::HoldUnseenTokens() {
     case Coverage::kPaid:
       co_return true;
     case Coverage::kNoCredit:
-      failure_ = Refusal(ErrorId::kInsufficientCredits,
+      failure_ = Refusal(ErrorId::kInsufficientCredits, Reason::kBalance,
                          "The workspace does not have enough credit left for this 'best_of'.", "");
       break;
     case Coverage::kHeld:
       failure_ =
-          Refusal(ErrorId::kRateLimited,
+          Refusal(ErrorId::kRateLimited, Reason::kHeld,
                   "The workspace's credit is held by requests that are still running.", "", 1000);
       break;
     case Coverage::kNoAnswer:
     case Coverage::kClosed:
     case Coverage::kInterrupted:
-      failure_ =
-          Refusal(ErrorId::kServiceUnavailable, "", "the ledger did not extend the hold", 1000);
+      failure_ = Refusal(ErrorId::kServiceUnavailable, Reason::kBillingUnavailable, "",
+                         "the ledger did not extend the hold", 1000);
       break;
   }
   co_return false;
@@ -173,12 +175,16 @@ Task<bool> RequestRun::HoldUnseenTokens() {
 
 void RequestRun::FailWithoutEngine(const Selection& selection) {
   failed_by_model_ = true;
-  if (selection.no_engine == NoEngine::kSaturated) {
-    failure_ = Refusal(ErrorId::kRateLimited, "The model is at capacity. Please retry shortly.",
-                       "every engine of the pool is saturated", selection.retry_after_ms);
+  const bool queue_full = selection.no_engine == NoEngine::kQueueFull;
+  if (queue_full || selection.no_engine == NoEngine::kSaturated) {
+    failure_ = Refusal(
+        ErrorId::kRateLimited, queue_full ? Reason::kQueueFull : Reason::kEngineFull,
+        "The model is at capacity. Please retry shortly.",
+        queue_full ? "the queue of the pool is full" : "every engine of the pool is saturated",
+        selection.retry_after_ms);
   } else {
-    failure_ = Refusal(ErrorId::kModelNotServing, "", "every engine of the pool is down",
-                       selection.retry_after_ms);
+    failure_ = Refusal(ErrorId::kModelNotServing, Reason::kEnginesDown, "",
+                       "every engine of the pool is down", selection.retry_after_ms);
   }
 }
 
@@ -196,9 +202,10 @@ bool RequestRun::MayAnotherModelAnswer() {
 // Returns whether the request has to end. Sets failure_ if so.
 bool RequestRun::IsStopped() {
   if (context_.hold->closed_by_ledger()) {
-    failure_ = Refusal(ErrorId::kServiceUnavailable, "", "the ledger has closed the hold", 1000);
+    failure_ = Refusal(ErrorId::kServiceUnavailable, Reason::kHoldClosed, "",
+                       "the ledger has closed the hold", 1000);
   } else if (terminated_) {
-    failure_ = Refusal(ErrorId::kServiceUnavailable, "", "shutting down", 1000);
+    failure_ = Refusal(ErrorId::kServiceUnavailable, Reason::kStopping, "", "shutting down", 1000);
   } else {
     return false;
   }

@@ -145,6 +145,7 @@ TEST_F(RequestRunKinds, UnseenTokensWithoutAnAnswerOfTheLedgerAreNotALackOfCredi
   request_.set_request_id(Id::New().ToBytes());
   const Outcome held = Run();
   EXPECT_EQ(held.end().error().error(), "rate_limited");
+  EXPECT_EQ(held.end().error().reason(), "held");
   EXPECT_GT(held.end().error().retry_after_ms(), 0);
   EXPECT_TRUE(first_.requests().empty());
 }

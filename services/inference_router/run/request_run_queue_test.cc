@@ -54,6 +54,7 @@ TEST_F(RequestRunQueueTest, AtItsDeadlineItIsRateLimitedWithoutACharge) {
   options_.run.queue_ms = 30;
   const Outcome outcome = Run();
   EXPECT_EQ(outcome.end().error().error(), "rate_limited");
+  EXPECT_EQ(outcome.end().error().reason(), "engine_full");
   EXPECT_GE(outcome.end().error().retry_after_ms(), 1000);
   ASSERT_EQ(ledger_.Settles().size(), 1u);
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);

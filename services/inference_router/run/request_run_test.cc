@@ -253,6 +253,7 @@ TEST_F(RequestRunTest, AllEnginesDown) {
   EXPECT_EQ(Run().end().error().error(), "upstream_unreachable");
   const Outcome again = Run();
   EXPECT_EQ(again.end().error().error(), "model_not_serving");
+  EXPECT_EQ(again.end().error().reason(), "engines_down");
   EXPECT_GE(again.end().error().retry_after_ms(), 1000);
 }
 
@@ -260,7 +261,9 @@ TEST_F(RequestRunTest, ASaturatedPoolIsRateLimited) {
   UseEngines(1, 1);
   ASSERT_TRUE(table_.Get()->engines()[0]->TryEnter());
   Script("");
-  EXPECT_EQ(Run().end().error().error(), "rate_limited");
+  const Outcome refused = Run();
+  EXPECT_EQ(refused.end().error().error(), "rate_limited");
+  EXPECT_EQ(refused.end().error().reason(), "engine_full");
   table_.Get()->engines()[0]->Leave();
   EXPECT_FALSE(Run().end().has_error());
   EXPECT_EQ(table_.Get()->engines()[0]->running(), 0);

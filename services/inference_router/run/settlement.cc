@@ -105,9 +105,7 @@ Task<End> Settlement::Charge(const Error& failure) {
   if (outcome_ == RunOutcome::kFailed) {
     rpc::ToDetail(failure, *end.mutable_error());
   } else if (settled.durability == Durability::kNone) {
-    rpc::ToDetail({.id = ErrorId::kServiceUnavailable,
-                   .retry_after_ms = 1000,
-                   .internal = "usage could not be recorded"},
+    rpc::ToDetail(Unavailable(Reason::kUsageNotRecorded, "usage could not be recorded").error,
                   *end.mutable_error());
   }
   co_return end;

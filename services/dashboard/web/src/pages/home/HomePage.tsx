@@ -1,5 +1,6 @@
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
+import { whyRefused } from '@/api/refusals';
 import { idOf, type Schema } from '@/api/types';
 import { balanceQuery, POLL, POLL_FAST, summaryQuery, usePermissions } from '@/api/workspace';
 import { paths } from '@/app/paths';
@@ -122,14 +123,14 @@ function TodayTile({ query }: SummaryTile) {
   );
 }
 
-// The share of today's requests that ended in an error, with the two most frequent codes.
+// The share of today's requests that ended in an error, with the two most frequent causes.
 function FailedTile({ query }: SummaryTile) {
   const { data } = query;
   const refused = (data?.refusals ?? []).reduce((sum, one) => sum + BigInt(one.count), 0n);
   const served = data?.today ? BigInt(data.today.requests) : 0n;
   return (
     <Tile label={i18n.t({ id: 'home.failed', message: 'Refused or failed today' })} loading={query.isPending} error={data ? null : query.error} retry={() => void query.refetch()} figure={data?.today ? (refused === 0n ? '0' : percent(refused, refused + served)) : '—'}>
-      {data && (refused === 0n ? i18n.t({ id: 'home.noneFailed', message: 'No requests refused or failed' }) : data.refusals.slice(0, 2).map((one) => `${count(one.count)} ${one.code}`).join(' · '))}
+      {data && (refused === 0n ? i18n.t({ id: 'home.noneFailed', message: 'No requests refused or failed' }) : data.refusals.slice(0, 2).map((one) => `${count(one.count)} ${whyRefused(one)}`).join(' · '))}
     </Tile>
   );
 }

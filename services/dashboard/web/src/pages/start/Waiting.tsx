@@ -2,6 +2,7 @@
 import { i18n } from '@lingui/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { whyRefused } from '@/api/refusals';
 import { summaryQuery } from '@/api/workspace';
 import { paths } from '@/app/paths';
 import { count } from '@/format/money';
@@ -69,13 +70,13 @@ export function Waiting({ workspace, keyId }: { workspace: string; keyId: string
   );
 }
 
-// A refused request has no receipt. The key counts it, and the workspace counts refusals by code.
+// A refused request has no receipt. The key counts it, and the workspace counts refusals by cause.
 function Refused({ workspace, keyId, on }: { workspace: string; keyId: string; on: boolean }) {
   const key = useQuery({ ...keyQuery(workspace, keyId), refetchInterval: on ? 3 * EVERY : false });
   const came = key.data !== undefined && key.data.requests24h !== '0';
   const summary = useQuery({ ...summaryQuery(workspace), enabled: came, refetchInterval: on ? 5 * EVERY : false });
   if (!came) return null;
-  const codes = summary.data?.refusals.slice(0, 3).map((one) => `${one.code} (${count(one.count)})`).join(', ');
+  const codes = summary.data?.refusals.slice(0, 3).map((one) => `${whyRefused(one)} (${count(one.count)})`).join(', ');
   return (
     <Notice tone="warn">
       {i18n.t({ id: 'start.refused', message: 'A request with this key arrived but has no receipt. It was refused, or it is still running.' })}{' '}
