@@ -1,6 +1,7 @@
 #include "common/admin/access.h"
 
 #include <google/api/annotations.pb.h>
+#include <google/api/field_behavior.pb.h>
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
@@ -37,8 +38,7 @@ const MethodDescriptor* MethodOf(const Message& request) {
 
 // What the scopes of a token allow at most: the best of its roles, in the workspaces that it is
 // limited to.
-Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
-                        const std::string& workspace) {
+Allowed AllowedByScopes(const Caller& caller, const Rule& rule, const std::string& workspace) {
   bool limited = false, listed = false;
   Allowed best = Allowed::kNo;
   for (const std::string& scope : caller.scopes) {
@@ -46,22 +46,42 @@ Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
       limited = true;
       listed = listed || *only == workspace;
     } else if (scope == kOperatorScope) {
-      if (caller.platform_operator && HasLetter(rule, 'P')) best = Allowed::kYes;
+      if (caller.platform_operator && rule.operators()) best = Allowed::kYes;
     } else if (const auto named = RoleNamed(scope)) {
       best = std::max(best, RoleAllowed(rule, *named));
     }
   }
   // Methods for everybody concern the token's own person, or say nothing of a workspace.
-  if (HasLetter(rule, '*')) {
+  if (rule.everyone()) {
     return !limited || workspace.empty() || listed ? Allowed::kYes : Allowed::kNo;
   }
   return !limited || listed ? best : Allowed::kNo;
 }
 
-// "" for a request without one.
-std::string RequestIdOf(const Message& request) {
+// "" if the request has none. INVALID_ARGUMENT if it is malformed, or missing where it is required.
+AdminResult<std::string> RequestIdOf(const Message& request) {
   const auto* field = request.GetDescriptor()->FindFieldByName("request_id");
-  return IsText(field) ? request.GetReflection()->GetString(request, field) : "";
+  if (!IsText(field)) return std::string();
+  std::string id = request.GetReflection()->GetString(request, field);
+  const auto& behavior = field->options().GetRepeatedExtension(google::api::field_behavior);
+  const bool required = std::ranges::find(behavior, google::api::REQUIRED) != behavior.end();
+  if (id.empty() && !required) return id;
+  return RequiredRequestId(id);
+}
+
+std::string_view PathOf(const google::api::HttpRule& rule) {
+  switch (rule.pattern_case()) {
+    case google::api::HttpRule::kGet:
+      return rule.get();
+    case google::api::HttpRule::kPost:
+      return rule.post();
+    case google::api::HttpRule::kPatch:
+      return rule.patch();
+    case google::api::HttpRule::kDelete:
+      return rule.delete_();
+    default:
+      return "";
+  }
 }
 
 // The path of the first text with U+0000, which PostgreSQL cannot store; "" without one.
@@ -90,7 +110,7 @@ std::string FieldWithNul(const Message& message) {
   return "";
 }
 
-std::string RolesOf(const MethodRule& rule) {
+std::string RolesOf(const Rule& rule) {
   std::string names;
   for (int r = common::v1::ROLE_OWNER; r <= common::v1::ROLE_VIEWER; ++r) {
     if (RoleAllowed(rule, static_cast<Role>(r)) != Allowed::kYes) continue;
@@ -134,6 +154,20 @@ std::optional<std::string> WorkspaceOfName(std::string_view name) {
   return parts->front();
 }
 
+AdminResult<Parts> NameParts(const Message& request) {
+  const MethodDescriptor* method = MethodOf(request);
+  if (method == nullptr) return Denied("nobody may call this method");
+  const RequestName named = NameOf(request);
+  std::string_view path = PathOf(method->options().GetExtension(google::api::http));
+  const std::string variable = "{" + named.field + "=";
+  const size_t begin = path.find(variable);
+  if (begin == std::string_view::npos) {
+    return Fail{FromError(Internal("the HTTP rule of the method has no resource name").error)};
+  }
+  path.remove_prefix(begin + variable.size());
+  return NameParts(path.substr(0, path.find('}')), named.name, named.field);
+}
+
 bool Reads(const MethodDescriptor& method) {
   const auto& http = method.options().GetExtension(google::api::http);
   return http.pattern_case() == google::api::HttpRule::kGet;
@@ -170,18 +204,18 @@ AdminResult<void> RequireStepUp(const Caller& caller) {
                           "repeat the call");
 }
 
-AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::string& workspace,
+AdminResult<Caller> Check(Caller caller, const Rule* rule, const std::string& workspace,
                           bool reads) {
   if (rule == nullptr) return Denied("nobody may call this method");
   caller.workspace = workspace;
   if (caller.support && !reads) return Denied("a support session may only read");
   const Allowed by_scope =
       caller.by_token ? AllowedByScopes(caller, *rule, workspace) : Allowed::kYes;
-  if (by_scope == Allowed::kNo || (caller.by_token && rule->no_tokens)) {
+  if (by_scope == Allowed::kNo || (caller.by_token && rule->no_tokens())) {
     return Denied("the access token's scopes do not allow this");
   }
-  bool allowed = caller.installation || HasLetter(*rule, '*') ||
-                 (caller.platform_operator && HasLetter(*rule, 'P'));
+  bool allowed =
+      caller.installation || rule->everyone() || (caller.platform_operator && rule->operators());
   if (!allowed && !workspace.empty()) {
     const auto member = caller.roles.find(workspace);
     if (member == caller.roles.end()) {
@@ -202,7 +236,7 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
     }
   }
   if (!allowed) return Denied("this is for operators of the platform");
-  if (rule->step_up) {
+  if (rule->step_up()) {
     if (auto fresh = RequireStepUp(caller); !fresh) return Fail{fresh.error()};
   }
   return caller;
@@ -229,18 +263,19 @@ AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_vi
   if (const std::string field = FieldWithNul(request); !field.empty()) {
     return InvalidField(field, "a text must not contain the character U+0000");
   }
-  if (std::string id = RequestIdOf(request); IsRequestId(id)) caller->request_id = std::move(id);
-  const MethodRule* rule =
+  auto id = RequestIdOf(request);
+  if (id) caller->request_id = *id;
+  const Rule* rule =
       full_method.starts_with(kPackage) ? RuleOf(full_method.substr(kPackage.size())) : nullptr;
   std::string dotted(full_method);
   std::ranges::replace(dotted, '/', '.');
   const auto* method = request.GetDescriptor()->file()->pool()->FindMethodByName(dotted);
   const RequestName named = NameOf(request);
   const auto workspace = WorkspaceOfName(named.name);
-  const bool everywhere = caller->installation ||
-                          (caller->platform_operator && rule != nullptr && HasLetter(*rule, 'P'));
+  const bool everywhere =
+      caller->installation || (caller->platform_operator && rule != nullptr && rule->operators());
   // A member without the workspace's name would be told of a role that is not the point.
-  if (!workspace && !everywhere && rule != nullptr && !HasLetter(*rule, '*') &&
+  if (!workspace && !everywhere && rule != nullptr && !rule->everyone() &&
       named.name.starts_with("workspaces")) {
     return InvalidField(named.field, "\"" + named.name + "\" does not name a workspace");
   }
@@ -249,6 +284,8 @@ AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_vi
   if (!checked) {
     caller->workspace = workspace.value_or("");
     NoteRefusal(*caller, checked.error());
+  } else if (!id) {
+    return Fail{id.error()};
   }
   return checked;
 }

@@ -1,4 +1,4 @@
-// The check before every admin call: identifies the caller and applies the table of roles.
+// The check before every admin call: identifies the caller and applies the method's rule.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -10,14 +10,16 @@
 
 #include "common/admin/caller.h"
 #include "common/admin/failure.h"
+#include "common/admin/values.h"
 
 namespace tollgate::admin {
 
 // full_method: "/tollgate.admin.v1.LedgerService/GetBalance". The workspace is taken from the
 // request's parent, name or <resource>.name. Errors: UNAUTHENTICATED; PERMISSION_DENIED with the
 // reason PERMISSION_DENIED (wrong role or not a member; the same whether or not the workspace
-// exists) or STEP_UP_REQUIRED; INVALID_ARGUMENT for a name without a workspace, and for U+0000 in
-// any string field, nested messages included.
+// exists) or STEP_UP_REQUIRED; INVALID_ARGUMENT for a name without a workspace, for a request_id
+// that is malformed, or missing where its field is REQUIRED, and for U+0000 in any string field,
+// nested messages included.
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_view full_method,
                           const google::protobuf::Message& request);
 // Finds the method by the type of the request: each method has its own request type.
@@ -30,7 +32,7 @@ void NoteRefusal(const Caller& caller, const Failure& failure);
 
 // Only the rule, for a known caller and a workspace ("" for none). reads: the method changes
 // nothing. Returns the caller with workspace and own_only set.
-AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::string& workspace,
+AdminResult<Caller> Check(Caller caller, const Rule* rule, const std::string& workspace,
                           bool reads);
 
 // The role that the caller acts with in caller.workspace: the membership's role, for a token
@@ -48,6 +50,9 @@ struct RequestName {
   std::string name;
 };
 RequestName NameOf(const google::protobuf::Message& request);
+// The parts of this name, by the pattern in the method's HTTP rule: "workspaces/*/keys/*". For a
+// method with one pattern.
+AdminResult<Parts> NameParts(const google::protobuf::Message& request);
 // "acme" of "workspaces/acme" and "workspaces/acme/…".
 std::optional<std::string> WorkspaceOfName(std::string_view name);
 

@@ -194,6 +194,11 @@ class Books : public pb::LedgerService::CallbackService {
                                       const pb::UpdateCapRequest* request, pb::Cap*) override {
     return Answer(context, *request);
   }
+  grpc::ServerUnaryReactor* RepairClock(grpc::CallbackServerContext* context,
+                                        const pb::RepairClockRequest* request,
+                                        pb::RepairClockResponse*) override {
+    return Answer(context, *request);
+  }
   Caller last() {
     std::lock_guard lock(mutex_);
     return last_;
@@ -307,7 +312,7 @@ TEST_F(AdmitTest, NoTextOfARequestHoldsNul) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-// A request id of an invalid form or size is not logged.
+// A request id of an invalid form or size is refused, and not logged.
 TEST_F(AdmitTest, TheRequestIdOfTheCallerHasItsForm) {
   const auto update = [this](const std::string& id) {
     grpc::ClientContext context;
@@ -316,12 +321,43 @@ TEST_F(AdmitTest, TheRequestIdOfTheCallerHasItsForm) {
     request.mutable_cap()->set_name("workspaces/acme/cap");
     request.set_request_id(id);
     pb::Cap cap;
-    EXPECT_TRUE(pb::LedgerService::NewStub(unix_)->UpdateCap(&context, request, &cap).ok());
-    return books_.last().request_id;
+    return pb::LedgerService::NewStub(unix_)->UpdateCap(&context, request, &cap).error_code();
   };
-  EXPECT_EQ(update("r-1"), "r-1");
-  EXPECT_EQ(update(std::string(65, 'a')), "");
-  EXPECT_EQ(update("a b"), "");
+  EXPECT_EQ(update("r-1"), grpc::StatusCode::OK);
+  EXPECT_EQ(books_.last().request_id, "r-1");
+  EXPECT_EQ(update(""), grpc::StatusCode::OK) << "it is optional";
+  EXPECT_EQ(books_.last().request_id, "");
+  EXPECT_EQ(update(std::string(65, 'a')), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(update("a b"), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(AdmitTest, ARequiredRequestIdMustBeGiven) {
+  pb::RepairClockRequest request;
+  request.set_name("workspaces/acme/balance");
+  const auto repair = [&] {
+    grpc::ClientContext context;
+    pb::RepairClockResponse response;
+    return pb::LedgerService::NewStub(unix_)->RepairClock(&context, request, &response);
+  };
+  EXPECT_EQ(repair().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_request_id("r-1");
+  EXPECT_TRUE(repair().ok());
+  EXPECT_EQ(books_.last().request_id, "r-1");
+}
+
+TEST(NamePartsTest, ThePatternIsTheOneOfTheHttpRule) {
+  pb::GetPaymentRequest request;
+  request.set_name("workspaces/acme/payments/p1");
+  EXPECT_EQ(*NameParts(request), (Parts{"acme", "p1"}));
+  request.set_name("workspaces/acme/refunds/p1");
+  EXPECT_EQ(NameParts(request).error().field, "name");
+  pb::UpdateCapRequest update;
+  update.mutable_cap()->set_name("workspaces/acme/cap");
+  EXPECT_EQ(*NameParts(update), Parts{"acme"});
+  update.mutable_cap()->set_name("workspaces/acme/balance");
+  const auto refused = NameParts(update);
+  EXPECT_EQ(refused.error().field, "cap.name");
+  EXPECT_TRUE(refused.error().message.find("workspaces/*/cap") != std::string::npos);
 }
 
 // A token has operator rights only with the operator scope.

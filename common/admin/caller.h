@@ -21,7 +21,7 @@ struct Caller {
   std::string address;
   // The operator's command line, or the dashboard's login_token. May call every method.
   bool installation = false;
-  // May read everything, and call the methods with P in the table. A token needs the scope
+  // May read everything, and call the methods whose rule allows operators. A token needs the scope
   // kOperatorScope for it.
   bool platform_operator = false;
   // The caller signed in at most five minutes ago. A client certificate or a unix socket of this

@@ -44,6 +44,21 @@ AdminResult<std::string> RequestIdOrNew(const std::string& text) {
   return text.empty() ? AdminResult<std::string>(Id::New().ToHex()) : RequiredRequestId(text);
 }
 
+AdminResult<ListPage> PageAt(int32_t size, std::string_view token, std::string binding) {
+  ListPage page{.binding = std::move(binding)};
+  auto rows = PageSize(size);
+  if (!rows) return Fail{rows.error()};
+  page.size = *rows;
+  auto position = DecodePageToken(page.binding, token);
+  if (!position) return Fail{position.error()};
+  page.position = *std::move(position);
+  return page;
+}
+
+Fail<Failure> InvalidPageToken() {
+  return InvalidField("page_token", "the page_token is not one of this list");
+}
+
 std::string ContentOf(const google::protobuf::MessageLite& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);

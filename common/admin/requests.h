@@ -34,21 +34,27 @@ struct ListPage {
   std::string position;
   std::string binding;
 };
-// parent and filter: "" for a list that has none.
+AdminResult<ListPage> PageAt(int32_t size, std::string_view token, std::string binding);
+// The tokens are bound to the caller and to the request, apart from its page.
 template <typename Request>
-AdminResult<ListPage> PageOfList(const Request& request, const Caller& caller,
-                                 std::string_view method, const std::string& parent,
-                                 const std::string& filter) {
-  ListPage page;
-  auto size = PageSize(request.page_size());
-  if (!size) return Fail{size.error()};
-  page.size = *size;
-  page.binding = std::string(method) + "\n" + caller.actor + "\n" + parent + "\n" + filter;
-  auto position = DecodePageToken(page.binding, request.page_token());
-  if (!position) return Fail{position.error()};
-  page.position = *std::move(position);
-  return page;
+AdminResult<ListPage> PageOfList(const Request& request, const Caller& caller) {
+  Request list = request;
+  list.clear_page_size();
+  list.clear_page_token();
+  return PageAt(request.page_size(), request.page_token(),
+                Request::descriptor()->name() + "\n" + caller.actor + "\n" + ContentOf(list));
 }
+// Adds the rows of the page to the response. rows has one more than the page's size if there is
+// another page, which starts after position_of(last row).
+template <typename Rows, typename Response, typename Add, typename PositionOf>
+void FillPage(const ListPage& page, Rows& rows, Response& response, Add add,
+              PositionOf position_of) {
+  const bool more = rows.size() > static_cast<size_t>(page.size);
+  if (more) rows.pop_back();
+  for (const auto& row : rows) add(row);
+  if (more) response.set_next_page_token(EncodePageToken(page.binding, position_of(rows.back())));
+}
+Fail<Failure> InvalidPageToken();
 
 // The fields of the resource that an update changes, as proto names: those of the mask (JSON names
 // are accepted), or without a mask those that are set. allowed: fields that may change, which

@@ -42,11 +42,11 @@ bool IsUsd(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::vector<std::string>> MatchName(std::string_view pattern, std::string_view name) {
+std::optional<Parts> MatchName(std::string_view pattern, std::string_view name) {
   const auto wanted = Split(pattern);
   const auto given = Split(name);
   if (wanted.size() != given.size()) return std::nullopt;
-  std::vector<std::string> parts;
+  Parts parts;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] != "*") {
       if (wanted[i] != given[i]) return std::nullopt;
@@ -59,8 +59,8 @@ std::optional<std::vector<std::string>> MatchName(std::string_view pattern, std:
   return parts;
 }
 
-AdminResult<std::vector<std::string>> NameParts(std::string_view pattern, std::string_view name,
-                                                std::string_view field) {
+AdminResult<Parts> NameParts(std::string_view pattern, std::string_view name,
+                             std::string_view field) {
   if (auto parts = MatchName(pattern, name)) return *std::move(parts);
   return InvalidField(std::string(field), "the name must have the form " + std::string(pattern));
 }

@@ -11,13 +11,14 @@
 
 namespace tollgate::admin {
 
+using Parts = std::vector<std::string>;
 // The parts that match * in the pattern: MatchName("workspaces/*/payments/*",
 // "workspaces/acme/payments/x") is {"acme", "x"}. nullopt if the name has another form, a part is
 // not 1 to 128 of [A-Za-z0-9._-], or the part after "workspaces/" is not a workspace id.
-std::optional<std::vector<std::string>> MatchName(std::string_view pattern, std::string_view name);
+std::optional<Parts> MatchName(std::string_view pattern, std::string_view name);
 // MatchName as a result, with INVALID_ARGUMENT on this field.
-AdminResult<std::vector<std::string>> NameParts(std::string_view pattern, std::string_view name,
-                                                std::string_view field);
+AdminResult<Parts> NameParts(std::string_view pattern, std::string_view name,
+                             std::string_view field);
 
 // 1 to 64 of [A-Za-z0-9_-].
 bool IsRequestId(std::string_view text);

@@ -108,7 +108,7 @@ class DashboardModule : public Module {
         *session_source_,
         {.public_url = session_options_.public_url,
          .channel_to = [this](const google::protobuf::ServiceDescriptor& service, Loop& loop) {
-           const auto target = dashboard::TargetOf(service.name());
+           const auto target = dashboard::TargetOf(service);
            // Pick chooses another replica when one hangs or is unreachable.
            return target ? clients_[loop.index()][*target]->Pick()->channel() : nullptr;
          }});

@@ -1,5 +1,5 @@
 // Every method of the admin API, called with every role on the real services: a method is refused
-// for the role exactly where the table of roles says so.
+// for the role exactly where its rule says so.
 #include <google/api/annotations.pb.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor_database.h>
@@ -93,6 +93,16 @@ class PeopleRolesTest : public PeopleWorld {
 INSTANTIATE_TEST_SUITE_P(Stores, PeopleRolesTest, ::testing::Values("sqlite", "postgres"),
                          [](const auto& info) { return info.param; });
 
+using ::tollgate::admin::Allowed;
+
+// What the rule allows the caller of this letter (below).
+Allowed AllowedTo(const ::tollgate::admin::Rule& rule, const std::string& letter) {
+  if (letter == "P") return rule.operators() ? Allowed::kYes : Allowed::kNo;
+  const size_t role = std::string_view("OABDV").find(letter);
+  if (role == std::string_view::npos) return Allowed::kNo;
+  return ::tollgate::admin::RoleAllowed(rule, static_cast<Role>(Role::ROLE_OWNER + role));
+}
+
 TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
   const std::map<std::string, Identity> callers = {{"O", Person(Role::ROLE_OWNER)},
                                                    {"A", Person(Role::ROLE_ADMIN)},
@@ -113,12 +123,10 @@ TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
       const grpc::Status status = Call(*method, identity);
       ASSERT_NE(status.error_code(), grpc::StatusCode::UNIMPLEMENTED)
           << name << " is served by no process";
-      const bool everybody = ::tollgate::admin::HasLetter(*rule, '*');
-      const bool by_letter =
-          letter.size() == 1 &&
-          (::tollgate::admin::HasLetter(*rule, letter[0]) ||
-           ::tollgate::admin::HasLetter(*rule, static_cast<char>(letter[0] | 0x20)));
-      const bool allowed = everybody || (by_letter && (letter == "P" || in_workspace));
+      const bool everybody = rule->everyone();
+      const Allowed by_letter = AllowedTo(*rule, letter);
+      const bool allowed =
+          everybody || (by_letter != Allowed::kNo && (letter == "P" || in_workspace));
       if (!allowed) {
         EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED)
             << name << " as " << letter << ": " << status.error_message();
@@ -127,8 +135,7 @@ TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
       }
       ++passed;
       // A handler may refuse resources of other callers, or persons who are not operators.
-      const bool narrower =
-          everybody || (letter != "P" && !::tollgate::admin::HasLetter(*rule, letter[0]));
+      const bool narrower = everybody || by_letter == Allowed::kOwn;
       if (!narrower) {
         EXPECT_NE(ReasonOf(status), "PERMISSION_DENIED")
             << name << " as " << letter << ": " << status.error_message();
@@ -136,10 +143,10 @@ TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
       EXPECT_NE(ReasonOf(status), "STEP_UP_REQUIRED") << name << " as " << letter;
       EXPECT_NE(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << name;
     }
-    if (!rule->step_up) continue;
+    if (!rule->step_up()) continue;
     // The same calls with an old sign-in, and with a token.
     for (const auto& [letter, fresh] : callers) {
-      if (letter.size() > 1 || !::tollgate::admin::HasLetter(*rule, letter[0])) continue;
+      if (AllowedTo(*rule, letter) != Allowed::kYes) continue;
       Identity stale = fresh;
       stale.set_signed_in_us(NowUs() - 301'000'000);
       EXPECT_EQ(ReasonOf(Call(*method, stale)), "STEP_UP_REQUIRED") << name << " as " << letter;
@@ -148,7 +155,7 @@ TEST_P(PeopleRolesTest, EveryMethodAsEveryRole) {
       token.add_scopes("owner");
       token.add_scopes("operator");
       EXPECT_EQ(ReasonOf(Call(*method, token)),
-                rule->no_tokens ? "PERMISSION_DENIED" : "STEP_UP_REQUIRED")
+                rule->no_tokens() ? "PERMISSION_DENIED" : "STEP_UP_REQUIRED")
           << name << " as a token of " << letter;
     }
   }

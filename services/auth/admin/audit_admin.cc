@@ -121,8 +121,7 @@ AdminResult<pb::AuditEntry> AuditAdmin::Get(const pb::GetAuditEntryRequest& requ
 
 AdminResult<pb::ListAuditEntriesResponse> AuditAdmin::List(
     const Caller& caller, const pb::ListAuditEntriesRequest& request) {
-  auto page =
-      admin::PageOfList(request, caller, "ListAuditEntries", request.parent(), request.filter());
+  auto page = admin::PageOfList(request, caller);
   if (!page) return Fail{page.error()};
   auto query = QueryOf(request.parent(), request.filter());
   if (!query) return Fail{query.error()};
@@ -136,14 +135,12 @@ AdminResult<pb::ListAuditEntriesResponse> AuditAdmin::List(
   });
   if (!done) return Fail{admin::FromError(done.error())};
   pb::ListAuditEntriesResponse response;
-  if (records.size() > static_cast<size_t>(page->size)) {
-    records.pop_back();
-    response.set_next_page_token(
-        admin::EncodePageToken(page->binding, std::to_string(records.back().sequence)));
-  }
-  for (const AuditRecord& record : records) {
-    *response.add_audit_entries() = ToAdmin(record, request.parent());
-  }
+  admin::FillPage(
+      *page, records, response,
+      [&](const AuditRecord& record) {
+        *response.add_audit_entries() = ToAdmin(record, request.parent());
+      },
+      [](const AuditRecord& record) { return std::to_string(record.sequence); });
   return response;
 }
 

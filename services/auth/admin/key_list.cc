@@ -195,8 +195,7 @@ AdminResult<pb::ListKeysResponse> KeyAdmin::List(const Caller& caller,
                                                  const pb::ListKeysRequest& request) {
   auto parts = admin::NameParts(kKeysParent, request.parent(), "parent");
   if (!parts) return Fail{parts.error()};
-  auto page = admin::PageOfList(request, caller, "ListKeys", request.parent(),
-                                request.filter() + "\n" + request.query());
+  auto page = admin::PageOfList(request, caller);
   if (!page) return Fail{page.error()};
   auto query = QueryOf(request, parts->front(), page->position);
   if (!query) return Fail{query.error()};
@@ -208,15 +207,11 @@ AdminResult<pb::ListKeysResponse> KeyAdmin::List(const Caller& caller,
     auto read = ReadPage(sql, *query, page->size + 1,
                          [&](KeyRecord record) { records.push_back(std::move(record)); });
     if (!read) return read;
-    if (records.size() > static_cast<size_t>(page->size)) {
-      records.pop_back();
-      response.set_next_page_token(
-          admin::EncodePageToken(page->binding, PositionOf(records.back().key)));
-    }
+    admin::FillPage(
+        *page, records, response,
+        [&](const KeyRecord& record) { *response.add_keys() = ToAdmin(record, now_us); },
+        [](const KeyRecord& record) { return PositionOf(record.key); });
     std::vector<pb::Key*> keys;
-    for (const KeyRecord& record : records) {
-      *response.add_keys() = ToAdmin(record, now_us);
-    }
     for (pb::Key& key : *response.mutable_keys()) keys.push_back(&key);
     return AddRequests(sql, now_us, keys);
   });

@@ -183,7 +183,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Get(const pb::GetWorkspaceRequest& re
 
 AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
     const Caller& caller, const pb::ListWorkspacesRequest& request) {
-  auto page = admin::PageOfList(request, caller, "ListWorkspaces", "", "");
+  auto page = admin::PageOfList(request, caller);
   if (!page) return Fail{page.error()};
   std::string text = std::string(kSelect) + " WHERE 1 = 1";
   std::vector<sql::Param> params;
@@ -215,12 +215,10 @@ AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
   });
   if (!done) return Fail{admin::FromError(done.error())};
   pb::ListWorkspacesResponse response;
-  if (rows.size() > static_cast<size_t>(page->size)) {
-    rows.pop_back();
-    response.set_next_page_token(admin::EncodePageToken(
-        page->binding, std::to_string(rows.back().created_us) + ":" + rows.back().id));
-  }
-  for (const WorkspaceRow& row : rows) *response.add_workspaces() = ToAdmin(row);
+  admin::FillPage(
+      *page, rows, response,
+      [&](const WorkspaceRow& row) { *response.add_workspaces() = ToAdmin(row); },
+      [](const WorkspaceRow& row) { return std::to_string(row.created_us) + ":" + row.id; });
   return response;
 }
 

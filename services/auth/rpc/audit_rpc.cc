@@ -36,14 +36,15 @@ class ExportStream : public grpc::ServerWriteReactor<HttpBody> {
     AuthBackend* const backend = slot_->load();
     const bool posted = backend != nullptr && backend->workers().Submit([this, backend] {
       auto lines = AuditAdmin(backend->store()).ExportLines(request_, after_);
-      if (!lines) return Finish(FinishStatus(lines.error()));
+      if (!lines) return Finish(admin::StatusOf(Fail{lines.error()}));
       if (lines->empty()) return Finish(grpc::Status::OK);
       body_.set_content_type("application/x-ndjson");
       body_.set_data(*std::move(lines));
       StartWrite(&body_);
     });
     if (!posted) {
-      Finish(FinishStatus(admin::FromError(Unavailable("auth is not running, or busy").error)));
+      Finish(admin::StatusOf(
+          Fail{admin::FromError(Unavailable("auth is not running, or busy").error)}));
     }
   }
 
@@ -60,31 +61,26 @@ class AuditRpc : public pb::AuditService::CallbackService {
   ServerUnaryReactor* GetAuditEntry(CallbackServerContext* context,
                                     const pb::GetAuditEntryRequest* request,
                                     pb::AuditEntry* response) override {
-    return RunAdmin(backend_, context, request, response,
-                    [request](AuthBackend& backend, const admin::Caller&) {
-                      return AuditAdmin(backend.store()).Get(*request);
-                    });
+    return Read(backend_, context, request, response, &AuditAdmin::Get);
   }
   ServerUnaryReactor* ListAuditEntries(CallbackServerContext* context,
                                        const pb::ListAuditEntriesRequest* request,
                                        pb::ListAuditEntriesResponse* response) override {
-    return RunAdmin(backend_, context, request, response,
-                    [request](AuthBackend& backend, const admin::Caller& caller) {
-                      return AuditAdmin(backend.store()).List(caller, *request);
-                    });
+    return Read(backend_, context, request, response, &AuditAdmin::List);
   }
   ServerUnaryReactor* VerifyAuditEntries(CallbackServerContext* context,
                                          const pb::VerifyAuditEntriesRequest* request,
                                          pb::VerifyAuditEntriesResponse* response) override {
-    return RunAdmin(
-        backend_, context, request, response, [](AuthBackend& backend, const admin::Caller&) {
+    return admin::Handle(
+        context, request, response, OnBackend{backend_},
+        [](AuthBackend& backend, const admin::Caller&) {
           return AuditAdmin(backend.store()).Verify(backend.checkpoints(), backend.audit_sources());
         });
   }
   grpc::ServerWriteReactor<HttpBody>* ExportAuditEntries(
       CallbackServerContext* context, const pb::ExportAuditEntriesRequest* request) override {
     auto caller = admin::Admit(*context, *request);
-    if (!caller) return new ExportStream(FinishStatus(caller.error()));
+    if (!caller) return new ExportStream(admin::StatusOf(Fail{caller.error()}));
     return new ExportStream(backend_, *request);
   }
 

@@ -16,6 +16,7 @@ using grpc::ServerUnaryReactor;
 
 // Most keys in view=TOP_SPENT.
 constexpr int kTopSpent = 200;
+constexpr std::string_view kKeyName = "workspaces/*/keys/*";
 
 class KeyRpc : public pb::KeyService::CallbackService {
  public:
@@ -23,78 +24,55 @@ class KeyRpc : public pb::KeyService::CallbackService {
 
   ServerUnaryReactor* CreateKey(CallbackServerContext* context, const pb::CreateKeyRequest* request,
                                 pb::CreateKeyResponse* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_create",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).Create(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_create", &KeyAdmin::Create);
   }
   ServerUnaryReactor* GetKey(CallbackServerContext* context, const pb::GetKeyRequest* request,
                              pb::Key* response) override {
-    return RunWithSpend(context, request, response,
-                        [request](AuthBackend& backend, const admin::Caller&) {
-                          return KeyAdmin(backend.store()).Get(*request);
-                        });
+    return ReadWithSpend(
+        context, request, response,
+        [request](KeyAdmin keys, const admin::Caller&) { return keys.Get(*request); });
   }
   ServerUnaryReactor* ListKeys(CallbackServerContext* context, const pb::ListKeysRequest* request,
                                pb::ListKeysResponse* response) override {
     if (request->view() != pb::KEY_VIEW_UNSPECIFIED) {
-      return ListTopSpent(context, request, response);
+      return admin::Start(context, request, [=, this](const admin::Call& call) {
+        ListTopSpent(call, *request, response);
+      });
     }
-    return RunWithSpend(context, request, response,
-                        [request](AuthBackend& backend, const admin::Caller& caller) {
-                          return KeyAdmin(backend.store()).List(caller, *request);
-                        });
+    return ReadWithSpend(context, request, response,
+                         [request](KeyAdmin keys, const admin::Caller& caller) {
+                           return keys.List(caller, *request);
+                         });
   }
   ServerUnaryReactor* UpdateKey(CallbackServerContext* context, const pb::UpdateKeyRequest* request,
                                 pb::Key* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_update",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).Update(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_update", &KeyAdmin::Update);
   }
   ServerUnaryReactor* DisableKey(CallbackServerContext* context,
                                  const pb::DisableKeyRequest* request, pb::Key* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_disable",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).Disable(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_disable", &KeyAdmin::Disable);
   }
   ServerUnaryReactor* EnableKey(CallbackServerContext* context, const pb::EnableKeyRequest* request,
                                 pb::Key* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_enable",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).Enable(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_enable", &KeyAdmin::Enable);
   }
   ServerUnaryReactor* RevokeKey(CallbackServerContext* context, const pb::RevokeKeyRequest* request,
                                 pb::Key* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_revoke",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).Revoke(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_revoke", &KeyAdmin::Revoke);
   }
   ServerUnaryReactor* RotateKey(CallbackServerContext* context, const pb::RotateKeyRequest* request,
                                 pb::RotateKeyResponse* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_rotate",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).Rotate(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_rotate", &KeyAdmin::Rotate);
   }
   ServerUnaryReactor* ImportKeys(CallbackServerContext* context,
                                  const pb::ImportKeysRequest* request,
                                  pb::ImportKeysResponse* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_import",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).Import(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_import", &KeyAdmin::Import);
   }
   ServerUnaryReactor* ReportLeakedKey(CallbackServerContext* context,
                                       const pb::ReportLeakedKeyRequest* request,
                                       pb::ReportLeakedKeyResponse* response) override {
-    return ChangeAdmin(backend_, context, request, response, "key_leak",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return KeyAdmin(backend.store()).ReportLeak(caller, *request);
-                       });
+    return Change(backend_, context, request, response, "key_leak", &KeyAdmin::ReportLeak);
   }
 
  private:
@@ -117,87 +95,73 @@ class KeyRpc : public pb::KeyService::CallbackService {
   // Reads keys and adds their spend, which billing knows. If billing does not answer, the field
   // stays unset.
   template <typename Request, typename Response, typename Read>
-  ServerUnaryReactor* RunWithSpend(CallbackServerContext* context, const Request* request,
-                                   Response* response, Read read) {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return RefuseAdmin(context, caller.error());
-    ServerUnaryReactor* const reactor = context->DefaultReactor();
-    OnWorker(reactor, [reactor, response, read, caller = *std::move(caller)](AuthBackend& backend) {
-      admin::AdminResult<Response> result = read(backend, caller);
-      if (!result) return reactor->Finish(FinishStatus(result.error()));
-      *response = *std::move(result);
-      const std::vector<pb::Key*> keys = KeysOf(*response);
-      if (keys.empty() || !backend.peers().key_spend) return reactor->Finish(grpc::Status::OK);
-      billing::v1::ListKeySpendRequest ask;
-      const std::string& name = keys.front()->name();
-      ask.set_workspace_id(name.substr(11, name.find('/', 11) - 11));  // workspaces/{workspace}/
-      for (const pb::Key* key : keys) ask.add_key_ids(IdOf(*key));
-      backend.peers().key_spend(
-          std::move(ask), [reactor, keys](const Result<billing::v1::ListKeySpendResponse>& answer) {
-            if (answer) SetSpend(keys, *answer);
-            reactor->Finish(grpc::Status::OK);
-          });
+  ServerUnaryReactor* ReadWithSpend(CallbackServerContext* context, const Request* request,
+                                    Response* response, Read read) {
+    return admin::Start(context, request, [=, this](const admin::Call& call) {
+      workers_.Post(call, [=](AuthBackend& backend) {
+        admin::AdminResult<Response> result = read(KeyAdmin(backend.store()), call.caller());
+        if (!result) return call.Finish(Fail{result.error()});
+        *response = *std::move(result);
+        const std::vector<pb::Key*> keys = KeysOf(*response);
+        if (keys.empty() || !backend.peers().key_spend) return call.Finish({});
+        auto parts = admin::NameParts(kKeyName, keys.front()->name(), "name");
+        if (!parts) return call.Finish(Fail{parts.error()});
+        billing::v1::ListKeySpendRequest ask;
+        ask.set_workspace_id(parts->front());
+        for (const pb::Key* key : keys) ask.add_key_ids(IdOf(*key));
+        backend.peers().key_spend(
+            std::move(ask), [call, keys](const Result<billing::v1::ListKeySpendResponse>& answer) {
+              if (answer) SetSpend(keys, *answer);
+              call.Finish({});
+            });
+      });
     });
-    return reactor;
   }
 
-  ServerUnaryReactor* ListTopSpent(CallbackServerContext* context,
-                                   const pb::ListKeysRequest* request,
-                                   pb::ListKeysResponse* response) {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return RefuseAdmin(context, caller.error());
-    auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
-    if (!parts) return RefuseAdmin(context, parts.error());
-    if (request->view() != pb::KEY_VIEW_TOP_SPENT || !request->page_token().empty() ||
-        !request->query().empty() || !request->filter().empty()) {
-      return RefuseAdmin(context, admin::InvalidField("view",
-                                                      "view is KEY_VIEW_TOP_SPENT, without "
-                                                      "page_token, query and filter")
-                                      .error);
-    }
-    auto size = admin::PageSize(request->page_size());
-    if (!size) return RefuseAdmin(context, size.error());
+  // Reads keys whose ids billing knows.
+  void ListTopSpent(const admin::Call& call, const pb::ListKeysRequest& request,
+                    pb::ListKeysResponse* response) {
+    auto ask = TopSpentOf(request);
+    if (!ask) return call.Finish(Fail{ask.error()});
     AuthBackend* const backend = backend_.load();
     if (!backend || !backend->peers().key_spend) {
-      return RefuseAdmin(context,
-                         admin::FromError(Unavailable("the spend of keys is unknown: auth has no "
-                                                      "targets.billing_admin, or is not running")
-                                              .error));
+      return call.Refuse(Unavailable("the spend of keys is unknown: auth has no "
+                                     "targets.billing_admin, or is not running")
+                             .error);
     }
+    backend->peers().key_spend(*ask, [this, call, response, workspace = ask->workspace_id()](
+                                         const Result<billing::v1::ListKeySpendResponse>& answer) {
+      if (!answer) return call.Refuse(answer.error());
+      workers_.Post(call, [call, response, workspace, answer = *answer](AuthBackend& backend) {
+        std::vector<std::string> ids;
+        for (const auto& one : answer.spends()) ids.push_back(one.key_id());
+        auto listed = KeyAdmin(backend.store()).ListByIds(workspace, ids);
+        if (!listed) return call.Finish(Fail{listed.error()});
+        *response = *std::move(listed);
+        SetSpend(KeysOf(*response), answer);
+        call.Finish({});
+      });
+    });
+  }
+  static admin::AdminResult<billing::v1::ListKeySpendRequest> TopSpentOf(
+      const pb::ListKeysRequest& request) {
+    auto parts = admin::NameParts(request);
+    if (!parts) return Fail{parts.error()};
+    if (request.view() != pb::KEY_VIEW_TOP_SPENT || !request.page_token().empty() ||
+        !request.query().empty() || !request.filter().empty()) {
+      return admin::InvalidField(
+          "view", "view is KEY_VIEW_TOP_SPENT, without page_token, query and filter");
+    }
+    auto size = admin::PageSize(request.page_size());
+    if (!size) return Fail{size.error()};
     billing::v1::ListKeySpendRequest ask;
     ask.set_workspace_id(parts->front());
-    ask.set_top(request->page_size() == 0 ? kTopSpent : *size);
-    ServerUnaryReactor* const reactor = context->DefaultReactor();
-    backend->peers().key_spend(
-        std::move(ask), [this, reactor, response, workspace = parts->front()](
-                            const Result<billing::v1::ListKeySpendResponse>& answer) {
-          if (!answer) return reactor->Finish(FinishStatus(admin::FromError(answer.error())));
-          OnWorker(reactor, [reactor, response, workspace, answer = *answer](AuthBackend& backend) {
-            std::vector<std::string> ids;
-            for (const auto& one : answer.spends()) ids.push_back(one.key_id());
-            auto listed = KeyAdmin(backend.store()).ListByIds(workspace, ids);
-            if (!listed) return reactor->Finish(FinishStatus(listed.error()));
-            *response = *std::move(listed);
-            SetSpend(KeysOf(*response), answer);
-            reactor->Finish(grpc::Status::OK);
-          });
-        });
-    return reactor;
-  }
-
-  // Runs the function on a storage thread, or ends the call.
-  void OnWorker(ServerUnaryReactor* reactor, std::function<void(AuthBackend&)> function) {
-    const auto refuse = [reactor](const char* why) {
-      reactor->Finish(FinishStatus(admin::FromError(Unavailable(why).error)));
-    };
-    AuthBackend* const backend = backend_.load();
-    if (!backend) return refuse("auth is not running");
-    const bool posted = backend->workers().Submit(
-        [backend, function = std::move(function)] { function(*backend); });
-    if (!posted) refuse("too many calls are queued");
+    ask.set_top(request.page_size() == 0 ? kTopSpent : *size);
+    return ask;
   }
 
   const BackendSlot& backend_;
+  const OnBackend workers_{backend_};
 };
 
 }  // namespace

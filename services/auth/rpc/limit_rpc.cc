@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/admin/access.h"
-#include "common/admin/requests.h"
-#include "common/admin/values.h"
+#include "services/auth/rpc/admin_run.h"
 #include "services/auth/rpc/limit_use.h"
 #include "tollgate/admin/v1/limits.grpc.pb.h"
 
@@ -21,14 +19,12 @@ namespace {
 namespace av = admin::v1;
 using admin::AdminResult;
 using admin::Caller;
+using admin::Parts;
 using google::protobuf::FieldMask;
 using google::protobuf::util::FieldMaskUtil;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr char kLimits[] = "workspaces/*/limits";
-constexpr char kKeyLimits[] = "workspaces/*/keys/*/limits";
-constexpr char kKeyModelLimits[] = "workspaces/*/keys/*/modelLimits";
 constexpr char kPlan[] = "plans/*";
 constexpr char kPlanPrefix[] = "plans/";
 
@@ -102,27 +98,27 @@ AdminResult<T> Translate(Result<T> result) {
 
 class LimitRpc : public av::LimitService::CallbackService {
  public:
-  explicit LimitRpc(const BackendSlot& backend) : backend_(backend) {}
+  explicit LimitRpc(const BackendSlot& backend) : workers_{backend} {}
 
   ServerUnaryReactor* GetLimits(CallbackServerContext* context, const av::GetLimitsRequest* request,
                                 av::Limits* response) override {
-    return Run(context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<bool> {
-      return ReadLimits(backend, request->name(), "name", *response);
-    });
+    return admin::Handle(context, request, response, workers_,
+                         [=](AuthBackend& backend, const Caller&, const Parts& name) {
+                           return ReadLimits(backend, name, *response);
+                         });
   }
 
   ServerUnaryReactor* GetLimitUsage(CallbackServerContext* context,
                                     const av::GetLimitUsageRequest* request,
                                     av::LimitUsage* response) override {
     return AskLimiter(
-        context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<Uses> {
-          auto parts = admin::NameParts(kLimits, request->name(), "name");
-          if (!parts) return Fail{parts.error()};
-          auto limits = Translate(backend.store().GetLimits(parts->front()));
+        context, request,
+        [=](AuthBackend& backend, const Caller&, const Parts& name) -> AdminResult<Uses> {
+          auto limits = Translate(backend.store().GetLimits(name[0]));
           if (!limits) return Fail{limits.error()};
           response->set_name(request->name());
           if (!limits->plan.empty()) response->set_plan(kPlanPrefix + limits->plan);
-          return Uses{SubjectsOf(parts->front(), *limits, *response), UseDetail::kMinutes};
+          return Uses{SubjectsOf(name[0], *limits, *response), UseDetail::kMinutes};
         });
   }
 
@@ -130,10 +126,9 @@ class LimitRpc : public av::LimitService::CallbackService {
                                        const av::GetKeyLimitUsageRequest* request,
                                        av::LimitUsage* response) override {
     return AskLimiter(
-        context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<Uses> {
-          auto parts = admin::NameParts(kKeyLimits, request->name(), "name");
-          if (!parts) return Fail{parts.error()};
-          auto key = Translate(backend.store().KeyWithLimits((*parts)[0], (*parts)[1]));
+        context, request,
+        [=](AuthBackend& backend, const Caller&, const Parts& name) -> AdminResult<Uses> {
+          auto key = Translate(backend.store().KeyWithLimits(name[0], name[1]));
           if (!key) return Fail{key.error()};
           response->set_name(request->name());
           return Uses{SubjectsOf(*key, *response), UseDetail::kMinutes};
@@ -144,14 +139,12 @@ class LimitRpc : public av::LimitService::CallbackService {
                                         const av::ListKeyLimitUsageRequest* request,
                                         av::ListKeyLimitUsageResponse* response) override {
     return AskLimiter(
-        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<Uses> {
-          auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
-          if (!parts) return Fail{parts.error()};
-          auto page =
-              admin::PageOfList(*request, caller, "ListKeyLimitUsage", request->parent(), "");
+        context, request,
+        [=](AuthBackend& backend, const Caller& caller, const Parts& name) -> AdminResult<Uses> {
+          auto page = admin::PageOfList(*request, caller);
           if (!page) return Fail{page.error()};
-          auto keys = Translate(backend.store().KeysWithLimits(
-              parts->front(), PlaceOf(page->position), page->size + 1));
+          auto keys = Translate(
+              backend.store().KeysWithLimits(name[0], PlaceOf(page->position), page->size + 1));
           if (!keys) return Fail{keys.error()};
           Uses uses{{}, UseDetail::kHour};
           int taken = 0;
@@ -166,7 +159,7 @@ class LimitRpc : public av::LimitService::CallbackService {
             }
             ++taken;
             if (subjects.empty()) continue;
-            usage->set_name("workspaces/" + parts->front() + "/keys/" + key.key_id() + "/limits");
+            usage->set_name("workspaces/" + name[0] + "/keys/" + key.key_id() + "/limits");
             response->mutable_key_limits()->AddAllocated(usage.release());
             uses.subjects.insert(uses.subjects.end(), subjects.begin(), subjects.end());
           }
@@ -177,11 +170,10 @@ class LimitRpc : public av::LimitService::CallbackService {
   ServerUnaryReactor* UpdateLimits(CallbackServerContext* context,
                                    const av::UpdateLimitsRequest* request,
                                    av::Limits* response) override {
-    return Run(
-        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
+    return admin::Handle(
+        context, request, response, workers_,
+        [=](AuthBackend& backend, const Caller& caller, const Parts& name) -> AdminResult<void> {
           const av::Limits& from = request->limits();
-          auto parts = admin::NameParts(kLimits, from.name(), "limits.name");
-          if (!parts) return Fail{parts.error()};
           static constexpr std::string_view kFields[] = {"plan", "workspace_limits",
                                                          "model_limits"};
           auto mask = MaskOf(request->update_mask(), from, kFields);
@@ -193,10 +185,10 @@ class LimitRpc : public av::LimitService::CallbackService {
             plan = (*plan_parts)[0];
           }
           auto done =
-              backend.store().UpdateLimits(ChangeOf(caller, *request), (*parts)[0],
+              backend.store().UpdateLimits(ChangeOf(caller, *request), name[0],
                                            [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
                                              av::Limits now;
-                                             ToResource((*parts)[0], limits, now);
+                                             ToResource(name[0], limits, now);
                                              Merge(from, *mask, now);
                                              if (Names(*mask, "plan")) limits.plan = plan;
                                              limits.limits = FromProto(now.workspace_limits());
@@ -205,83 +197,82 @@ class LimitRpc : public av::LimitService::CallbackService {
                                            });
           if (!done) return Fail{done.error()};
           backend.feed().Wake();
-          return ReadLimits(backend, from.name(), "limits.name", *response);
+          return ReadLimits(backend, name, *response);
         });
   }
 
   ServerUnaryReactor* GetKeyModelLimits(CallbackServerContext* context,
                                         const av::GetKeyModelLimitsRequest* request,
                                         av::KeyModelLimits* response) override {
-    return Run(context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<bool> {
-      return ReadKeyLimits(backend, request->name(), "name", *response);
-    });
+    return admin::Handle(context, request, response, workers_,
+                         [=](AuthBackend& backend, const Caller&, const Parts& name) {
+                           return ReadKeyLimits(backend, name, *response);
+                         });
   }
 
   ServerUnaryReactor* UpdateKeyModelLimits(CallbackServerContext* context,
                                            const av::UpdateKeyModelLimitsRequest* request,
                                            av::KeyModelLimits* response) override {
-    return Run(
-        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
+    return admin::Handle(
+        context, request, response, workers_,
+        [=](AuthBackend& backend, const Caller& caller, const Parts& name) -> AdminResult<void> {
           const av::KeyModelLimits& from = request->key_model_limits();
-          auto parts = admin::NameParts(kKeyModelLimits, from.name(), "key_model_limits.name");
-          if (!parts) return Fail{parts.error()};
           static constexpr std::string_view kFields[] = {"model_limits"};
           if (request->update_mask().paths_size() > 0) {
             auto mask = MaskOf(request->update_mask(), from, kFields);
             if (!mask) return Fail{mask.error()};
           }
-          auto done = backend.store().UpdateKeyModelLimits(
-              ChangeOf(caller, *request), (*parts)[0], (*parts)[1],
-              [&](ModelLimits& limits) -> Result<void> {
-                limits = FromProto(from.model_limits());
-                return {};
-              });
+          auto done =
+              backend.store().UpdateKeyModelLimits(ChangeOf(caller, *request), name[0], name[1],
+                                                   [&](ModelLimits& limits) -> Result<void> {
+                                                     limits = FromProto(from.model_limits());
+                                                     return {};
+                                                   });
           if (!done) return Fail{done.error()};
           backend.feed().Wake();
-          return ReadKeyLimits(backend, from.name(), "key_model_limits.name", *response);
+          return ReadKeyLimits(backend, name, *response);
         });
   }
 
   ServerUnaryReactor* GetPlan(CallbackServerContext* context, const av::GetPlanRequest* request,
                               av::Plan* response) override {
-    return Run(context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<bool> {
-      return ReadPlan(backend, request->name(), "name", *response);
-    });
+    return admin::Handle(context, request, response, workers_,
+                         [=](AuthBackend& backend, const Caller&, const Parts& name) {
+                           return ReadPlan(backend, name, *response);
+                         });
   }
 
   ServerUnaryReactor* ListPlans(CallbackServerContext* context, const av::ListPlansRequest* request,
                                 av::ListPlansResponse* response) override {
-    return Run(
-        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
-          auto page = admin::PageOfList(*request, caller, "ListPlans", "", "");
+    return admin::Handle(
+        context, request, response, workers_,
+        [=](AuthBackend& backend, const Caller& caller) -> AdminResult<void> {
+          auto page = admin::PageOfList(*request, caller);
           if (!page) return Fail{page.error()};
           auto plans = Translate(backend.store().ListPlans(page->size + 1, page->position));
           if (!plans) return Fail{plans.error()};
-          const bool more = plans->size() > static_cast<size_t>(page->size);
-          if (more) plans->pop_back();
-          for (const AuthStore::Plan& plan : *plans) ToResource(plan, *response->add_plans());
-          if (more) {
-            response->set_next_page_token(admin::EncodePageToken(page->binding, plans->back().id));
-          }
-          return true;
+          admin::FillPage(
+              *page, *plans, *response,
+              [&](const AuthStore::Plan& plan) { ToResource(plan, *response->add_plans()); },
+              [](const AuthStore::Plan& plan) { return plan.id; });
+          return {};
         });
   }
 
   ServerUnaryReactor* UpdatePlan(CallbackServerContext* context,
                                  const av::UpdatePlanRequest* request,
                                  av::Plan* response) override {
-    return Run(
-        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
+    return admin::Handle(
+        context, request, response, workers_,
+        [=](AuthBackend& backend, const Caller& caller, const Parts& name) -> AdminResult<void> {
           const av::Plan& from = request->plan();
-          auto parts = admin::NameParts(kPlan, from.name(), "plan.name");
-          if (!parts) return Fail{parts.error()};
           static constexpr std::string_view kFields[] = {"workspace_limits",
                                                          "workspace_model_limits", "key_limits",
                                                          "key_model_limits", "shadow"};
           auto mask = MaskOf(request->update_mask(), from, kFields);
           if (!mask) return Fail{mask.error()};
           auto done = backend.store().UpdatePlan(
-              ChangeOf(caller, *request), (*parts)[0], [&](AuthStore::Plan& plan) -> Result<void> {
+              ChangeOf(caller, *request), name[0], [&](AuthStore::Plan& plan) -> Result<void> {
                 av::Plan now;
                 ToResource(plan, now);
                 Merge(from, *mask, now);
@@ -294,7 +285,7 @@ class LimitRpc : public av::LimitService::CallbackService {
               });
           if (!done) return Fail{done.error()};
           backend.feed().Wake();
-          return ReadPlan(backend, from.name(), "plan.name", *response);
+          return ReadPlan(backend, name, *response);
         });
   }
 
@@ -313,46 +304,19 @@ class LimitRpc : public av::LimitService::CallbackService {
             .address = caller.address};
   }
 
-  // Admits the caller and runs the function, which fills the response, on a storage thread.
+  // The function returns the subjects whose use completes the response.
   template <typename Request, typename Function>
-  ServerUnaryReactor* Run(CallbackServerContext* context, const Request& request,
-                          Function function) {
-    return OnWorker(context, request,
-                    [function = std::move(function)](AuthBackend& backend, const Caller& caller,
-                                                     ServerUnaryReactor* reactor) {
-                      const auto done = function(backend, caller);
-                      if (!done) admin::NoteRefusal(caller, done.error());
-                      reactor->Finish(admin::ToStatus(done));
-                    });
-  }
-  // As Run. The function returns the subjects whose use completes the response.
-  template <typename Request, typename Function>
-  ServerUnaryReactor* AskLimiter(CallbackServerContext* context, const Request& request,
+  ServerUnaryReactor* AskLimiter(CallbackServerContext* context, const Request* request,
                                  Function function) {
-    return OnWorker(context, request,
-                    [function = std::move(function)](AuthBackend& backend, const Caller& caller,
-                                                     ServerUnaryReactor* reactor) {
-                      AdminResult<Uses> uses = function(backend, caller);
-                      if (!uses) return reactor->Finish(admin::ToStatus(uses.error()));
-                      AskForUse(backend.peers(), std::move(uses->subjects), uses->detail, reactor);
-                    });
-  }
-  template <typename Request, typename Body>
-  ServerUnaryReactor* OnWorker(CallbackServerContext* context, const Request& request, Body body) {
-    ServerUnaryReactor* const reactor = context->DefaultReactor();
-    const auto refuse = [&](const admin::Failure& failure) {
-      reactor->Finish(admin::ToStatus(failure));
-      return reactor;
-    };
-    auto caller = admin::Admit(*context, request);
-    if (!caller) return refuse(caller.error());
-    AuthBackend* const backend = backend_.load();
-    if (!backend) return refuse(admin::FromError(Unavailable("auth is not running").error));
-    const bool posted =
-        backend->workers().Submit([backend, reactor, caller = *std::move(caller),
-                                   body = std::move(body)] { body(*backend, caller, reactor); });
-    if (!posted) return refuse(admin::FromError(Unavailable("too many calls are queued").error));
-    return reactor;
+    return admin::Start(context, request, [=, this](const admin::Call& call) {
+      workers_.Post(call, [=](AuthBackend& backend) {
+        auto name = admin::NameParts(*request);
+        if (!name) return call.Finish(Fail{name.error()});
+        AdminResult<Uses> uses = function(backend, call.caller(), *name);
+        if (!uses) return call.Finish(Fail{uses.error()});
+        AskForUse(backend.peers(), std::move(uses->subjects), uses->detail, call);
+      });
+    });
   }
 
   // Position in a list of keys: "created:key_id" of the last one.
@@ -364,36 +328,29 @@ class LimitRpc : public av::LimitService::CallbackService {
     return {std::strtoll(position.c_str(), nullptr, 10), position.substr(position.find(':') + 1)};
   }
 
-  static AdminResult<bool> ReadLimits(AuthBackend& backend, const std::string& name,
-                                      const std::string& field, av::Limits& response) {
-    auto parts = admin::NameParts(kLimits, name, field);
-    if (!parts) return Fail{parts.error()};
-    auto limits = Translate(backend.store().GetLimits((*parts)[0]));
+  static AdminResult<void> ReadLimits(AuthBackend& backend, const Parts& name,
+                                      av::Limits& response) {
+    auto limits = Translate(backend.store().GetLimits(name[0]));
     if (!limits) return Fail{limits.error()};
-    ToResource((*parts)[0], *limits, response);
-    return true;
+    ToResource(name[0], *limits, response);
+    return {};
   }
-  static AdminResult<bool> ReadKeyLimits(AuthBackend& backend, const std::string& name,
-                                         const std::string& field, av::KeyModelLimits& response) {
-    auto parts = admin::NameParts(kKeyModelLimits, name, field);
-    if (!parts) return Fail{parts.error()};
-    auto limits = Translate(backend.store().GetKeyModelLimits((*parts)[0], (*parts)[1]));
+  static AdminResult<void> ReadKeyLimits(AuthBackend& backend, const Parts& name,
+                                         av::KeyModelLimits& response) {
+    auto limits = Translate(backend.store().GetKeyModelLimits(name[0], name[1]));
     if (!limits) return Fail{limits.error()};
-    response.set_name(name);
+    response.set_name("workspaces/" + name[0] + "/keys/" + name[1] + "/modelLimits");
     ToProto(*limits, *response.mutable_model_limits());
-    return true;
+    return {};
   }
-  static AdminResult<bool> ReadPlan(AuthBackend& backend, const std::string& name,
-                                    const std::string& field, av::Plan& response) {
-    auto parts = admin::NameParts(kPlan, name, field);
-    if (!parts) return Fail{parts.error()};
-    auto plan = Translate(backend.store().GetPlan((*parts)[0]));
+  static AdminResult<void> ReadPlan(AuthBackend& backend, const Parts& name, av::Plan& response) {
+    auto plan = Translate(backend.store().GetPlan(name[0]));
     if (!plan) return Fail{plan.error()};
     ToResource(*plan, response);
-    return true;
+    return {};
   }
 
-  const BackendSlot& backend_;
+  const OnBackend workers_;
 };
 
 }  // namespace

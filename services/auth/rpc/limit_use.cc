@@ -13,7 +13,6 @@ namespace {
 
 namespace av = admin::v1;
 namespace rl = ratelimit::v1;
-using grpc::ServerUnaryReactor;
 
 constexpr int64_t kMinuteMs = 60'000;
 constexpr int64_t kHourMs = 60 * kMinuteMs;
@@ -123,19 +122,17 @@ LimitValues ValuesOf(const v1::Limits& limits) {
 }  // namespace
 
 void AskForUse(const Peers& peers, std::vector<UseSubject> subjects, UseDetail detail,
-               ServerUnaryReactor* reactor) {
-  if (subjects.empty()) return reactor->Finish(grpc::Status::OK);
+               const admin::Call& call) {
+  if (subjects.empty()) return call.Finish({});
   if (!peers.limit_use) {
-    return reactor->Finish(admin::ToStatus(
-        admin::Precondition("LIMITER_UNKNOWN",
-                            "targets.ratelimit is not set in the configuration of auth")
-            .error));
+    return call.Finish(admin::Precondition(
+        "LIMITER_UNKNOWN", "targets.ratelimit is not set in the configuration of auth"));
   }
   rl::GetUseRequest question;
   for (const UseSubject& subject : subjects) *question.add_items() = ItemOf(subject);
   peers.limit_use(std::move(question), [subjects = std::move(subjects), detail,
-                                        reactor](const Result<rl::GetUseResponse>& answer) {
-    if (!answer) return reactor->Finish(admin::ToStatus(admin::FromError(answer.error())));
+                                        call](const Result<rl::GetUseResponse>& answer) {
+    if (!answer) return call.Refuse(answer.error());
     const UseWriter writer(*answer, detail);
     std::set<av::LimitUsage*> written;
     for (int i = 0; i < std::min<int>(answer->results_size(), static_cast<int>(subjects.size()));
@@ -145,7 +142,7 @@ void AskForUse(const Peers& peers, std::vector<UseSubject> subjects, UseDetail d
       written.insert(subject.usage);
     }
     for (av::LimitUsage* usage : written) MarkFirst(*usage);
-    reactor->Finish(grpc::Status::OK);
+    call.Finish({});
   });
 }
 

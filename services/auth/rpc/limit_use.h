@@ -1,11 +1,10 @@
 // Remaining limits, and their use in the last hour (LimitService.GetLimitUsage and the list calls).
 #pragma once
 
-#include <grpcpp/support/server_callback.h>
-
 #include <string>
 #include <vector>
 
+#include "common/admin/handle.h"
 #include "services/auth/domain/limit_set.h"
 #include "services/auth/rpc/auth_backend.h"
 #include "tollgate/admin/v1/limits.pb.h"
@@ -29,7 +28,7 @@ enum class UseDetail : uint8_t { kHour, kMinutes };
 
 // Asks the limiter and ends the call, on any thread.
 void AskForUse(const Peers& peers, std::vector<UseSubject> subjects, UseDetail detail,
-               grpc::ServerUnaryReactor* reactor);
+               const admin::Call& call);
 
 // Limits of a workspace, without those of a plan in shadow mode.
 std::vector<UseSubject> SubjectsOf(const std::string& workspace,

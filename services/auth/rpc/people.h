@@ -1,10 +1,7 @@
 // State of the people services while auth runs: their storage and threads. See people_rpc.h.
 #pragma once
 
-#include <grpcpp/support/server_callback.h>
-
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +11,7 @@
 #include "common/runtime/thread_pool.h"
 #include "services/auth/people/mailer.h"
 #include "services/auth/people/sign_in.h"
+#include "services/auth/rpc/on_pool.h"
 #include "services/auth/storage/people_store.h"
 #include "services/auth/storage/support_store.h"
 
@@ -65,22 +63,9 @@ class People {
 // Null before Start and after Stop: calls fail with UNAVAILABLE then.
 using PeopleSlot = std::atomic<People*>;
 
-void FinishPeople(grpc::ServerUnaryReactor* reactor, const AdminResult<void>& result);
-
-// Runs the function, which fills the response, on a thread of the pool and ends the call with its
-// result.
-grpc::ServerUnaryReactor* RunOnPeople(const PeopleSlot& slot, ThreadPool& (People::*pool)(),
-                                      grpc::CallbackServerContext* context,
-                                      std::function<AdminResult<void>(People&)> function);
+using OnPeople = OnPool<People>;
 
 // The caller of an admin method as the actor in the audit log.
 Actor ActorOf(const admin::Caller& caller);
-
-// As RunOnPeople, for an admin method: checks the caller first (common/admin/access.h), and records
-// what the function refuses.
-grpc::ServerUnaryReactor* AdmitOnPeople(
-    const PeopleSlot& slot, grpc::CallbackServerContext* context,
-    const google::protobuf::Message& request,
-    std::function<AdminResult<void>(People&, const admin::Caller&)> function);
 
 }  // namespace tollgate::auth

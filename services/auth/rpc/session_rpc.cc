@@ -45,7 +45,7 @@ class SessionRpc : public v1::SessionService::CallbackService {
 
   ServerUnaryReactor* SignIn(CallbackServerContext* context, const v1::SignInRequest* request,
                              v1::SignInResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+    return Serve(context, &People::slow, [=](People& people) {
       return FillSignedIn(people.sign_in().ByPassword(request->email(), request->password(),
                                                       BrowserOf(request->client())),
                           *response);
@@ -54,7 +54,7 @@ class SessionRpc : public v1::SessionService::CallbackService {
   ServerUnaryReactor* SignInSecondStep(CallbackServerContext* context,
                                        const v1::SignInSecondStepRequest* request,
                                        v1::SignInSecondStepResponse* response) override {
-    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+    return Serve(context, &People::workers, [=](People& people) {
       return FillSession(
           people.sign_in().SecondStep(request->challenge(), request->code(),
                                       request->recovery_code(), BrowserOf(request->client())),
@@ -64,7 +64,7 @@ class SessionRpc : public v1::SessionService::CallbackService {
   ServerUnaryReactor* SignInByLink(CallbackServerContext* context,
                                    const v1::SignInByLinkRequest* request,
                                    v1::SignInByLinkResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+    return Serve(context, &People::slow, [=](People& people) {
       return FillSignedIn(people.sign_in().ByLink(request->token(), request->new_password(),
                                                   BrowserOf(request->client())),
                           *response);
@@ -73,7 +73,7 @@ class SessionRpc : public v1::SessionService::CallbackService {
   ServerUnaryReactor* SignInByInvitation(CallbackServerContext* context,
                                          const v1::SignInByInvitationRequest* request,
                                          v1::SignInByInvitationResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+    return Serve(context, &People::slow, [=](People& people) {
       return FillSession(
           people.sign_in().ByInvitation(request->token(), request->display_name(),
                                         request->password(), BrowserOf(request->client())),
@@ -83,14 +83,14 @@ class SessionRpc : public v1::SessionService::CallbackService {
   ServerUnaryReactor* RequestPasswordReset(CallbackServerContext* context,
                                            const v1::RequestPasswordResetRequest* request,
                                            v1::RequestPasswordResetResponse*) override {
-    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+    return Serve(context, &People::workers, [=](People& people) {
       return people.sign_in().RequestPasswordReset(request->email(), BrowserOf(request->client()));
     });
   }
   ServerUnaryReactor* ResetPassword(CallbackServerContext* context,
                                     const v1::ResetPasswordRequest* request,
                                     v1::ResetPasswordResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+    return Serve(context, &People::slow, [=](People& people) {
       return FillSignedIn(people.sign_in().ResetPassword(request->token(), request->new_password(),
                                                          BrowserOf(request->client())),
                           *response);
@@ -98,48 +98,46 @@ class SessionRpc : public v1::SessionService::CallbackService {
   }
   ServerUnaryReactor* StartOidc(CallbackServerContext* context, const v1::StartOidcRequest* request,
                                 v1::StartOidcResponse* response) override {
-    return RunOnPeople(people_, &People::provider, context,
-                       [=](People& people) -> AdminResult<void> {
-                         if (people.oidc() == nullptr) return NoOidc();
-                         auto taken = people.sign_in().TakeOidcTry(BrowserOf(request->client()));
-                         if (!taken) return taken;
-                         auto started = people.oidc()->Start(
-                             request->redirect_uri(), request->return_path(), request->step_up());
-                         if (!started) return Fail{started.error()};
-                         response->set_url(started->url);
-                         response->set_flow(started->flow);
-                         return {};
-                       });
+    return Serve(context, &People::provider, [=](People& people) -> AdminResult<void> {
+      if (people.oidc() == nullptr) return NoOidc();
+      auto taken = people.sign_in().TakeOidcTry(BrowserOf(request->client()));
+      if (!taken) return taken;
+      auto started =
+          people.oidc()->Start(request->redirect_uri(), request->return_path(), request->step_up());
+      if (!started) return Fail{started.error()};
+      response->set_url(started->url);
+      response->set_flow(started->flow);
+      return {};
+    });
   }
   ServerUnaryReactor* FinishOidc(CallbackServerContext* context,
                                  const v1::FinishOidcRequest* request,
                                  v1::FinishOidcResponse* response) override {
-    return RunOnPeople(
-        people_, &People::provider, context, [=](People& people) -> AdminResult<void> {
-          if (people.oidc() == nullptr) return NoOidc();
-          const Browser browser = BrowserOf(request->client());
-          if (auto taken = people.sign_in().TakeOidcTry(browser); !taken) return taken;
-          auto finished = people.oidc()->Finish({.flow = request->flow(),
-                                                 .state = request->state(),
-                                                 .code = request->code(),
-                                                 .iss = request->iss(),
-                                                 .redirect_uri = request->redirect_uri()});
-          if (!finished) return Fail{finished.error()};
-          response->set_return_path(finished->return_path);
-          return FillSession(people.sign_in().ByOidc(finished->person, finished->step_up, browser),
-                             *response);
-        });
+    return Serve(context, &People::provider, [=](People& people) -> AdminResult<void> {
+      if (people.oidc() == nullptr) return NoOidc();
+      const Browser browser = BrowserOf(request->client());
+      if (auto taken = people.sign_in().TakeOidcTry(browser); !taken) return taken;
+      auto finished = people.oidc()->Finish({.flow = request->flow(),
+                                             .state = request->state(),
+                                             .code = request->code(),
+                                             .iss = request->iss(),
+                                             .redirect_uri = request->redirect_uri()});
+      if (!finished) return Fail{finished.error()};
+      response->set_return_path(finished->return_path);
+      return FillSession(people.sign_in().ByOidc(finished->person, finished->step_up, browser),
+                         *response);
+    });
   }
   ServerUnaryReactor* SignOut(CallbackServerContext* context, const v1::SignOutRequest* request,
                               v1::SignOutResponse*) override {
-    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+    return Serve(context, &People::workers, [=](People& people) {
       return people.sign_in().SignOut(request->cookie(), BrowserOf(request->client()));
     });
   }
   ServerUnaryReactor* DescribeSignIn(CallbackServerContext* context,
                                      const v1::DescribeSignInRequest*,
                                      v1::DescribeSignInResponse* response) override {
-    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+    return Serve(context, &People::workers, [=](People& people) {
       response->set_oidc(people.oidc() != nullptr);
       response->set_mail(people.sends_mail());
       response->set_self_service_workspaces(people.self_service());
@@ -148,25 +146,24 @@ class SessionRpc : public v1::SessionService::CallbackService {
   }
   ServerUnaryReactor* Resolve(CallbackServerContext* context, const v1::ResolveRequest* request,
                               v1::ResolveResponse* response) override {
-    return RunOnPeople(
-        people_, &People::workers, context, [=](People& people) -> AdminResult<void> {
-          const Browser browser = BrowserOf(request->client());
-          const std::string& token = request->token();
-          auto identity = token.empty() ? people.sign_in().ResolveCookie(request->cookie(), browser)
-                          : token.starts_with(kSupportPrefix)
-                              ? people.support().Use(token, browser.address, request->use())
-                              : people.sign_in().ResolveToken(token, browser);
-          if (!identity) return Fail{identity.error()};
-          if (!*identity) return {};
-          *response->mutable_identity() = **std::move(identity);
-          if (request->token().empty()) response->set_csrf_token(CsrfToken(request->cookie()));
-          return {};
-        });
+    return Serve(context, &People::workers, [=](People& people) -> AdminResult<void> {
+      const Browser browser = BrowserOf(request->client());
+      const std::string& token = request->token();
+      auto identity = token.empty() ? people.sign_in().ResolveCookie(request->cookie(), browser)
+                      : token.starts_with(kSupportPrefix)
+                          ? people.support().Use(token, browser.address, request->use())
+                          : people.sign_in().ResolveToken(token, browser);
+      if (!identity) return Fail{identity.error()};
+      if (!*identity) return {};
+      *response->mutable_identity() = **std::move(identity);
+      if (request->token().empty()) response->set_csrf_token(CsrfToken(request->cookie()));
+      return {};
+    });
   }
   ServerUnaryReactor* Reauthenticate(CallbackServerContext* context,
                                      const v1::ReauthenticateRequest* request,
                                      v1::ReauthenticateResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+    return Serve(context, &People::slow, [=](People& people) {
       return FillSession(
           people.sign_in().Reauthenticate(request->cookie(), request->password(), request->code(),
                                           BrowserOf(request->client())),
@@ -176,7 +173,7 @@ class SessionRpc : public v1::SessionService::CallbackService {
   ServerUnaryReactor* SetPassword(CallbackServerContext* context,
                                   const v1::SetPasswordRequest* request,
                                   v1::SetPasswordResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+    return Serve(context, &People::slow, [=](People& people) {
       return FillSession(
           people.sign_in().SetPassword(request->cookie(), request->current_password(),
                                        request->new_password(), BrowserOf(request->client())),
@@ -185,36 +182,41 @@ class SessionRpc : public v1::SessionService::CallbackService {
   }
   ServerUnaryReactor* StartTotp(CallbackServerContext* context, const v1::StartTotpRequest* request,
                                 v1::StartTotpResponse* response) override {
-    return RunOnPeople(people_, &People::workers, context,
-                       [=](People& people) -> AdminResult<void> {
-                         auto started = people.sign_in().StartTotp(request->cookie());
-                         if (!started) return Fail{started.error()};
-                         response->set_secret(started->secret);
-                         response->set_uri(started->uri);
-                         return {};
-                       });
+    return Serve(context, &People::workers, [=](People& people) -> AdminResult<void> {
+      auto started = people.sign_in().StartTotp(request->cookie());
+      if (!started) return Fail{started.error()};
+      response->set_secret(started->secret);
+      response->set_uri(started->uri);
+      return {};
+    });
   }
   ServerUnaryReactor* ConfirmTotp(CallbackServerContext* context,
                                   const v1::ConfirmTotpRequest* request,
                                   v1::ConfirmTotpResponse* response) override {
-    return RunOnPeople(people_, &People::workers, context,
-                       [=](People& people) -> AdminResult<void> {
-                         auto codes = people.sign_in().ConfirmTotp(
-                             request->cookie(), request->code(), BrowserOf(request->client()));
-                         if (!codes) return Fail{codes.error()};
-                         for (const std::string& code : *codes) response->add_recovery_codes(code);
-                         return {};
-                       });
+    return Serve(context, &People::workers, [=](People& people) -> AdminResult<void> {
+      auto codes = people.sign_in().ConfirmTotp(request->cookie(), request->code(),
+                                                BrowserOf(request->client()));
+      if (!codes) return Fail{codes.error()};
+      for (const std::string& code : *codes) response->add_recovery_codes(code);
+      return {};
+    });
   }
   ServerUnaryReactor* DisableTotp(CallbackServerContext* context,
                                   const v1::DisableTotpRequest* request,
                                   v1::DisableTotpResponse*) override {
-    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+    return Serve(context, &People::workers, [=](People& people) {
       return people.sign_in().DisableTotp(request->cookie(), BrowserOf(request->client()));
     });
   }
 
  private:
+  template <typename Fn>
+  ServerUnaryReactor* Serve(CallbackServerContext* context, ThreadPool& (People::*pool)(), Fn fn) {
+    ServerUnaryReactor* const reactor = context->DefaultReactor();
+    OnPeople{people_, pool}.Run(context, admin::Call(reactor), std::move(fn));
+    return reactor;
+  }
+
   const PeopleSlot& people_;
 };
 

@@ -1,8 +1,5 @@
 #include <grpcpp/grpcpp.h>
 
-#include "common/admin/access.h"
-#include "common/admin/paging.h"
-#include "common/admin/values.h"
 #include "services/auth/rpc/people_convert.h"
 #include "services/auth/rpc/people_rpc.h"
 #include "tollgate/admin/v1/users.grpc.pb.h"
@@ -12,6 +9,7 @@ namespace {
 
 namespace pb = tollgate::admin::v1;
 using admin::Caller;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
@@ -19,252 +17,255 @@ constexpr int64_t kMaxTokenUs = int64_t{366} * 24 * 3600 * 1'000'000;
 
 bool IsOperator(const Caller& caller) { return caller.installation || caller.platform_operator; }
 
-// Resolves "users/ID" or "users/me".
-AdminResult<std::string> UserOf(const std::string& name, const Caller& caller,
-                                std::string_view field) {
-  auto parts = admin::NameParts("users/*", name, field);
-  if (!parts) return Fail{parts.error()};
-  if (parts->front() != "me") return parts->front();
+// The user of "users/ID" or "users/me".
+AdminResult<std::string> UserOf(const Parts& name, const Caller& caller) {
+  if (name.front() != "me") return name.front();
   if (caller.user_id.empty()) {
     return admin::NotFound("the caller is not a person: users/me is for people");
   }
   return caller.user_id;
 }
 
-AdminResult<std::string> Me(const std::string& parent, const Caller& caller,
-                            std::string_view field) {
-  auto user = UserOf(parent, caller, field);
-  if (!user) return user;
-  if (*user == caller.user_id) return user;
+AdminResult<std::string> Me(const Parts& parent, const Caller& caller) {
+  auto user = UserOf(parent, caller);
+  if (!user || *user == caller.user_id) return user;
   return admin::PermissionDenied("PERMISSION_DENIED", "only users/me");
 }
 
 class UserRpc : public pb::UserService::CallbackService {
  public:
-  explicit UserRpc(const PeopleSlot& people) : people_(people) {}
+  explicit UserRpc(const PeopleSlot& people) : people_{people} {}
 
   ServerUnaryReactor* GetUser(CallbackServerContext* context, const pb::GetUserRequest* request,
                               pb::User* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = UserOf(request->name(), caller, "name");
-      if (!user) return Fail{user.error()};
-      if (*user != caller.user_id && !IsOperator(caller)) return NotYours();
-      auto view = people.store().GetPerson(*user);
-      if (!view) return Fail{view.error()};
-      Fill(*view, *response);
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = UserOf(name, caller);
+          if (!user) return Fail{user.error()};
+          if (*user != caller.user_id && !IsOperator(caller)) return NotYours();
+          auto view = people.store().GetPerson(*user);
+          if (!view) return Fail{view.error()};
+          Fill(*view, *response);
+          return {};
+        });
   }
 
   ServerUnaryReactor* UpdateUser(CallbackServerContext* context,
                                  const pb::UpdateUserRequest* request,
                                  pb::User* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = UserOf(request->user().name(), caller, "user.name");
-      if (!user) return Fail{user.error()};
-      auto change = ChangeOf(*request);
-      if (!change) return Fail{change.error()};
-      const bool me = *user == caller.user_id;
-      if (!me || change->state || change->platform_operator) {
-        if (!IsOperator(caller)) return NotYours();
-        if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
-      }
-      if (me && (change->state || change->platform_operator)) {
-        return admin::Precondition(
-            "SAME_PERSON",
-            "you cannot change your own state or operator role; ask another operator");
-      }
-      auto view = people.store().ChangePerson(ActorOf(caller), *user, *change);
-      if (!view) return Fail{view.error()};
-      Fill(*view, *response);
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = UserOf(name, caller);
+          if (!user) return Fail{user.error()};
+          auto change = ChangeOf(*request);
+          if (!change) return Fail{change.error()};
+          const bool me = *user == caller.user_id;
+          if (!me || change->state || change->platform_operator) {
+            if (!IsOperator(caller)) return NotYours();
+            if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
+          }
+          if (me && (change->state || change->platform_operator)) {
+            return admin::Precondition(
+                "SAME_PERSON",
+                "you cannot change your own state or operator role; ask another operator");
+          }
+          auto view = people.store().ChangePerson(ActorOf(caller), *user, *change);
+          if (!view) return Fail{view.error()};
+          Fill(*view, *response);
+          return {};
+        });
   }
 
   ServerUnaryReactor* ListUsers(CallbackServerContext* context, const pb::ListUsersRequest* request,
                                 pb::ListUsersResponse* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto size = admin::PageSize(request->page_size());
-      if (!size) return Fail{size.error()};
-      const std::string binding = "ListUsers\n" + caller.actor;
-      auto after = admin::DecodePageToken(binding, request->page_token());
-      if (!after) return Fail{after.error()};
-      auto views = people.store().ListPersons(*size + 1, *after);
-      if (!views) return Fail{views.error()};
-      const bool more = views->size() > static_cast<size_t>(*size);
-      if (more) views->pop_back();
-      for (const auto& view : *views) Fill(view, *response->add_users());
-      if (more) {
-        response->set_next_page_token(
-            admin::EncodePageToken(binding, views->back().person.user_id));
-      }
-      return {};
-    });
+    return admin::Handle(context, request, response, people_,
+                         [=](People& people, const Caller& caller) -> AdminResult<void> {
+                           auto page = admin::PageOfList(*request, caller);
+                           if (!page) return Fail{page.error()};
+                           auto views = people.store().ListPersons(page->size + 1, page->position);
+                           if (!views) return Fail{views.error()};
+                           admin::FillPage(
+                               *page, *views, *response,
+                               [&](const auto& view) { Fill(view, *response->add_users()); },
+                               [](const auto& view) { return view.person.user_id; });
+                           return {};
+                         });
   }
 
   ServerUnaryReactor* CreateUser(CallbackServerContext* context,
                                  const pb::CreateUserRequest* request,
                                  pb::CreateUserResponse* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id) return Fail{id.error()};
-      auto made = people.store().CreatePerson(
-          ActorOf(caller), {.email = request->user().email(),
-                            .display_name = request->user().display_name(),
-                            .platform_operator = request->user().platform_operator(),
-                            .request_id = *id});
-      if (!made) return Fail{made.error()};
-      Fill(made->view, *response->mutable_user());
-      if (!made->link_token.empty()) {
-        response->set_sign_in_path(LinkPath(made->link_token));
-      }
-      return {};
-    });
+    return admin::Handle(context, request, response, people_,
+                         [=](People& people, const Caller& caller) -> AdminResult<void> {
+                           auto made = people.store().CreatePerson(
+                               ActorOf(caller),
+                               {.email = request->user().email(),
+                                .display_name = request->user().display_name(),
+                                .platform_operator = request->user().platform_operator(),
+                                .request_id = request->request_id()});
+                           if (!made) return Fail{made.error()};
+                           Fill(made->view, *response->mutable_user());
+                           if (!made->link_token.empty()) {
+                             response->set_sign_in_path(LinkPath(made->link_token));
+                           }
+                           return {};
+                         });
   }
 
   ServerUnaryReactor* CreateSignInLink(CallbackServerContext* context,
                                        const pb::CreateSignInLinkRequest* request,
                                        pb::CreateSignInLinkResponse* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = UserOf(request->name(), caller, "name");
-      if (!user) return Fail{user.error()};
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id) return Fail{id.error()};
-      auto link = people.store().CreateLink(ActorOf(caller), *user, *id);
-      if (!link) return Fail{link.error()};
-      if (!link->token.empty()) response->set_sign_in_path(LinkPath(link->token));
-      SetTime(link->expires_us, *response->mutable_expire_time());
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = UserOf(name, caller);
+          if (!user) return Fail{user.error()};
+          auto link = people.store().CreateLink(ActorOf(caller), *user, request->request_id());
+          if (!link) return Fail{link.error()};
+          if (!link->token.empty()) response->set_sign_in_path(LinkPath(link->token));
+          SetTime(link->expires_us, *response->mutable_expire_time());
+          return {};
+        });
   }
 
   ServerUnaryReactor* ResetTotp(CallbackServerContext* context, const pb::ResetTotpRequest* request,
                                 pb::User* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = UserOf(request->name(), caller, "name");
-      if (!user) return Fail{user.error()};
-      if (*user == caller.user_id) {
-        return admin::Precondition("SAME_PERSON",
-                                   "you cannot reset your own second step; ask another operator");
-      }
-      auto view = people.store().ResetTotp(ActorOf(caller), *user);
-      if (!view) return Fail{view.error()};
-      Fill(*view, *response);
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = UserOf(name, caller);
+          if (!user) return Fail{user.error()};
+          if (*user == caller.user_id) {
+            return admin::Precondition(
+                "SAME_PERSON", "you cannot reset your own second step; ask another operator");
+          }
+          auto view = people.store().ResetTotp(ActorOf(caller), *user);
+          if (!view) return Fail{view.error()};
+          Fill(*view, *response);
+          return {};
+        });
   }
 
   ServerUnaryReactor* GetPermissions(CallbackServerContext* context,
                                      const pb::GetPermissionsRequest* request,
                                      pb::Permissions* response) override {
-    return Serve(context, *request, [=](People&, const Caller& caller) -> AdminResult<void> {
-      std::string workspace;
-      if (!request->parent().empty()) {
-        auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
-        if (!parts) return Fail{parts.error()};
-        workspace = parts->front();
-      }
-      for (const admin::MethodRule& rule : admin::AllRules()) {
-        // Only support sessions distinguish reads from writes.
-        const bool reads = rule.method.find("/Get") != std::string_view::npos ||
-                           rule.method.find("/List") != std::string_view::npos;
-        Caller stepped_up = caller;
-        stepped_up.fresh = !caller.by_token;
-        auto allowed = admin::Check(stepped_up, &rule, workspace, reads);
-        if (!allowed) continue;
-        auto* added = response->add_permissions();
-        added->set_method(std::string(rule.method));
-        added->set_own_only(allowed->own_only);
-        added->set_step_up(rule.step_up);
-      }
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People&, const Caller& caller) -> AdminResult<void> {
+          std::string workspace;
+          if (!request->parent().empty()) {
+            auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
+            if (!parts) return Fail{parts.error()};
+            workspace = parts->front();
+          }
+          for (const auto& [method, rule] : admin::AllRules()) {
+            // Only support sessions distinguish reads from writes.
+            const bool reads = method.find("/Get") != std::string::npos ||
+                               method.find("/List") != std::string::npos;
+            Caller stepped_up = caller;
+            stepped_up.fresh = !caller.by_token;
+            auto allowed = admin::Check(stepped_up, &rule, workspace, reads);
+            if (!allowed) continue;
+            auto* added = response->add_permissions();
+            added->set_method(method);
+            added->set_own_only(allowed->own_only);
+            added->set_step_up(rule.step_up());
+          }
+          return {};
+        });
   }
 
   ServerUnaryReactor* ListSessions(CallbackServerContext* context,
                                    const pb::ListSessionsRequest* request,
                                    pb::ListSessionsResponse* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = Me(request->parent(), caller, "parent");
-      if (!user) return Fail{user.error()};
-      auto sessions = people.store().ListSessions(*user);
-      if (!sessions) return Fail{sessions.error()};
-      for (const Session& session : *sessions) {
-        Fill(session, caller.session_id, *response->add_sessions());
-      }
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = Me(name, caller);
+          if (!user) return Fail{user.error()};
+          auto sessions = people.store().ListSessions(*user);
+          if (!sessions) return Fail{sessions.error()};
+          for (const Session& session : *sessions) {
+            Fill(session, caller.session_id, *response->add_sessions());
+          }
+          return {};
+        });
   }
   ServerUnaryReactor* DeleteSession(CallbackServerContext* context,
                                     const pb::DeleteSessionRequest* request,
-                                    pb::DeleteSessionResponse*) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto parts = OwnPart("users/*/sessions/*", request->name(), caller);
-      if (!parts) return Fail{parts.error()};
-      return people.store().DeleteSession(ActorOf(caller), caller.user_id, *parts);
-    });
+                                    pb::DeleteSessionResponse* response) override {
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto parts = OwnPart(name, caller);
+          if (!parts) return Fail{parts.error()};
+          return people.store().DeleteSession(ActorOf(caller), caller.user_id, *parts);
+        });
   }
   ServerUnaryReactor* RevokeOtherSessions(CallbackServerContext* context,
                                           const pb::RevokeOtherSessionsRequest* request,
                                           pb::RevokeOtherSessionsResponse* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = Me(request->parent(), caller, "parent");
-      if (!user) return Fail{user.error()};
-      auto count = people.store().RevokeOtherSessions(ActorOf(caller), *user, caller.session_id);
-      if (!count) return Fail{count.error()};
-      response->set_revoked_count(static_cast<int32_t>(*count));
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = Me(name, caller);
+          if (!user) return Fail{user.error()};
+          auto count =
+              people.store().RevokeOtherSessions(ActorOf(caller), *user, caller.session_id);
+          if (!count) return Fail{count.error()};
+          response->set_revoked_count(static_cast<int32_t>(*count));
+          return {};
+        });
   }
 
   ServerUnaryReactor* CreateToken(CallbackServerContext* context,
                                   const pb::CreateTokenRequest* request,
                                   pb::CreateTokenResponse* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = Me(request->parent(), caller, "parent");
-      if (!user) return Fail{user.error()};
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id) return Fail{id.error()};
-      auto token = TokenOf(request->token(), caller, people.store().database().NowUs());
-      if (!token) return Fail{token.error()};
-      token->user_id = *user;
-      auto made = people.store().CreateToken(ActorOf(caller), *token, *id);
-      if (!made) return Fail{made.error()};
-      Fill(made->token, *response->mutable_token());
-      response->set_secret(made->secret);
-      response->set_secret_shown(made->secret.empty());
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = Me(name, caller);
+          if (!user) return Fail{user.error()};
+          auto token = TokenOf(request->token(), caller, people.store().database().NowUs());
+          if (!token) return Fail{token.error()};
+          token->user_id = *user;
+          auto made = people.store().CreateToken(ActorOf(caller), *token, request->request_id());
+          if (!made) return Fail{made.error()};
+          Fill(made->token, *response->mutable_token());
+          response->set_secret(made->secret);
+          response->set_secret_shown(made->secret.empty());
+          return {};
+        });
   }
   ServerUnaryReactor* ListTokens(CallbackServerContext* context,
                                  const pb::ListTokensRequest* request,
                                  pb::ListTokensResponse* response) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto user = Me(request->parent(), caller, "parent");
-      if (!user) return Fail{user.error()};
-      auto tokens = people.store().ListTokens(*user);
-      if (!tokens) return Fail{tokens.error()};
-      for (const AccessToken& token : *tokens) Fill(token, *response->add_tokens());
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto user = Me(name, caller);
+          if (!user) return Fail{user.error()};
+          auto tokens = people.store().ListTokens(*user);
+          if (!tokens) return Fail{tokens.error()};
+          for (const AccessToken& token : *tokens) Fill(token, *response->add_tokens());
+          return {};
+        });
   }
   ServerUnaryReactor* DeleteToken(CallbackServerContext* context,
                                   const pb::DeleteTokenRequest* request,
-                                  pb::DeleteTokenResponse*) override {
-    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
-      auto id = OwnPart("users/*/tokens/*", request->name(), caller);
-      if (!id) return Fail{id.error()};
-      return people.store().DeleteToken(ActorOf(caller), caller.user_id, *id);
-    });
+                                  pb::DeleteTokenResponse* response) override {
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto id = OwnPart(name, caller);
+          if (!id) return Fail{id.error()};
+          return people.store().DeleteToken(ActorOf(caller), caller.user_id, *id);
+        });
   }
 
  private:
-  ServerUnaryReactor* Serve(CallbackServerContext* context,
-                            const google::protobuf::Message& request,
-                            std::function<AdminResult<void>(People&, const Caller&)> function) {
-    return AdmitOnPeople(people_, context, request, std::move(function));
-  }
-
   static Fail<admin::Failure> NotYours() {
     return admin::PermissionDenied("PERMISSION_DENIED", "this is for operators of the platform");
   }
@@ -273,14 +274,11 @@ class UserRpc : public pb::UserService::CallbackService {
   }
 
   // Last part of a resource name that belongs to the caller.
-  static AdminResult<std::string> OwnPart(std::string_view pattern, const std::string& name,
-                                          const Caller& caller) {
-    auto parts = admin::NameParts(pattern, name, "name");
-    if (!parts) return Fail{parts.error()};
-    if (caller.user_id.empty() || (parts->front() != "me" && parts->front() != caller.user_id)) {
+  static AdminResult<std::string> OwnPart(const Parts& name, const Caller& caller) {
+    if (caller.user_id.empty() || (name.front() != "me" && name.front() != caller.user_id)) {
       return admin::PermissionDenied("PERMISSION_DENIED", "only your own, as users/me");
     }
-    return parts->back();
+    return name.back();
   }
 
   static AdminResult<PeopleStore::PersonChange> ChangeOf(const pb::UpdateUserRequest& request) {
@@ -335,7 +333,7 @@ class UserRpc : public pb::UserService::CallbackService {
     return token;
   }
 
-  const PeopleSlot& people_;
+  const OnPeople people_;
 };
 
 }  // namespace

@@ -12,13 +12,11 @@ namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
 using admin::Caller;
-using admin::Failure;
 using admin::FormatUsd;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr std::string_view kGrantName = "workspaces/*/creditGrants/*";
-constexpr std::string_view kAdjustmentName = "workspaces/*/adjustments/*";
 constexpr size_t kMaxReason = 512;
 constexpr size_t kMaxReference = 128;
 
@@ -98,10 +96,8 @@ AdminResult<int64_t> AmountAboveZero(const std::string& text, const std::string&
 
 AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
                                    const Caller& caller, const AdminOptions& options) {
-  auto parts = admin::NameParts("workspaces/*", request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
-  auto id = admin::RequiredRequestId(request.request_id());
-  if (!id) return Fail{id.error()};
+  auto name = admin::NameParts(request);
+  if (!name) return Fail{name.error()};
   const pb::CreditGrant& grant = request.credit_grant();
   auto amount = AmountAboveZero(grant.amount_usd(), "credit_grant.amount_usd");
   if (!amount) return Fail{amount.error()};
@@ -112,8 +108,8 @@ AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
     if (auto known = admin::RequireStepUp(caller); !known) return Fail{known.error()};
   }
   AddCredit command;
-  command.workspace = parts->front();
-  command.command_id = *std::move(id);
+  command.workspace = name->front();
+  command.command_id = caller.request_id;
   command.amount_nano_usd = *amount;
   command.granted = !grant.paid();
   command.actor = caller.actor;
@@ -125,10 +121,8 @@ AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
 
 AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const Caller& caller,
                                const AdminOptions& options) {
-  auto parts = admin::NameParts("workspaces/*", request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
-  auto id = admin::RequiredRequestId(request.request_id());
-  if (!id) return Fail{id.error()};
+  auto name = admin::NameParts(request);
+  if (!name) return Fail{name.error()};
   const pb::Adjustment& adjustment = request.adjustment();
   const auto kind = CommandOf(adjustment.kind());
   if (!kind) return admin::InvalidField("adjustment.kind", "a kind of adjustment is required");
@@ -146,8 +140,8 @@ AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const
     if (auto known = admin::RequireStepUp(caller); !known) return Fail{known.error()};
   }
   Correct command;
-  command.workspace = parts->front();
-  command.command_id = *std::move(id);
+  command.workspace = name->front();
+  command.command_id = caller.request_id;
   command.kind = *kind;
   command.amount_nano_usd = *amount;
   command.granted = adjustment.granted();
@@ -158,7 +152,23 @@ AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const
   return command;
 }
 
-AdminResult<CommandQuery> FilterOf(const pb::ListAdjustmentsRequest& request, CommandQuery query) {
+// "workspaces/-" means all workspaces. Admit allows it only to callers who may read everything.
+template <typename Request>
+AdminResult<CommandQuery> QueryOf(const Request& request, std::vector<CommandKind> kinds) {
+  CommandQuery query;
+  query.kinds = std::move(kinds);
+  if (request.parent() == "workspaces/-") return query;
+  auto name = admin::NameParts(request);
+  if (!name) return Fail{name.error()};
+  query.workspace = name->front();
+  return query;
+}
+AdminResult<CommandQuery> QueryOf(const pb::ListCreditGrantsRequest& request) {
+  return QueryOf(request, {CommandKind::kAddCredit});
+}
+AdminResult<CommandQuery> QueryOf(const pb::ListAdjustmentsRequest& request) {
+  auto query = QueryOf(request, AdjustmentCommands());
+  if (!query) return query;
   static constexpr std::string_view kTexts[] = {"state", "kind"};
   auto terms = admin::ParseFilter(request.filter(), kTexts);
   if (!terms) return Fail{terms.error()};
@@ -168,14 +178,14 @@ AdminResult<CommandQuery> FilterOf(const pb::ListAdjustmentsRequest& request, Co
       if (!pb::AdjustmentState_Parse("ADJUSTMENT_STATE_" + term.value, &state) || state == 0) {
         return admin::InvalidField("filter", "state is POSTED, PENDING_APPROVAL or REJECTED");
       }
-      query.state = static_cast<CommandState>(state);
+      query->state = static_cast<CommandState>(state);
     } else {
       pb::AdjustmentKind kind;
       if (!pb::AdjustmentKind_Parse("ADJUSTMENT_KIND_" + term.value, &kind) || kind == 0) {
         return admin::InvalidField("filter",
                                    "kind is REFUND, CREDIT, DEBIT, CHARGEBACK or WRITE_OFF");
       }
-      query.kinds = {*CommandOf(kind)};
+      query->kinds = {*CommandOf(kind)};
     }
   }
   return query;
@@ -197,185 +207,142 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   ServerUnaryReactor* CreateCreditGrant(CallbackServerContext* context,
                                         const pb::CreateCreditGrantRequest* request,
                                         pb::CreditGrant* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto command = AddCreditOf(*request, *caller, options_);
-    if (!command) return Refused(context, *caller, command.error());
-    return Execute(context, *std::move(command), IsGrant, response);
+    return Execute(context, request, response, AddCreditOf, IsGrant);
   }
   ServerUnaryReactor* GetCreditGrant(CallbackServerContext* context,
                                      const pb::GetCreditGrantRequest* request,
                                      pb::CreditGrant* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Get(context, kGrantName, request->name(), IsGrant, response);
+    return Get(context, request, response, IsGrant);
   }
   ServerUnaryReactor* ListCreditGrants(CallbackServerContext* context,
                                        const pb::ListCreditGrantsRequest* request,
                                        pb::ListCreditGrantsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto page = PageOf(*request, *caller, "ListCreditGrants", "");
-    if (!page) return Refused(context, page.error());
-    CommandQuery query;
-    query.kinds = {CommandKind::kAddCredit};
-    return List(context, request->parent(), std::move(query), *page, response,
-                [response] { return response->add_credit_grants(); });
+    return List(context, request, response, &pb::ListCreditGrantsResponse::add_credit_grants);
   }
 
   ServerUnaryReactor* CreateAdjustment(CallbackServerContext* context,
                                        const pb::CreateAdjustmentRequest* request,
                                        pb::Adjustment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto command = CorrectOf(*request, *caller, options_);
-    if (!command) return Refused(context, *caller, command.error());
-    return Execute(context, *std::move(command), IsAdjustment, response);
+    return Execute(context, request, response, CorrectOf, IsAdjustment);
   }
   ServerUnaryReactor* GetAdjustment(CallbackServerContext* context,
                                     const pb::GetAdjustmentRequest* request,
                                     pb::Adjustment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Get(context, kAdjustmentName, request->name(), IsAdjustment, response);
+    return Get(context, request, response, IsAdjustment);
   }
   ServerUnaryReactor* ListAdjustments(CallbackServerContext* context,
                                       const pb::ListAdjustmentsRequest* request,
                                       pb::ListAdjustmentsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto page = PageOf(*request, *caller, "ListAdjustments", request->filter());
-    if (!page) return Refused(context, page.error());
-    CommandQuery all;
-    all.kinds = AdjustmentCommands();
-    auto query = FilterOf(*request, std::move(all));
-    if (!query) return Refused(context, query.error());
-    return List(context, request->parent(), *std::move(query), *page, response,
-                [response] { return response->add_adjustments(); });
+    return List(context, request, response, &pb::ListAdjustmentsResponse::add_adjustments);
   }
 
   ServerUnaryReactor* ApproveAdjustment(CallbackServerContext* context,
                                         const pb::ApproveAdjustmentRequest* request,
                                         pb::Adjustment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return DecideOn(context, *caller, *request, true, response);
+    return DecideOn(context, request, true, response);
   }
   ServerUnaryReactor* RejectAdjustment(CallbackServerContext* context,
                                        const pb::RejectAdjustmentRequest* request,
                                        pb::Adjustment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return DecideOn(context, *caller, *request, false, response);
+    return DecideOn(context, request, false, response);
   }
 
  private:
   // Runs the command and returns it as stored.
-  template <typename Command, typename Response>
-  ServerUnaryReactor* Execute(CallbackServerContext* context, Command command,
-                              bool (*fits)(const billing::Command&), Response* response) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    const std::string workspace = command.workspace;
-    const std::string id = command.command_id;
-    SubmitAdmin(ledger_, reactor, std::move(command),
-                [this, context, reactor, workspace, id, fits, response](const Reply&) {
-                  ReadAndFinish(ledger_, context, reactor, [=](sql::Database& database) {
-                    return ReadInto(database, workspace, id, fits, *response);
-                  });
-                });
-    return reactor;
-  }
-
-  template <typename Response>
-  ServerUnaryReactor* Get(CallbackServerContext* context, std::string_view pattern,
-                          const std::string& name, bool (*fits)(const Command&),
-                          Response* response) {
-    auto parts = admin::NameParts(pattern, name, "name");
-    if (!parts) return Refused(context, parts.error());
-    return RunAdminRead(ledger_, context, [=, parts = *parts](sql::Database& database) {
-      return ReadInto(database, parts[0], parts[1], fits, *response);
+  template <typename Request, typename Response, typename Command>
+  ServerUnaryReactor* Execute(CallbackServerContext* context, const Request* request,
+                              Response* response,
+                              AdminResult<Command> (*parse)(const Request&, const Caller&,
+                                                            const AdminOptions&),
+                              bool (*fits)(const billing::Command&)) {
+    return admin::Start(context, request, [=, this](const admin::Call& call) {
+      auto command = parse(*request, call.caller(), options_);
+      if (!command) return call.Finish(Fail{command.error()});
+      SubmitAdmin(
+          ledger_, call, *command,
+          [=, this, workspace = command->workspace, id = command->command_id](const Reply&) {
+            OnLedger{ledger_}.Run(context, call, [=](sql::Database& database) {
+              return ReadInto(database, workspace, id, fits, *response);
+            });
+          });
     });
   }
 
-  template <typename Response, typename AddFn>
-  ServerUnaryReactor* List(CallbackServerContext* context, const std::string& parent,
-                           CommandQuery query, const Page& page, Response* response, AddFn add) {
-    // "workspaces/-" means all workspaces. Admit allows it only to callers who may read everything.
-    if (parent != "workspaces/-") {
-      auto parts = admin::NameParts("workspaces/*", parent, "parent");
-      if (!parts) return Refused(context, parts.error());
-      query.workspace = parts->front();
-    }
-    query.limit = page.size;
-    if (!ParsePosition(page.position, query)) {
-      return Refused(
-          context,
-          admin::InvalidField("page_token", "the page_token is not one of this list").error);
-    }
-    return RunAdminRead(
-        ledger_, context,
-        [query = std::move(query), binding = page.binding, response,
-         add](sql::Database& database) -> AdminResult<void> {
-          auto rows = ReadCommands(database, query);
-          if (!rows.ok()) return SqlFailure(rows);
-          const bool more = rows->size() > static_cast<size_t>(query.limit);
-          if (more) rows->pop_back();
-          for (const Command& command : *rows) Fill(command, *add());
-          if (more) {
-            response->set_next_page_token(admin::EncodePageToken(
-                binding, std::to_string(rows->back().at_us) + ":" + rows->back().command_id));
-          }
-          return {};
-        });
+  template <typename Request, typename Response>
+  ServerUnaryReactor* Get(CallbackServerContext* context, const Request* request,
+                          Response* response, bool (*fits)(const Command&)) {
+    return admin::Handle(context, request, response, OnLedger{ledger_},
+                         [=](sql::Database& database, const Caller&, const Parts& name) {
+                           return ReadInto(database, name[0], name[1], fits, *response);
+                         });
+  }
+
+  template <typename Request, typename Response, typename Resource>
+  ServerUnaryReactor* List(CallbackServerContext* context, const Request* request,
+                           Response* response, Resource* (Response::*add)()) {
+    return admin::Handle(context, request, response, OnLedger{ledger_},
+                         [=](sql::Database& database, const Caller& caller) -> AdminResult<void> {
+                           auto query = QueryOf(*request);
+                           if (!query) return Fail{query.error()};
+                           auto page = admin::PageOfList(*request, caller);
+                           if (!page) return Fail{page.error()};
+                           query->limit = page->size;
+                           if (!ParsePosition(page->position, *query))
+                             return admin::InvalidPageToken();
+                           auto rows = ReadCommands(database, *query);
+                           if (!rows.ok()) return SqlFailure(rows);
+                           admin::FillPage(
+                               *page, *rows, *response,
+                               [&](const Command& command) { Fill(command, *(response->*add)()); },
+                               [](const Command& last) {
+                                 return std::to_string(last.at_us) + ":" + last.command_id;
+                               });
+                           return {};
+                         });
   }
 
   template <typename Request>
-  ServerUnaryReactor* DecideOn(CallbackServerContext* context, const Caller& caller,
-                               const Request& request, bool approve, pb::Adjustment* response) {
-    auto parts = admin::NameParts(kAdjustmentName, request.name(), "name");
-    if (!parts) return Refused(context, parts.error());
-    if (request.reason().size() > kMaxReason) {
-      return Refused(context,
-                     admin::InvalidField("reason", "a reason has at most 512 bytes").error);
+  ServerUnaryReactor* DecideOn(CallbackServerContext* context, const Request* request, bool approve,
+                               pb::Adjustment* response) {
+    return admin::Start(context, request, [=, this](const admin::Call& call) {
+      auto name = admin::NameParts(*request);
+      if (!name) return call.Finish(Fail{name.error()});
+      if (request->reason().size() > kMaxReason) {
+        return call.Finish(admin::InvalidField("reason", "a reason has at most 512 bytes"));
+      }
+      Decide decide;
+      decide.workspace = name->front();
+      decide.command_id = name->back();
+      decide.approve = approve;
+      decide.actor = call.caller().actor;
+      decide.reason = request->reason();
+      decide.address = call.caller().address;
+      decide.call_id = call.caller().request_id;
+      // Reads first: deciding an adjustment that does not exist is NOT_FOUND, deciding one that was
+      // decided before is a failed precondition.
+      OnLedger{ledger_}.Post(call, [=, this](sql::Database& database) {
+        DecideNow(database, context, call, decide, response);
+      });
+    });
+  }
+
+  void DecideNow(sql::Database& database, CallbackServerContext* context, const admin::Call& call,
+                 const Decide& decide, pb::Adjustment* response) {
+    auto found = ReadInto(database, decide.workspace, decide.command_id, IsAdjustment, *response);
+    if (!found) return call.Finish(found);
+    const auto wanted =
+        decide.approve ? pb::ADJUSTMENT_STATE_POSTED : pb::ADJUSTMENT_STATE_REJECTED;
+    const bool repeated = response->state() == wanted && response->decided_by() == decide.actor;
+    if (repeated) return call.Finish({});
+    if (response->state() != pb::ADJUSTMENT_STATE_PENDING_APPROVAL) {
+      return call.Finish(
+          admin::Precondition("ALREADY_DECIDED", "the adjustment is not waiting for a decision"));
     }
-    if (auto id = OptionalRequestId(request.request_id()); !id) return Refused(context, id.error());
-    Decide decide;
-    decide.workspace = parts->front();
-    decide.command_id = parts->back();
-    decide.approve = approve;
-    decide.actor = caller.actor;
-    decide.reason = request.reason();
-    decide.address = caller.address;
-    decide.call_id = caller.request_id;
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    // Reads first: deciding an adjustment that does not exist is NOT_FOUND, deciding one that was
-    // decided before is a failed precondition.
-    ledger_.Read(
-        [this, context, reactor, decide, response](sql::Database& database) {
-          auto found =
-              ReadInto(database, decide.workspace, decide.command_id, IsAdjustment, *response);
-          if (!found) return FinishAdmin(reactor, found);
-          const bool pending = response->state() == pb::ADJUSTMENT_STATE_PENDING_APPROVAL;
-          const auto wanted =
-              decide.approve ? pb::ADJUSTMENT_STATE_POSTED : pb::ADJUSTMENT_STATE_REJECTED;
-          const bool repeated =
-              response->state() == wanted && response->decided_by() == decide.actor;
-          if (repeated) return FinishAdmin(reactor, {});
-          if (!pending) {
-            return FinishAdmin(reactor,
-                               admin::Precondition("ALREADY_DECIDED",
-                                                   "the adjustment is not waiting for a decision"));
-          }
-          SubmitAdmin(ledger_, reactor, decide,
-                      [this, context, reactor, decide, response](const Reply&) {
-                        ReadAndFinish(ledger_, context, reactor, [=](sql::Database& again) {
-                          return ReadInto(again, decide.workspace, decide.command_id, IsAdjustment,
-                                          *response);
-                        });
-                      });
-        },
-        [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); });
-    return reactor;
+    SubmitAdmin(ledger_, call, decide, [=, this](const Reply&) {
+      OnLedger{ledger_}.Run(context, call, [=](sql::Database& again) {
+        return ReadInto(again, decide.workspace, decide.command_id, IsAdjustment, *response);
+      });
+    });
   }
 
   LedgerService& ledger_;

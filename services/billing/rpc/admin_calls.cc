@@ -1,87 +1,55 @@
 #include "services/billing/rpc/admin_calls.h"
 
 #include "common/base/id.h"
-#include "common/observability/log.h"
 
 namespace tollgate::billing {
 
 using admin::AdminResult;
 using admin::Failure;
-using grpc::ServerUnaryReactor;
 
-void FinishAdmin(ServerUnaryReactor* reactor, const AdminResult<void>& result) {
-  if (!result && !result.error().internal.empty()) {
-    log::Warn("admin call failed",
-              {{"reason", result.error().reason}, {"error", result.error().internal}});
-  }
-  reactor->Finish(admin::ToStatus(result));
-}
-
-ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const Failure& failure) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  FinishAdmin(reactor, Fail{failure});
-  return reactor;
-}
-
-ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const admin::Caller& caller,
-                            const Failure& failure) {
-  admin::NoteRefusal(caller, failure);
-  return Refused(context, failure);
-}
-
-void ReadAndFinish(LedgerService& ledger, grpc::CallbackServerContext* context,
-                   ServerUnaryReactor* reactor,
-                   std::function<AdminResult<void>(sql::Database&)> read) {
+void OnLedger::Run(grpc::CallbackServerContext* context, const admin::Call& call,
+                   ReadWork work) const {
   ledger.Read(
-      [reactor, read = std::move(read)](sql::Database& database) {
-        FinishAdmin(reactor, read(database));
-      },
-      [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); },
-      // context is valid until Finish, which both functions above call last.
+      [call, work = std::move(work)](sql::Database& database) { call.Finish(work(database)); },
+      [call](const Error& refused) { call.Refuse(refused); },
+      // context is valid until the call ends, which both functions above do last.
       [context] { return context->IsCancelled(); });
 }
 
-ServerUnaryReactor* RunAdminRead(LedgerService& ledger, grpc::CallbackServerContext* context,
-                                 std::function<AdminResult<void>(sql::Database&)> read) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  ReadAndFinish(ledger, context, reactor, std::move(read));
-  return reactor;
+void OnReports::Run(grpc::CallbackServerContext* context, const admin::Call& call,
+                    ReadWork work) const {
+  if (!ledger.has_reports()) return OnLedger{ledger}.Run(context, call, std::move(work));
+  OnLedger{ledger}.Run(
+      context, call, [&ledger = ledger, work = std::move(work)](sql::Database& primary) {
+        sql::Database* const standby = ledger.report_database();
+        if (standby == nullptr) {
+          CountReport("primary");
+          return work(primary);
+        }
+        auto result = work(*standby);
+        // The standby may not have the workspace or a table yet.
+        const bool failed = !result && result.error().code != grpc::StatusCode::INVALID_ARGUMENT &&
+                            !sql::CancelScope::Cancelled();
+        CountReport(failed ? "primary_after_failure" : "standby");
+        return failed ? work(primary) : result;
+      });
 }
 
-ServerUnaryReactor* RunAdminReport(LedgerService& ledger, grpc::CallbackServerContext* context,
-                                   std::function<AdminResult<void>(sql::Database&)> read) {
-  if (!ledger.has_reports()) return RunAdminRead(ledger, context, std::move(read));
-  return RunAdminRead(ledger, context, [&ledger, read = std::move(read)](sql::Database& primary) {
-    sql::Database* const standby = ledger.report_database();
-    if (standby == nullptr) {
-      CountReport("primary");
-      return read(primary);
-    }
-    auto result = read(*standby);
-    // The standby may not have the workspace or a table yet.
-    const bool failed = !result && !sql::CancelScope::Cancelled();
-    CountReport(failed ? "primary_after_failure" : "standby");
-    return failed ? read(primary) : result;
-  });
-}
-
-void SubmitAdmin(LedgerService& ledger, ServerUnaryReactor* reactor, Operation operation,
+void SubmitAdmin(LedgerService& ledger, const admin::Call& call, Operation operation,
                  std::function<void(const Reply&)> done) {
   const std::string workspace = WorkspaceOf(operation);
   const bool decides = std::holds_alternative<Decide>(operation);
   std::vector<Operation> operations;
   operations.push_back(std::move(operation));
-  ledger.Submit(std::move(operations), [reactor, workspace, decides, done = std::move(done)](
+  ledger.Submit(std::move(operations), [call, workspace, decides, done = std::move(done)](
                                            const Result<std::vector<Reply>>& replies) {
-    if (!replies.ok()) {
-      return FinishAdmin(reactor, Fail{admin::FromError(replies.error())});
-    }
+    if (!replies.ok()) return call.Refuse(replies.error());
     const Reply& reply = replies->front();
     if (!reply.ok && decides && reply.denied_by == Deny::kIdReuse) {
-      return FinishAdmin(reactor, admin::Precondition("ALREADY_DECIDED",
-                                                      "another operator has already decided it"));
+      return call.Finish(
+          admin::Precondition("ALREADY_DECIDED", "another operator has already decided it"));
     }
-    if (!reply.ok) return FinishAdmin(reactor, Fail{FailureOf(reply.denied_by, workspace)});
+    if (!reply.ok) return call.Finish(Fail{FailureOf(reply.denied_by, workspace)});
     done(reply);
   });
 }
@@ -134,9 +102,8 @@ void SetTime(int64_t us, google::protobuf::Timestamp& into) {
   into.set_nanos(static_cast<int32_t>(us % 1'000'000 * 1000));
 }
 
-AdminResult<std::string> OptionalRequestId(const std::string& text) {
-  return text.empty() ? AdminResult<std::string>(Id::New().ToHex())
-                      : admin::RequiredRequestId(text);
+std::string CommandIdOf(const admin::Caller& caller) {
+  return caller.request_id.empty() ? Id::New().ToHex() : caller.request_id;
 }
 
 AdminResult<void> RequiredText(const std::string& text, size_t limit, const std::string& field) {

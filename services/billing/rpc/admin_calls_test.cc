@@ -361,7 +361,8 @@ class EndlessReads : public pb::UsageService::CallbackService {
   grpc::ServerUnaryReactor* QueryUsage(grpc::CallbackServerContext* context,
                                        const pb::QueryUsageRequest*,
                                        pb::QueryUsageResponse*) override {
-    return RunAdminRead(ledger_, context, [](sql::Database& database) -> admin::AdminResult<void> {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    const auto read = [](sql::Database& database) -> admin::AdminResult<void> {
       auto connection = database.Borrow();
       auto read = (*connection)
                       ->Query(
@@ -370,7 +371,9 @@ class EndlessReads : public pb::UsageService::CallbackService {
                           {}, [](const sql::Row&) {});
       if (!read.ok()) return SqlFailure(read);
       return {};
-    });
+    };
+    OnLedger{ledger_}.Run(context, admin::Call(reactor), read);
+    return reactor;
   }
 
  private:

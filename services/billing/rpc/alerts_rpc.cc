@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "common/admin/values.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "tollgate/admin/v1/alerts.grpc.pb.h"
 
@@ -14,13 +13,12 @@ namespace {
 
 namespace av = admin::v1;
 using admin::AdminResult;
+using admin::Caller;
+using admin::Parts;
+using alerts::Alerts;
 using alerts::SettingChange;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
-
-constexpr char kAlertsWorkspace[] = "workspaces/*";
-constexpr char kSettings[] = "workspaces/*/alertSettings";
-constexpr char kWebhook[] = "workspaces/*/webhooks/*";
 
 void ToAlertResource(const alerts::AlertSetting& setting, av::AlertSettings& out) {
   out.set_name("workspaces/" + setting.workspace + "/alertSettings");
@@ -71,91 +69,74 @@ AdminResult<SettingChange> ChangeOf(const av::UpdateAlertSettingsRequest& reques
 
 class AlertRpc : public av::AlertService::CallbackService {
  public:
-  explicit AlertRpc(alerts::Alerts& alerts) : alerts_(alerts) {}
+  explicit AlertRpc(Alerts& alerts) : alerts_{alerts} {}
 
   ServerUnaryReactor* GetAlertSettings(CallbackServerContext* context,
                                        const av::GetAlertSettingsRequest* request,
                                        av::AlertSettings* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kSettings, request->name(), "name");
-      if (!parts.ok()) return Fail{parts.error()};
-      return Show(alerts_.admin().Get(parts->front()), response);
-    });
+    return admin::Handle(
+        context, request, response, alerts_,
+        [=](Alerts& alerts, const Caller&, const Parts& name) -> AdminResult<void> {
+          return Show(alerts.admin().Get(name[0]), response);
+        });
   }
   ServerUnaryReactor* UpdateAlertSettings(CallbackServerContext* context,
                                           const av::UpdateAlertSettingsRequest* request,
                                           av::AlertSettings* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    const audit::Origin by = OriginOf(*caller);
-    return Serve(context, [=, this]() -> AdminResult<void> {
-      auto parts =
-          admin::NameParts(kSettings, request->alert_settings().name(), "alert_settings.name");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id.ok()) return Fail{id.error()};
-      auto change = ChangeOf(*request);
-      if (!change.ok()) return Fail{change.error()};
-      return Show(alerts_.admin().Update(parts->front(), *change, by), response);
-    });
+    return admin::Handle(
+        context, request, response, alerts_,
+        [=](Alerts& alerts, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto change = ChangeOf(*request);
+          if (!change.ok()) return Fail{change.error()};
+          return Show(alerts.admin().Update(name[0], *change, OriginOf(caller)), response);
+        });
   }
   ServerUnaryReactor* CreateWebhook(CallbackServerContext* context,
                                     const av::CreateWebhookRequest* request,
                                     av::Webhook* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kAlertsWorkspace, request->parent(), "parent");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id.ok()) return Fail{id.error()};
-      return Show(alerts_.admin().CreateWebhook(parts->front(), request->webhook().url(), *id, by),
-                  response);
-    });
+    return admin::Handle(
+        context, request, response, alerts_,
+        [=](Alerts& alerts, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          return Show(alerts.admin().CreateWebhook(name[0], request->webhook().url(),
+                                                   request->request_id(), OriginOf(caller)),
+                      response);
+        });
   }
   ServerUnaryReactor* ListWebhooks(CallbackServerContext* context,
                                    const av::ListWebhooksRequest* request,
                                    av::ListWebhooksResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kAlertsWorkspace, request->parent(), "parent");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto found = alerts_.admin().Webhooks(parts->front());
-      if (!found.ok()) return Fail{found.error()};
-      for (const alerts::AlertWebhook& webhook : *found) {
-        ToAlertResource(webhook, *response->add_webhooks());
-      }
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, alerts_,
+        [=](Alerts& alerts, const Caller&, const Parts& name) -> AdminResult<void> {
+          auto found = alerts.admin().Webhooks(name[0]);
+          if (!found.ok()) return Fail{found.error()};
+          for (const alerts::AlertWebhook& webhook : *found) {
+            ToAlertResource(webhook, *response->add_webhooks());
+          }
+          return {};
+        });
   }
   ServerUnaryReactor* DeleteWebhook(CallbackServerContext* context,
                                     const av::DeleteWebhookRequest* request,
-                                    av::DeleteWebhookResponse*) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kWebhook, request->name(), "name");
-      if (!parts.ok()) return Fail{parts.error()};
-      return alerts_.admin().DeleteWebhook((*parts)[0], (*parts)[1], by);
-    });
+                                    av::DeleteWebhookResponse* response) override {
+    return admin::Handle(
+        context, request, response, alerts_,
+        [=](Alerts& alerts, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          return alerts.admin().DeleteWebhook(name[0], name[1], OriginOf(caller));
+        });
   }
   ServerUnaryReactor* TestWebhook(CallbackServerContext* context,
                                   const av::TestWebhookRequest* request,
                                   av::TestWebhookResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kWebhook, request->name(), "name");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto sent = alerts_.admin().TestWebhook((*parts)[0], (*parts)[1], by);
-      if (!sent.ok()) return Fail{sent.error()};
-      response->set_delivered(sent->ok);
-      response->set_result(sent->result);
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, alerts_,
+        [=](Alerts& alerts, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto sent = alerts.admin().TestWebhook(name[0], name[1], OriginOf(caller));
+          if (!sent.ok()) return Fail{sent.error()};
+          response->set_delivered(sent->ok);
+          response->set_result(sent->result);
+          return {};
+        });
   }
 
  private:
@@ -166,12 +147,7 @@ class AlertRpc : public av::AlertService::CallbackService {
     return {};
   }
 
-  template <typename Function>
-  ServerUnaryReactor* Serve(CallbackServerContext* context, Function function) {
-    return RunOnPart(alerts_, context, std::move(function));
-  }
-
-  alerts::Alerts& alerts_;
+  const OnPart<Alerts> alerts_;
 };
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
+using admin::Caller;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
@@ -26,10 +28,8 @@ struct Key {
   int32_t number = 0;
 };
 
-AdminResult<Key> KeyOf(const std::string& name) {
-  auto parts = admin::NameParts("deadLetters/*", name, "name");
-  if (!parts) return Fail{parts.error()};
-  const std::string& text = parts->front();
+AdminResult<Key> KeyOf(const Parts& name) {
+  const std::string& text = name.front();
   const size_t first = text.find('.'), last = text.rfind('.');
   Key key;
   std::optional<Id> id;
@@ -111,41 +111,35 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
   ServerUnaryReactor* GetDeadLetter(CallbackServerContext* context,
                                     const pb::GetDeadLetterRequest* request,
                                     pb::DeadLetter* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto key = KeyOf(request->name());
-    if (!key) return Refused(context, key.error());
-    return RunAdminRead(ledger_, context, [key = *key, response](sql::Database& database) {
-      return ReadInto(database, key, *response);
-    });
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
+          auto key = KeyOf(name);
+          if (!key) return Fail{key.error()};
+          return ReadInto(database, *key, *response);
+        });
   }
 
   ServerUnaryReactor* ListDeadLetters(CallbackServerContext* context,
                                       const pb::ListDeadLettersRequest* request,
                                       pb::ListDeadLettersResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    const std::string binding = "ListDeadLetters\n" + caller->actor + "\n" + request->filter() +
-                                (request->show_resolved() ? "\nall" : "");
-    auto query = QueryOf(*request, binding);
-    if (!query) return Refused(context, query.error());
-    return RunAdminRead(
-        ledger_, context,
-        [query = *query, binding, response](sql::Database& database) -> AdminResult<void> {
-          // Reads one row more, to know whether there is another page.
-          DeadLetterQuery wider = query;
-          ++wider.limit;
-          auto letters = ReadDeadLetters(database, wider);
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=](sql::Database& database, const Caller& caller) -> AdminResult<void> {
+          auto page = admin::PageOfList(*request, caller);
+          if (!page) return Fail{page.error()};
+          auto query = QueryOf(*request, page->position);
+          if (!query) return Fail{query.error()};
+          query->limit = page->size + 1;
+          auto letters = ReadDeadLetters(database, *query);
           if (!letters.ok()) return SqlFailure(letters);
-          const bool more = letters->size() > static_cast<size_t>(query.limit);
-          if (more) letters->pop_back();
-          for (const DeadLetter& letter : *letters) Fill(letter, *response->add_dead_letters());
-          if (more) {
-            const DeadLetter& last = letters->back();
-            response->set_next_page_token(
-                admin::EncodePageToken(binding, std::to_string(last.at_us) + " " + last.id.ToHex() +
-                                                    " " + std::to_string(last.number)));
-          }
+          admin::FillPage(
+              *page, *letters, *response,
+              [&](const DeadLetter& letter) { Fill(letter, *response->add_dead_letters()); },
+              [](const DeadLetter& last) {
+                return std::to_string(last.at_us) + " " + last.id.ToHex() + " " +
+                       std::to_string(last.number);
+              });
           return {};
         });
   }
@@ -153,26 +147,19 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
   ServerUnaryReactor* RetryDeadLetter(CallbackServerContext* context,
                                       const pb::RetryDeadLetterRequest* request,
                                       pb::DeadLetter* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Resolve(context, *caller, *request, DeadLetterState::kRetried, response);
+    return Resolve(context, request, DeadLetterState::kRetried, response);
   }
   ServerUnaryReactor* WriteOffDeadLetter(CallbackServerContext* context,
                                          const pb::WriteOffDeadLetterRequest* request,
                                          pb::DeadLetter* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Resolve(context, *caller, *request, DeadLetterState::kWrittenOff, response);
+    return Resolve(context, request, DeadLetterState::kWrittenOff, response);
   }
 
  private:
   static AdminResult<DeadLetterQuery> QueryOf(const pb::ListDeadLettersRequest& request,
-                                              const std::string& binding) {
+                                              const std::string& position) {
     DeadLetterQuery query;
     query.resolved = request.show_resolved();
-    auto size = admin::PageSize(request.page_size());
-    if (!size) return Fail{size.error()};
-    query.limit = *size;
     static constexpr std::string_view kTexts[] = {"workspace"};
     auto terms = admin::ParseFilter(request.filter(), kTexts);
     if (!terms) return Fail{terms.error()};
@@ -182,52 +169,45 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
       }
       query.workspace = term.value;
     }
-    auto position = admin::DecodePageToken(binding, request.page_token());
-    if (!position) return Fail{position.error()};
-    if (position->empty()) return query;
-    const size_t first = position->find(' '), last = position->rfind(' ');
-    const auto id = first < last ? Id::FromHex(position->substr(first + 1, last - first - 1))
+    if (position.empty()) return query;
+    const size_t first = position.find(' '), last = position.rfind(' ');
+    const auto id = first < last ? Id::FromHex(position.substr(first + 1, last - first - 1))
                                  : std::optional<Id>();
-    if (!id || !ParseNumber(std::string_view(*position).substr(0, first), query.before_us) ||
-        !ParseNumber(std::string_view(*position).substr(last + 1), query.before_number)) {
-      return admin::InvalidField("page_token", "the page_token is not one of this list");
+    if (!id || !ParseNumber(std::string_view(position).substr(0, first), query.before_us) ||
+        !ParseNumber(std::string_view(position).substr(last + 1), query.before_number)) {
+      return admin::InvalidPageToken();
     }
     query.before_id = *id;
     return query;
   }
 
+  // The request_id need not be remembered, since a dead letter is resolved only once.
   template <typename Request>
-  ServerUnaryReactor* Resolve(CallbackServerContext* context, const admin::Caller& caller,
-                              const Request& request, DeadLetterState to,
-                              pb::DeadLetter* response) {
-    auto key = KeyOf(request.name());
-    if (!key) return Refused(context, key.error());
-    if (auto given = RequiredText(request.reason(), kMaxDiscardReason, "reason"); !given) {
-      return Refused(context, given.error());
-    }
-    // The request_id need not be remembered, since a dead letter is resolved only once.
-    if (auto id = admin::RequiredRequestId(request.request_id()); !id) {
-      return Refused(context, id.error());
-    }
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    std::vector<Operation> operations;
-    operations.push_back(ResolveDeadLetter{key->id, key->workspace, key->number, to, caller.actor,
-                                           request.reason(), caller.address, caller.request_id});
-    ledger_.Submit(std::move(operations), [this, context, reactor, key = *key,
-                                           response](const Result<std::vector<Reply>>& replies) {
-      if (!replies.ok()) {
-        return FinishAdmin(reactor, Fail{admin::FromError(replies.error())});
+  ServerUnaryReactor* Resolve(CallbackServerContext* context, const Request* request,
+                              DeadLetterState to, pb::DeadLetter* response) {
+    return admin::Start(context, request, [=, this](const admin::Call& call) {
+      auto name = admin::NameParts(*request);
+      if (!name) return call.Finish(Fail{name.error()});
+      auto key = KeyOf(*name);
+      if (!key) return call.Finish(Fail{key.error()});
+      if (auto given = RequiredText(request->reason(), kMaxDiscardReason, "reason"); !given) {
+        return call.Finish(given);
       }
-      const Reply& reply = replies->front();
-      if (!reply.ok) {
-        return FinishAdmin(reactor, Fail{WhyRefused(reply.denied_by)});
-      }
-      response->set_charged_usd(admin::FormatUsd(reply.charged_nano_usd));
-      ReadAndFinish(ledger_, context, reactor, [key, response](sql::Database& database) {
-        return ReadInto(database, key, *response);
-      });
+      std::vector<Operation> operations;
+      operations.push_back(ResolveDeadLetter{key->id, key->workspace, key->number, to,
+                                             call.caller().actor, request->reason(),
+                                             call.caller().address, call.caller().request_id});
+      ledger_.Submit(
+          std::move(operations), [=, this, key = *key](const Result<std::vector<Reply>>& replies) {
+            if (!replies.ok()) return call.Refuse(replies.error());
+            const Reply& reply = replies->front();
+            if (!reply.ok) return call.Finish(Fail{WhyRefused(reply.denied_by)});
+            response->set_charged_usd(admin::FormatUsd(reply.charged_nano_usd));
+            OnLedger{ledger_}.Run(context, call, [key, response](sql::Database& database) {
+              return ReadInto(database, key, *response);
+            });
+          });
     });
-    return reactor;
   }
 
   LedgerService& ledger_;

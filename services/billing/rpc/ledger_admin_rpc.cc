@@ -16,12 +16,9 @@ namespace pb = tollgate::admin::v1;
 using admin::AdminResult;
 using admin::Caller;
 using admin::FormatUsd;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
-
-constexpr std::string_view kBalanceName = "workspaces/*/balance";
-constexpr std::string_view kCapName = "workspaces/*/cap";
-constexpr std::string_view kTransactionName = "workspaces/*/transactions/*";
 
 void Fill(const Balance& balance, bool wallet_open, pb::Balance& into) {
   into.set_name("workspaces/" + balance.workspace + "/balance");
@@ -40,7 +37,7 @@ void Fill(const Balance& balance, bool wallet_open, pb::Balance& into) {
   into.set_wallet_open(wallet_open);
 }
 
-void Fill(const Balance& balance, pb::Cap& into) {
+void Fill(const Balance& balance, bool, pb::Cap& into) {
   into.set_name("workspaces/" + balance.workspace + "/cap");
   if (balance.cap_nano_usd) into.set_cap_usd(FormatUsd(*balance.cap_nano_usd));
   into.set_month_spent_usd(FormatUsd(balance.month_spent_nano_usd));
@@ -79,14 +76,13 @@ bool ParsePosition(std::string_view text, EntryQuery& query) {
          ParseNumber(text.substr(colon + 1), query.after_balance_nano_usd);
 }
 
-AdminResult<EntryQuery> EntryQueryOf(const pb::ListTransactionsRequest& request, const Page& page) {
-  auto parts = admin::NameParts("workspaces/*", request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
+AdminResult<EntryQuery> EntryQueryOf(const pb::ListTransactionsRequest& request,
+                                     const std::string& workspace, const admin::ListPage& page) {
   EntryQuery query;
-  query.workspace = parts->front();
+  query.workspace = workspace;
   query.limit = page.size;
   if (!page.position.empty() && !ParsePosition(page.position, query)) {
-    return admin::InvalidField("page_token", "the page_token is not one of this list");
+    return admin::InvalidPageToken();
   }
   static constexpr std::string_view kTexts[] = {"kind"};
   static constexpr std::string_view kRanges[] = {"create_time", "sequence"};
@@ -121,192 +117,154 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   ServerUnaryReactor* GetBalance(CallbackServerContext* context,
                                  const pb::GetBalanceRequest* request,
                                  pb::Balance* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return ReadBalanceOf(context, request->name(), kBalanceName,
-                         [response](const Balance& balance, bool wallet_open) {
-                           Fill(balance, wallet_open, *response);
-                         });
+    return ReadBalanceOf(context, request, response);
   }
 
   ServerUnaryReactor* OpenWallet(CallbackServerContext* context,
                                  const pb::OpenWalletRequest* request,
                                  pb::Balance* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto parts = admin::NameParts(kBalanceName, request->name(), "name");
-    if (!parts) return Refused(context, parts.error());
-    return ChangeBalance(
-        context,
-        billing::OpenWallet{parts->front(), caller->actor, caller->address, caller->request_id},
-        response);
+    return Execute(context, request, response,
+                   [](const Caller& caller, const Parts& name) -> AdminResult<Operation> {
+                     return Operation(billing::OpenWallet{name[0], caller.actor, caller.address,
+                                                          caller.request_id});
+                   });
   }
 
   ServerUnaryReactor* RepairClock(CallbackServerContext* context,
                                   const pb::RepairClockRequest* request,
                                   pb::RepairClockResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto command = RepairClockOf(*request, *caller);
-    if (!command) return Refused(context, command.error());
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    ledger_.Read(
-        [this, reactor, command = *std::move(command), response](sql::Database& database) {
-          auto open = HasWallet(database, command.workspace);
-          if (!open.ok()) return FinishAdmin(reactor, SqlFailure(open));
-          if (!*open) return FinishAdmin(reactor, Fail{NoWallet(command.workspace)});
-          SubmitAdmin(ledger_, reactor, command, [reactor, response](const Reply& reply) {
-            response->set_moved_back_us(reply.moved_back_us);
-            FinishAdmin(reactor, {});
-          });
-        },
-        [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); });
-    return reactor;
+    return admin::Start(context, request, [=, this](const admin::Call& call) {
+      auto command = RepairClockOf(*request, call.caller());
+      if (!command) return call.Finish(Fail{command.error()});
+      OnLedger{ledger_}.Post(call, [=, this, command = *command](sql::Database& database) {
+        auto open = HasWallet(database, command.workspace);
+        if (!open.ok()) return call.Finish(SqlFailure(open));
+        if (!*open) return call.Finish(Fail{NoWallet(command.workspace)});
+        SubmitAdmin(ledger_, call, command, [=](const Reply& reply) {
+          response->set_moved_back_us(reply.moved_back_us);
+          call.Finish({});
+        });
+      });
+    });
   }
 
   ServerUnaryReactor* GetCap(CallbackServerContext* context, const pb::GetCapRequest* request,
                              pb::Cap* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return ReadBalanceOf(context, request->name(), kCapName,
-                         [response](const Balance& balance, bool) { Fill(balance, *response); });
+    return ReadBalanceOf(context, request, response);
   }
 
   ServerUnaryReactor* UpdateCap(CallbackServerContext* context, const pb::UpdateCapRequest* request,
                                 pb::Cap* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto command = SetCapOf(*request, *caller);
-    if (!command) return Refused(context, command.error());
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    SubmitAdmin(ledger_, reactor, *std::move(command), [reactor, response](const Reply& reply) {
-      Fill(reply.balance, *response);
-      FinishAdmin(reactor, {});
+    return Execute(context, request, response, [request](const Caller& caller, const Parts& name) {
+      return SetCapOf(*request, caller, name);
     });
-    return reactor;
   }
 
   ServerUnaryReactor* GetTransaction(CallbackServerContext* context,
                                      const pb::GetTransactionRequest* request,
                                      pb::Transaction* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto parts = admin::NameParts(kTransactionName, request->name(), "name");
-    if (!parts) return Refused(context, parts.error());
-    int64_t sequence = 0;
-    if (!ParseNumber(parts->back(), sequence) || sequence <= 0) {
-      return Refused(context,
-                     admin::InvalidField("name", "a transaction's id is a number above 0").error);
-    }
-    return RunAdminRead(ledger_, context,
-                        [response, workspace = parts->front(),
-                         sequence](sql::Database& database) -> AdminResult<void> {
-                          auto found = ReadTransaction(database, workspace, sequence);
-                          if (!found.ok()) return SqlFailure(found);
-                          if (!*found) return admin::NotFound("there is no such transaction");
-                          Fill(**found, *response);
-                          return {};
-                        });
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
+          int64_t sequence = 0;
+          if (!ParseNumber(name[1], sequence) || sequence <= 0) {
+            return admin::InvalidField("name", "a transaction's id is a number above 0");
+          }
+          auto found = ReadTransaction(database, name[0], sequence);
+          if (!found.ok()) return SqlFailure(found);
+          if (!*found) return admin::NotFound("there is no such transaction");
+          Fill(**found, *response);
+          return {};
+        });
   }
 
   ServerUnaryReactor* ListTransactions(CallbackServerContext* context,
                                        const pb::ListTransactionsRequest* request,
                                        pb::ListTransactionsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto page = PageOf(*request, *caller, "ListTransactions", request->filter());
-    if (!page) return Refused(context, page.error());
-    auto query = EntryQueryOf(*request, *page);
-    if (!query) return Refused(context, query.error());
-    return RunAdminReport(ledger_, context,
-                          [response, query = *std::move(query),
-                           binding = page->binding](sql::Database& database) -> AdminResult<void> {
-                            auto rows = ReadTransactions(database, query);
-                            if (!rows.ok()) return SqlFailure(rows);
-                            const bool more = rows->size() > static_cast<size_t>(query.limit);
-                            if (more) rows->pop_back();
-                            for (const PostedEntry& posted : *rows)
-                              Fill(posted, *response->add_transactions());
-                            if (more) {
-                              const PostedEntry& last = rows->back();
-                              response->set_next_page_token(admin::EncodePageToken(
-                                  binding, std::to_string(last.entry.sequence) + ":" +
-                                               std::to_string(last.balance_nano_usd)));
-                            }
-                            return {};
-                          });
+    return admin::Handle(
+        context, request, response, OnReports{ledger_},
+        [=](sql::Database& database, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto page = admin::PageOfList(*request, caller);
+          if (!page) return Fail{page.error()};
+          auto query = EntryQueryOf(*request, name[0], *page);
+          if (!query) return Fail{query.error()};
+          auto rows = ReadTransactions(database, *query);
+          if (!rows.ok()) return SqlFailure(rows);
+          admin::FillPage(
+              *page, *rows, *response,
+              [&](const PostedEntry& posted) { Fill(posted, *response->add_transactions()); },
+              [](const PostedEntry& last) {
+                return std::to_string(last.entry.sequence) + ":" +
+                       std::to_string(last.balance_nano_usd);
+              });
+          return {};
+        });
   }
 
   ServerUnaryReactor* FreezeWorkspace(CallbackServerContext* context,
                                       const pb::FreezeWorkspaceRequest* request,
                                       pb::Balance* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return ChangeFreeze(context, *caller, *request, CommandKind::kFreeze, response);
+    return ChangeFreeze(context, request, CommandKind::kFreeze, response);
   }
   ServerUnaryReactor* UnfreezeWorkspace(CallbackServerContext* context,
                                         const pb::UnfreezeWorkspaceRequest* request,
                                         pb::Balance* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return ChangeFreeze(context, *caller, *request, CommandKind::kUnfreeze, response);
+    return ChangeFreeze(context, request, CommandKind::kUnfreeze, response);
   }
 
  private:
-  ServerUnaryReactor* ReadBalanceOf(CallbackServerContext* context, const std::string& name,
-                                    std::string_view pattern,
-                                    std::function<void(const Balance&, bool)> fill) {
-    auto parts = admin::NameParts(pattern, name, "name");
-    if (!parts) return Refused(context, parts.error());
-    return RunAdminRead(ledger_, context,
-                        [workspace = parts->front(), now_us = ledger_.NowUs(),
-                         fill = std::move(fill)](sql::Database& database) -> AdminResult<void> {
-                          auto balance = ReadBalance(database, workspace, now_us);
-                          if (!balance.ok()) return SqlFailure(balance);
-                          auto open = HasWallet(database, workspace);
-                          if (!open.ok()) return SqlFailure(open);
-                          fill(*balance, *open);
-                          return {};
-                        });
+  template <typename Request, typename Response>
+  ServerUnaryReactor* ReadBalanceOf(CallbackServerContext* context, const Request* request,
+                                    Response* response) {
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
+          auto balance = ReadBalance(database, name[0], ledger_.NowUs());
+          if (!balance.ok()) return SqlFailure(balance);
+          auto open = HasWallet(database, name[0]);
+          if (!open.ok()) return SqlFailure(open);
+          Fill(*balance, *open, *response);
+          return {};
+        });
   }
 
-  ServerUnaryReactor* ChangeBalance(CallbackServerContext* context, Operation operation,
-                                    pb::Balance* response) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    SubmitAdmin(ledger_, reactor, std::move(operation), [reactor, response](const Reply& reply) {
-      Fill(reply.balance, true, *response);
-      FinishAdmin(reactor, {});
+  // Runs the operation parse(caller, name) and returns the new balance.
+  template <typename Request, typename Response, typename Parse>
+  ServerUnaryReactor* Execute(CallbackServerContext* context, const Request* request,
+                              Response* response, Parse parse) {
+    return admin::Start(context, request, [=, this](const admin::Call& call) {
+      auto name = admin::NameParts(*request);
+      if (!name) return call.Finish(Fail{name.error()});
+      AdminResult<Operation> operation = parse(call.caller(), *name);
+      if (!operation) return call.Finish(Fail{operation.error()});
+      SubmitAdmin(ledger_, call, *std::move(operation), [=](const Reply& reply) {
+        Fill(reply.balance, true, *response);
+        call.Finish({});
+      });
     });
-    return reactor;
   }
 
   static AdminResult<billing::RepairClock> RepairClockOf(const pb::RepairClockRequest& request,
                                                          const Caller& caller) {
-    auto parts = admin::NameParts(kBalanceName, request.name(), "name");
-    if (!parts) return Fail{parts.error()};
+    auto name = admin::NameParts(request);
+    if (!name) return Fail{name.error()};
     if (auto given = RequiredText(request.reason(), 512, "reason"); !given) {
       return Fail{given.error()};
     }
-    auto id = admin::RequiredRequestId(request.request_id());
-    if (!id) return Fail{id.error()};
-    return billing::RepairClock{parts->front(), *std::move(id), caller.actor, request.reason(),
+    return billing::RepairClock{name->front(), caller.request_id, caller.actor, request.reason(),
                                 caller.address};
   }
 
-  static AdminResult<Operation> SetCapOf(const pb::UpdateCapRequest& request,
-                                         const Caller& caller) {
-    auto parts = admin::NameParts(kCapName, request.cap().name(), "cap.name");
-    if (!parts) return Fail{parts.error()};
+  static AdminResult<Operation> SetCapOf(const pb::UpdateCapRequest& request, const Caller& caller,
+                                         const Parts& name) {
     for (const std::string& path : request.update_mask().paths()) {
       if (path != "cap_usd" && path != "capUsd") {
         return admin::InvalidField("update_mask", "the only field to update is cap_usd");
       }
     }
-    auto id = OptionalRequestId(request.request_id());
-    if (!id) return Fail{id.error()};
     SetCap command;
-    command.workspace = parts->front();
-    command.command_id = *std::move(id);
+    command.workspace = name[0];
+    command.command_id = CommandIdOf(caller);
     command.actor = caller.actor;
     command.address = caller.address;
     command.open_only = true;
@@ -320,24 +278,22 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   }
 
   template <typename Request>
-  ServerUnaryReactor* ChangeFreeze(CallbackServerContext* context, const Caller& caller,
-                                   const Request& request, CommandKind kind,
-                                   pb::Balance* response) {
-    auto parts = admin::NameParts("workspaces/*", request.name(), "name");
-    if (!parts) return Refused(context, parts.error());
-    if (auto given = RequiredText(request.reason(), 512, "reason"); !given) {
-      return Refused(context, given.error());
-    }
-    auto id = OptionalRequestId(request.request_id());
-    if (!id) return Refused(context, id.error());
-    Correct command;
-    command.workspace = parts->front();
-    command.command_id = *std::move(id);
-    command.kind = kind;
-    command.actor = caller.actor;
-    command.address = caller.address;
-    command.reason = request.reason();
-    return ChangeBalance(context, std::move(command), response);
+  ServerUnaryReactor* ChangeFreeze(CallbackServerContext* context, const Request* request,
+                                   CommandKind kind, pb::Balance* response) {
+    return Execute(context, request, response,
+                   [=](const Caller& caller, const Parts& name) -> AdminResult<Operation> {
+                     if (auto given = RequiredText(request->reason(), 512, "reason"); !given) {
+                       return Fail{given.error()};
+                     }
+                     Correct command;
+                     command.workspace = name[0];
+                     command.command_id = CommandIdOf(caller);
+                     command.kind = kind;
+                     command.actor = caller.actor;
+                     command.address = caller.address;
+                     command.reason = request->reason();
+                     return Operation(std::move(command));
+                   });
   }
 
   LedgerService& ledger_;

@@ -6,9 +6,6 @@
 
 #include <utility>
 
-#include "common/admin/paging.h"
-#include "common/admin/requests.h"
-#include "common/admin/values.h"
 #include "common/base/time_units.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/payments_convert.h"
@@ -19,14 +16,13 @@ namespace {
 
 namespace av = admin::v1;
 using admin::AdminResult;
+using admin::Caller;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
+using payments::Payments;
 using payments::ReloadChange;
 
-constexpr char kWorkspace[] = "workspaces/*";
-constexpr char kPayment[] = "workspaces/*/payments/*";
-constexpr char kMethod[] = "workspaces/*/paymentMethods/*";
-constexpr char kReload[] = "workspaces/*/autoReload";
 constexpr int64_t kSettleUs = 300'000'000;  // younger payments may still be under way
 
 // Limited to the years 1 to 9999, like Timestamp.
@@ -75,156 +71,136 @@ AdminResult<ReloadChange> ChangeOf(const av::UpdateAutoReloadRequest& request) {
 
 class PaymentRpc : public av::PaymentService::CallbackService {
  public:
-  explicit PaymentRpc(payments::Payments& payments) : payments_(payments) {}
+  explicit PaymentRpc(Payments& payments) : payments_{payments} {}
 
   ServerUnaryReactor* CreatePayment(CallbackServerContext* context,
                                     const av::CreatePaymentRequest* request,
                                     av::Payment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id.ok()) return Fail{id.error()};
-      auto amount = admin::ParseUsd(request->payment().amount_usd(), "payment.amount_usd");
-      if (!amount.ok()) return Fail{amount.error()};
-      if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
-      return Show(payments_.admin().Create(parts->front(), *amount, *id, by), response);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto amount = admin::ParseUsd(request->payment().amount_usd(), "payment.amount_usd");
+          if (!amount.ok()) return Fail{amount.error()};
+          if (auto open = RequireWallet(payments, name[0]); !open.ok()) return open;
+          return Show(
+              payments.admin().Create(name[0], *amount, request->request_id(), OriginOf(caller)),
+              response);
+        });
   }
   ServerUnaryReactor* GetPayment(CallbackServerContext* context,
                                  const av::GetPaymentRequest* request,
                                  av::Payment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kPayment, request->name(), "name");
-      if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().Get((*parts)[0], (*parts)[1]), response);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller&, const Parts& name) -> AdminResult<void> {
+          return Show(payments.admin().Get(name[0], name[1]), response);
+        });
   }
   ServerUnaryReactor* ListPayments(CallbackServerContext* context,
                                    const av::ListPaymentsRequest* request,
                                    av::ListPaymentsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context,
-                 [=, this, actor = caller->actor] { return List(*request, actor, *response); });
+    return admin::Handle(context, request, response, payments_,
+                         [=](Payments& payments, const Caller& caller) {
+                           return List(payments, *request, caller, *response);
+                         });
   }
   ServerUnaryReactor* ConfirmPayment(CallbackServerContext* context,
                                      const av::ConfirmPaymentRequest* request,
                                      av::Payment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = NameAndId(kPayment, *request);
-      if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().Confirm((*parts)[0], (*parts)[1], request->reference(), by),
-                  response);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          return Show(
+              payments.admin().Confirm(name[0], name[1], request->reference(), OriginOf(caller)),
+              response);
+        });
   }
   ServerUnaryReactor* CancelPayment(CallbackServerContext* context,
                                     const av::CancelPaymentRequest* request,
                                     av::Payment* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = NameAndId(kPayment, *request);
-      if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().Cancel((*parts)[0], (*parts)[1], request->reason(), by),
-                  response);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          return Show(
+              payments.admin().Cancel(name[0], name[1], request->reason(), OriginOf(caller)),
+              response);
+        });
   }
   ServerUnaryReactor* RefundPayment(CallbackServerContext* context,
                                     const av::RefundPaymentRequest* request,
                                     av::Refund* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context,
-                 [=, this, by = OriginOf(*caller)] { return Refund(*request, by, *response); });
+    return admin::Handle(context, request, response, payments_,
+                         [=](Payments& payments, const Caller& caller, const Parts& name) {
+                           return Refund(payments, *request, caller, name, *response);
+                         });
   }
   ServerUnaryReactor* ReconcilePayments(CallbackServerContext* context,
                                         const av::ReconcilePaymentsRequest* request,
                                         av::ReconcilePaymentsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context,
-                 [=, this, by = OriginOf(*caller)] { return Reconcile(*request, by, *response); });
+    return admin::Handle(context, request, response, payments_,
+                         [=](Payments& payments, const Caller& caller) {
+                           return Reconcile(payments, *request, caller, *response);
+                         });
   }
   ServerUnaryReactor* ListPaymentMethods(CallbackServerContext* context,
                                          const av::ListPaymentMethodsRequest* request,
                                          av::ListPaymentMethodsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context,
-                 [=, this, caller = *caller] { return ListMethods(*request, caller, *response); });
+    return admin::Handle(context, request, response, payments_,
+                         [=](Payments& payments, const Caller& caller, const Parts& name) {
+                           return ListMethods(payments, *request, caller, name, *response);
+                         });
   }
   ServerUnaryReactor* DeletePaymentMethod(CallbackServerContext* context,
                                           const av::DeletePaymentMethodRequest* request,
                                           av::DeletePaymentMethodResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kMethod, request->name(), "name");
-      if (!parts.ok()) return Fail{parts.error()};
-      return payments_.admin().DeleteMethod((*parts)[0], (*parts)[1], by);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          return payments.admin().DeleteMethod(name[0], name[1], OriginOf(caller));
+        });
   }
   ServerUnaryReactor* SetupPaymentMethod(CallbackServerContext* context,
                                          const av::SetupPaymentMethodRequest* request,
                                          av::SetupPaymentMethodResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id.ok()) return Fail{id.error()};
-      if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
-      auto url = payments_.admin().SetupMethod(parts->front(), *id, by);
-      if (!url.ok()) return Fail{url.error()};
-      response->set_setup_url(*url);
-      return {};
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          if (auto open = RequireWallet(payments, name[0]); !open.ok()) return open;
+          auto url = payments.admin().SetupMethod(name[0], request->request_id(), OriginOf(caller));
+          if (!url.ok()) return Fail{url.error()};
+          response->set_setup_url(*url);
+          return {};
+        });
   }
   ServerUnaryReactor* GetAutoReload(CallbackServerContext* context,
                                     const av::GetAutoReloadRequest* request,
                                     av::AutoReload* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kReload, request->name(), "name");
-      if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().GetReload(parts->front()), response);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller&, const Parts& name) -> AdminResult<void> {
+          return Show(payments.admin().GetReload(name[0]), response);
+        });
   }
   ServerUnaryReactor* UpdateAutoReload(CallbackServerContext* context,
                                        const av::UpdateAutoReloadRequest* request,
                                        av::AutoReload* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kReload, request->auto_reload().name(), "auto_reload.name");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto id = admin::RequiredRequestId(request->request_id());
-      if (!id.ok()) return Fail{id.error()};
-      auto change = ChangeOf(*request);
-      if (!change.ok()) return Fail{change.error()};
-      if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
-      return Show(payments_.admin().UpdateReload(parts->front(), *change, by), response);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto change = ChangeOf(*request);
+          if (!change.ok()) return Fail{change.error()};
+          if (auto open = RequireWallet(payments, name[0]); !open.ok()) return open;
+          return Show(payments.admin().UpdateReload(name[0], *change, OriginOf(caller)), response);
+        });
   }
   ServerUnaryReactor* ResumeAutoReload(CallbackServerContext* context,
                                        const av::ResumeAutoReloadRequest* request,
                                        av::AutoReload* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
-      auto parts = NameAndId(kReload, *request);
-      if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().ResumeReload(parts->front(), by), response);
-    });
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          return Show(payments.admin().ResumeReload(name[0], OriginOf(caller)), response);
+        });
   }
 
  private:
@@ -235,22 +211,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  template <typename Request>
-  static AdminResult<std::vector<std::string>> NameAndId(const char* pattern,
-                                                         const Request& request) {
-    auto id = admin::RequiredRequestId(request.request_id());
-    if (!id.ok()) return Fail{id.error()};
-    return admin::NameParts(pattern, request.name(), "name");
-  }
-
-  template <typename Function>
-  ServerUnaryReactor* Serve(CallbackServerContext* context, Function function) {
-    return RunOnPart(payments_, context, std::move(function));
-  }
-
   // A payment for a workspace that does not exist would have no owner.
-  AdminResult<void> RequireWallet(const std::string& workspace) {
-    auto open = payments_.engine().ledger().HasWallet(workspace);
+  static AdminResult<void> RequireWallet(Payments& payments, const std::string& workspace) {
+    auto open = payments.engine().ledger().HasWallet(workspace);
     if (!open.ok()) return Fail{admin::FromError(open.error())};
     if (!*open) return Fail{NoWallet(workspace)};
     return {};
@@ -277,51 +240,44 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     }
     return wanted;
   }
-  AdminResult<void> List(const av::ListPaymentsRequest& request, const std::string& actor,
-                         av::ListPaymentsResponse& response) {
+  static AdminResult<void> List(Payments& payments, const av::ListPaymentsRequest& request,
+                                const Caller& caller, av::ListPaymentsResponse& response) {
     // "" means all workspaces. Admit allows it only to callers who may read everything.
     std::string workspace;
     if (request.parent() != "workspaces/-") {
-      auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
+      auto parts = admin::NameParts(request);
       if (!parts.ok()) return Fail{parts.error()};
       workspace = parts->front();
     }
-    auto size = admin::PageSize(request.page_size());
-    if (!size.ok()) return Fail{size.error()};
+    auto page = admin::PageOfList(request, caller);
+    if (!page.ok()) return Fail{page.error()};
     auto wanted = WantedOf(request.filter());
     if (!wanted.ok()) return Fail{wanted.error()};
-    const std::string binding =
-        "ListPayments\n" + actor + "\n" + request.parent() + "\n" + request.filter();
-    auto token = admin::DecodePageToken(binding, request.page_token());
-    if (!token.ok()) return Fail{token.error()};
     payments::PaymentStore::Position& before = *wanted;
-    if (const size_t comma = token->find(','); comma != std::string::npos) {
-      before.created_us = std::strtoll(token->c_str(), nullptr, 10);
-      before.id = token->substr(comma + 1);
+    const std::string& position = page->position;
+    if (const size_t comma = position.find(','); comma != std::string::npos) {
+      before.created_us = std::strtoll(position.c_str(), nullptr, 10);
+      before.id = position.substr(comma + 1);
     }
-    // Reads one row more, to know whether there is another page.
-    auto found = payments_.admin().List(workspace, *size + 1, before);
+    auto found = payments.admin().List(workspace, page->size + 1, before);
     if (!found.ok()) return Fail{found.error()};
-    const bool more = found->size() > static_cast<size_t>(*size);
-    if (more) found->pop_back();
-    for (const payments::Payment& payment : *found) ToResource(payment, *response.add_payments());
-    if (more) {
-      const payments::Payment& last = found->back();
-      response.set_next_page_token(
-          admin::EncodePageToken(binding, std::to_string(last.created_us) + "," + last.id));
-    }
+    admin::FillPage(
+        *page, *found, response,
+        [&](const payments::Payment& payment) { ToResource(payment, *response.add_payments()); },
+        [](const payments::Payment& last) {
+          return std::to_string(last.created_us) + "," + last.id;
+        });
     return {};
   }
 
   // Auto-reload uses the newest method.
-  AdminResult<void> ListMethods(const av::ListPaymentMethodsRequest& request,
-                                const admin::Caller& caller,
-                                av::ListPaymentMethodsResponse& response) {
-    auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
-    if (!parts.ok()) return Fail{parts.error()};
-    auto page = admin::PageOfList(request, caller, "ListPaymentMethods", request.parent(), "");
+  static AdminResult<void> ListMethods(Payments& payments,
+                                       const av::ListPaymentMethodsRequest& request,
+                                       const Caller& caller, const Parts& name,
+                                       av::ListPaymentMethodsResponse& response) {
+    auto page = admin::PageOfList(request, caller);
     if (!page.ok()) return Fail{page.error()};
-    auto methods = payments_.admin().Methods(parts->front());
+    auto methods = payments.admin().Methods(name[0]);
     if (!methods.ok()) return Fail{methods.error()};
     // The position is the last method of the previous page.
     size_t at = 0;
@@ -343,14 +299,12 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  AdminResult<void> Refund(const av::RefundPaymentRequest& request, const audit::Origin& by,
-                           av::Refund& response) {
-    auto parts = NameAndId(kPayment, request);
-    if (!parts.ok()) return Fail{parts.error()};
+  static AdminResult<void> Refund(Payments& payments, const av::RefundPaymentRequest& request,
+                                  const Caller& caller, const Parts& name, av::Refund& response) {
     auto amount = admin::ParseUsd(request.amount_usd(), "amount_usd");
     if (!amount.ok()) return Fail{amount.error()};
-    auto refund = payments_.admin().RefundPayment((*parts)[0], (*parts)[1], *amount,
-                                                  request.reason(), request.request_id(), by);
+    auto refund = payments.admin().RefundPayment(name[0], name[1], *amount, request.reason(),
+                                                 request.request_id(), OriginOf(caller));
     if (!refund.ok()) return Fail{refund.error()};
     response.set_payment(request.name());
     response.set_amount_usd(admin::FormatUsd(refund->amount_nano_usd));
@@ -360,9 +314,11 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  AdminResult<void> Reconcile(const av::ReconcilePaymentsRequest& request, const audit::Origin& by,
-                              av::ReconcilePaymentsResponse& response) {
-    const int64_t now_us = payments_.engine().NowUs();
+  static AdminResult<void> Reconcile(Payments& payments,
+                                     const av::ReconcilePaymentsRequest& request,
+                                     const Caller& caller,
+                                     av::ReconcilePaymentsResponse& response) {
+    const int64_t now_us = payments.engine().NowUs();
     int64_t end_us = request.has_end_time() ? UsOf(request.end_time()) : now_us;
     end_us = std::min(end_us, now_us - kSettleUs);
     const int64_t start_us =
@@ -370,10 +326,10 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     if (start_us >= end_us) {
       return admin::InvalidField("start_time", "the start must be before the end");
     }
-    auto result = payments::Reconcile(payments_.engine(), start_us, end_us);
+    auto result = payments::Reconcile(payments.engine(), start_us, end_us);
     if (!result.ok()) return Fail{admin::FromError(result.error())};
-    auto logged = payments_.engine().store().Log(
-        audit::RecordOf(by, now_us, "payment.reconcile", "", "",
+    auto logged = payments.engine().store().Log(
+        audit::RecordOf(OriginOf(caller), now_us, "payment.reconcile", "", "",
                         std::to_string(result->payments) + " payments, " +
                             std::to_string(result->differences.size()) + " differences"));
     if (!logged.ok()) return Fail{admin::FromError(sql::ToError(logged.error()))};
@@ -381,7 +337,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  payments::Payments& payments_;
+  const OnPart<Payments> payments_;
 };
 
 }  // namespace

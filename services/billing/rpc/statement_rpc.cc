@@ -13,11 +13,12 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
+using admin::Caller;
 using admin::FormatUsd;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr std::string_view kStatementName = "workspaces/*/statements/*";
 // Below the 4 MiB limit of a gRPC message.
 constexpr size_t kMaxDocument = size_t{7} << 19;
 
@@ -33,18 +34,10 @@ std::optional<int32_t> MonthOf(const std::string& text) {
   return year * 100 + month;
 }
 
-struct StatementName {
-  std::string workspace;
-  int32_t month = 0;
-};
-AdminResult<StatementName> ParseName(const std::string& name, int64_t now_us) {
-  auto parts = admin::NameParts(kStatementName, name, "name");
-  if (!parts) return Fail{parts.error()};
-  const auto month = MonthOf(parts->back());
-  if (!month || *month > UtcMonth(now_us)) {
-    return admin::InvalidField("name", "a month that has begun is required, such as 2026-11");
-  }
-  return StatementName{parts->front(), *month};
+AdminResult<int32_t> MonthOfName(const Parts& name, int64_t now_us) {
+  const auto month = MonthOf(name[1]);
+  if (month && *month <= UtcMonth(now_us)) return *month;
+  return admin::InvalidField("name", "a month that has begun is required, such as 2026-11");
 }
 
 void Fill(const std::vector<StatementLine>& lines,
@@ -85,12 +78,14 @@ AdminResult<void> RequireWallet(sql::Database& database, const std::string& work
   return {};
 }
 
-AdminResult<Statement> Read(sql::Database& database, const std::string& workspace, int32_t month,
-                            int64_t now_us) {
+AdminResult<Statement> Read(sql::Database& database, const Parts& name, int64_t now_us) {
+  const std::string& workspace = name[0];
+  auto month = MonthOfName(name, now_us);
+  if (!month) return Fail{month.error()};
   if (auto open = RequireWallet(database, workspace); !open) return Fail{open.error()};
   auto connection = database.Borrow();
   if (!connection.ok()) return SqlFailure(connection);
-  auto statement = ReadStatement(**connection, workspace, month, now_us);
+  auto statement = ReadStatement(**connection, workspace, *month, now_us);
   // The month is archived, or the ledger contradicts itself.
   if (!statement.ok() && !statement.error().retryable()) {
     return admin::Precondition("STATEMENT_UNAVAILABLE", statement.error().message);
@@ -106,14 +101,10 @@ class StatementRpc : public pb::StatementService::CallbackService {
   ServerUnaryReactor* GetStatement(CallbackServerContext* context,
                                    const pb::GetStatementRequest* request,
                                    pb::Statement* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto name = ParseName(request->name(), ledger_.NowUs());
-    if (!name) return Refused(context, name.error());
-    return RunAdminReport(
-        ledger_, context,
-        [this, name = *std::move(name), response](sql::Database& database) -> AdminResult<void> {
-          auto statement = Read(database, name.workspace, name.month, ledger_.NowUs());
+    return admin::Handle(
+        context, request, response, OnReports{ledger_},
+        [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
+          auto statement = Read(database, name, ledger_.NowUs());
           if (!statement) return Fail{statement.error()};
           Fill(*statement, *response);
           return {};
@@ -123,37 +114,29 @@ class StatementRpc : public pb::StatementService::CallbackService {
   ServerUnaryReactor* ListStatements(CallbackServerContext* context,
                                      const pb::ListStatementsRequest* request,
                                      pb::ListStatementsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
-    if (!parts) return Refused(context, parts.error());
-    auto page = PageOf(*request, *caller, "ListStatements", "");
-    if (!page) return Refused(context, page.error());
-    // The position is the last month of the previous page.
-    const auto before = page->position.empty() ? std::nullopt : MonthOf(page->position);
-    if (!page->position.empty() && !before) {
-      return Refused(
-          context,
-          admin::InvalidField("page_token", "the page_token is not one of this list").error);
-    }
-    return RunAdminReport(
-        ledger_, context,
-        [this, workspace = parts->front(), page = *std::move(page), before,
-         response](sql::Database& database) -> AdminResult<void> {
-          if (auto open = RequireWallet(database, workspace); !open) return open;
+    return admin::Handle(
+        context, request, response, OnReports{ledger_},
+        [=, this](sql::Database& database, const Caller& caller,
+                  const Parts& name) -> AdminResult<void> {
+          auto page = admin::PageOfList(*request, caller);
+          if (!page) return Fail{page.error()};
+          // The position is the last month of the previous page.
+          const auto before = page->position.empty() ? std::nullopt : MonthOf(page->position);
+          if (!page->position.empty() && !before) return admin::InvalidPageToken();
+          if (auto open = RequireWallet(database, name[0]); !open) return open;
           auto connection = database.Borrow();
           if (!connection.ok()) return SqlFailure(connection);
-          auto statements = ReadStatements(**connection, workspace, ledger_.NowUs());
+          auto statements = ReadStatements(**connection, name[0], ledger_.NowUs());
           if (!statements.ok()) return SqlFailure(statements);
           std::erase_if(*statements,
                         [&](const Statement& one) { return before && one.month >= *before; });
-          for (; !statements->empty() && response->statements_size() < page.size;
+          for (; !statements->empty() && response->statements_size() < page->size;
                statements->pop_back()) {
             Fill(statements->back(), *response->add_statements());
             const int32_t month = statements->back().month;
-            if (statements->size() > 1 && response->statements_size() == page.size) {
+            if (statements->size() > 1 && response->statements_size() == page->size) {
               response->set_next_page_token(
-                  admin::EncodePageToken(page.binding, UtcMonthText(month)));
+                  admin::EncodePageToken(page->binding, UtcMonthText(month)));
             }
           }
           return {};
@@ -163,20 +146,15 @@ class StatementRpc : public pb::StatementService::CallbackService {
   ServerUnaryReactor* DownloadStatement(CallbackServerContext* context,
                                         const pb::DownloadStatementRequest* request,
                                         google::api::HttpBody* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto name = ParseName(request->name(), ledger_.NowUs());
-    if (!name) return Refused(context, name.error());
-    const bool csv = request->format() == pb::STATEMENT_FORMAT_CSV;
-    if (!csv && request->format() != pb::STATEMENT_FORMAT_UNSPECIFIED &&
-        request->format() != pb::STATEMENT_FORMAT_PDF) {
-      return Refused(context, admin::InvalidField("format", "PDF or CSV is required").error);
-    }
-    return RunAdminReport(
-        ledger_, context,
-        [this, name = *std::move(name), csv,
-         response](sql::Database& database) -> AdminResult<void> {
-          auto statement = Read(database, name.workspace, name.month, ledger_.NowUs());
+    return admin::Handle(
+        context, request, response, OnReports{ledger_},
+        [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
+          const bool csv = request->format() == pb::STATEMENT_FORMAT_CSV;
+          if (!csv && request->format() != pb::STATEMENT_FORMAT_UNSPECIFIED &&
+              request->format() != pb::STATEMENT_FORMAT_PDF) {
+            return admin::InvalidField("format", "PDF or CSV is required");
+          }
+          auto statement = Read(database, name, ledger_.NowUs());
           if (!statement) return Fail{statement.error()};
           std::string text = csv ? ToCsv(*statement) : ToPdf(*statement);
           if (text.empty()) return Fail{admin::FromError(Internal("the PDF failed").error)};

@@ -15,7 +15,9 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
+using admin::Caller;
 using admin::FormatUsd;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
@@ -134,11 +136,10 @@ AdminResult<void> ReadPeriod(const pb::QueryUsageRequest& request, int64_t now_u
   return {};
 }
 
-AdminResult<Report> ReportOf(const pb::QueryUsageRequest& request, int64_t now_us) {
+AdminResult<Report> ReportOf(const pb::QueryUsageRequest& request, const std::string& workspace,
+                             int64_t now_us) {
   Report report;
-  auto parts = admin::NameParts("workspaces/*", request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
-  report.query.workspace = parts->front();
+  report.query.workspace = workspace;
   if (auto period = ReadPeriod(request, now_us, report); !period) return Fail{period.error()};
   for (const int group : request.group_by()) {
     if (group == pb::USAGE_GROUP_MODEL) {
@@ -221,24 +222,22 @@ void Fill(const Report& report, const std::vector<UsageSum>& sums, pb::QueryUsag
 }
 
 // Returns the workspace, or kAnyWorkspace, and the name of the request.
-AdminResult<std::vector<std::string>> ReceiptName(const std::string& name) {
-  if (auto parts = admin::MatchName("workspaces/-/requests/*", name)) {
-    return std::vector{std::string(kAnyWorkspace), parts->front()};
+AdminResult<Parts> ReceiptName(const pb::GetRequestRequest& request) {
+  if (auto parts = admin::MatchName("workspaces/-/requests/*", request.name())) {
+    return Parts{std::string(kAnyWorkspace), parts->front()};
   }
-  return admin::NameParts("workspaces/*/requests/*", name, "name");
+  return admin::NameParts(request);
 }
 
-AdminResult<RequestQuery> RequestQueryOf(const pb::ListRequestsRequest& request, const Page& page) {
-  auto parts = admin::NameParts("workspaces/*", request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
+AdminResult<RequestQuery> RequestQueryOf(const pb::ListRequestsRequest& request,
+                                         const std::string& workspace,
+                                         const admin::ListPage& page) {
   RequestQuery query;
-  query.workspace = parts->front();
+  query.workspace = workspace;
   query.limit = page.size;
   if (!page.position.empty()) {
     const auto after = Id::FromHex(page.position);
-    if (!after) {
-      return admin::InvalidField("page_token", "the page_token is not one of this list");
-    }
+    if (!after) return admin::InvalidPageToken();
     query.after = *after;
   }
   static constexpr std::string_view kTexts[] = {"key", "model", "outcome", "client_request_id"};
@@ -273,16 +272,14 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
   ServerUnaryReactor* QueryUsage(CallbackServerContext* context,
                                  const pb::QueryUsageRequest* request,
                                  pb::QueryUsageResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto report = ReportOf(*request, ledger_.NowUs());
-    if (!report) return Refused(context, report.error());
-    return RunAdminReport(
-        ledger_, context,
-        [response, report = *std::move(report)](sql::Database& database) -> AdminResult<void> {
-          auto sums = billing::QueryUsage(database, report.query);
+    return admin::Handle(
+        context, request, response, OnReports{ledger_},
+        [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
+          auto report = ReportOf(*request, name[0], ledger_.NowUs());
+          if (!report) return Fail{report.error()};
+          auto sums = billing::QueryUsage(database, report->query);
           if (!sums.ok()) return SqlFailure(sums);
-          Fill(report, *sums, *response);
+          Fill(*report, *sums, *response);
           return {};
         });
   }
@@ -290,18 +287,18 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
   ServerUnaryReactor* GetRequest(CallbackServerContext* context,
                                  const pb::GetRequestRequest* request,
                                  pb::Receipt* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto parts = ReceiptName(request->name());
-    if (!parts) return Refused(context, parts.error());
-    return RunAdminRead(
-        ledger_, context, [response, parts = *parts](sql::Database& database) -> AdminResult<void> {
-          auto found = ReadReceipt(database, parts[0], parts[1]);
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=](sql::Database& database, const Caller&) -> AdminResult<void> {
+          auto name = ReceiptName(*request);
+          if (!name) return Fail{name.error()};
+          const std::string& workspace = name->front();
+          auto found = ReadReceipt(database, workspace, name->back());
           if (!found.ok()) return SqlFailure(found);
           if (!*found) {
-            return admin::NotFound("there is no request " + parts[1] +
-                                   (parts[0] == kAnyWorkspace ? " in any workspace"
-                                                              : " in the workspace " + parts[0]));
+            return admin::NotFound("there is no request " + name->back() +
+                                   (workspace == kAnyWorkspace ? " in any workspace"
+                                                               : " in the workspace " + workspace));
           }
           Fill(**found, *response);
           return {};
@@ -311,24 +308,19 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
   ServerUnaryReactor* ListRequests(CallbackServerContext* context,
                                    const pb::ListRequestsRequest* request,
                                    pb::ListRequestsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto page = PageOf(*request, *caller, "ListRequests", request->filter());
-    if (!page) return Refused(context, page.error());
-    auto query = RequestQueryOf(*request, *page);
-    if (!query) return Refused(context, query.error());
-    return RunAdminReport(
-        ledger_, context,
-        [response, query = *std::move(query),
-         binding = page->binding](sql::Database& database) -> AdminResult<void> {
-          auto rows = ReadRequests(database, query);
+    return admin::Handle(
+        context, request, response, OnReports{ledger_},
+        [=](sql::Database& database, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto page = admin::PageOfList(*request, caller);
+          if (!page) return Fail{page.error()};
+          auto query = RequestQueryOf(*request, name[0], *page);
+          if (!query) return Fail{query.error()};
+          auto rows = ReadRequests(database, *query);
           if (!rows.ok()) return SqlFailure(rows);
-          const bool more = rows->size() > static_cast<size_t>(query.limit);
-          if (more) rows->pop_back();
-          for (const Hold& hold : *rows) Fill(hold, *response->add_receipts());
-          if (more) {
-            response->set_next_page_token(admin::EncodePageToken(binding, rows->back().id.ToHex()));
-          }
+          admin::FillPage(
+              *page, *rows, *response,
+              [&](const Hold& hold) { Fill(hold, *response->add_receipts()); },
+              [](const Hold& last) { return last.id.ToHex(); });
           return {};
         });
   }

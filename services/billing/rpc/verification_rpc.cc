@@ -1,6 +1,5 @@
 #include <chrono>
 
-#include "common/admin/requests.h"
 #include "common/observability/log.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/verify_runner.h"
@@ -13,10 +12,11 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
+using admin::Caller;
+using admin::Parts;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr std::string_view kName = "ledgerVerifications/*";
 constexpr std::string_view kWorkspaceName = "workspaces/*";
 constexpr auto kReportEach = std::chrono::seconds(1);
 
@@ -34,10 +34,8 @@ void Fill(const Verification& from, pb::LedgerVerification& into) {
   if (from.ended_us > 0) SetTime(from.ended_us, *into.mutable_end_time());
 }
 
-AdminResult<Id> IdOf(const std::string& name) {
-  auto parts = admin::NameParts(kName, name, "name");
-  if (!parts) return Fail{parts.error()};
-  const auto id = Id::FromHex(parts->front());
+AdminResult<Id> IdOf(const Parts& name) {
+  const auto id = Id::FromHex(name.front());
   if (!id) {
     return admin::InvalidField("name", "a verification's id is 32 lower-case hexadecimal digits");
   }
@@ -63,66 +61,52 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
   ServerUnaryReactor* CreateLedgerVerification(CallbackServerContext* context,
                                                const pb::CreateLedgerVerificationRequest* request,
                                                pb::LedgerVerification* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    Verification asked;
-    if (const std::string& workspace = request->ledger_verification().workspace();
-        !workspace.empty()) {
-      auto parts = admin::NameParts(kWorkspaceName, workspace, "ledger_verification.workspace");
-      if (!parts) return Refused(context, parts.error());
-      asked.workspace = parts->front();
-    }
-    auto id = OptionalRequestId(request->request_id());
-    if (!id) return Refused(context, id.error());
-    asked.id = Id::New();
-    asked.actor = caller->actor;
-    asked.request_id = *std::move(id);
-    return RunAdminRead(
-        ledger_, context,
-        [this, asked = std::move(asked), by = OriginOf(*caller),
-         response](sql::Database& database) { return Begin(database, asked, by, *response); });
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=, this](sql::Database& database, const Caller& caller) -> AdminResult<void> {
+          Verification asked;
+          if (const std::string& workspace = request->ledger_verification().workspace();
+              !workspace.empty()) {
+            auto parts =
+                admin::NameParts(kWorkspaceName, workspace, "ledger_verification.workspace");
+            if (!parts) return Fail{parts.error()};
+            asked.workspace = parts->front();
+          }
+          asked.id = Id::New();
+          asked.actor = caller.actor;
+          asked.request_id = CommandIdOf(caller);
+          return Begin(database, asked, OriginOf(caller), *response);
+        });
   }
 
   ServerUnaryReactor* GetLedgerVerification(CallbackServerContext* context,
                                             const pb::GetLedgerVerificationRequest* request,
                                             pb::LedgerVerification* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto id = IdOf(request->name());
-    if (!id) return Refused(context, id.error());
-    return RunAdminRead(ledger_, context, [this, id = *id, response](sql::Database& database) {
-      return ReadInto(database, id, *response);
-    });
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
+          auto id = IdOf(name);
+          if (!id) return Fail{id.error()};
+          return ReadInto(database, *id, *response);
+        });
   }
 
   ServerUnaryReactor* ListLedgerVerifications(
       CallbackServerContext* context, const pb::ListLedgerVerificationsRequest* request,
       pb::ListLedgerVerificationsResponse* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto page = admin::PageOfList(*request, *caller, "ListLedgerVerifications", "", "");
-    if (!page) return Refused(context, page.error());
-    Id before;
-    if (!page->position.empty()) {
-      const auto id = Id::FromHex(page->position);
-      if (!id) {
-        return Refused(context,
-                       admin::InvalidField("page_token", "not a token of this list").error);
-      }
-      before = *id;
-    }
-    return RunAdminRead(
-        ledger_, context,
-        [this, before, page = *page, response](sql::Database& database) -> AdminResult<void> {
-          auto rows = ListVerifications(database, before, page.size + 1, ledger_.NowUs());
+    return admin::Handle(
+        context, request, response, OnLedger{ledger_},
+        [=, this](sql::Database& database, const Caller& caller) -> AdminResult<void> {
+          auto page = admin::PageOfList(*request, caller);
+          if (!page) return Fail{page.error()};
+          const auto before = page->position.empty() ? Id() : Id::FromHex(page->position);
+          if (!before) return admin::InvalidPageToken();
+          auto rows = ListVerifications(database, *before, page->size + 1, ledger_.NowUs());
           if (!rows.ok()) return SqlFailure(rows);
-          const bool more = rows->size() > static_cast<size_t>(page.size);
-          if (more) rows->pop_back();
-          for (const Verification& one : *rows) Fill(one, *response->add_ledger_verifications());
-          if (more) {
-            response->set_next_page_token(
-                admin::EncodePageToken(page.binding, rows->back().id.ToHex()));
-          }
+          admin::FillPage(
+              *page, *rows, *response,
+              [&](const Verification& one) { Fill(one, *response->add_ledger_verifications()); },
+              [](const Verification& last) { return last.id.ToHex(); });
           return {};
         });
   }
@@ -130,17 +114,16 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
   ServerUnaryReactor* CancelLedgerVerification(CallbackServerContext* context,
                                                const pb::CancelLedgerVerificationRequest* request,
                                                pb::LedgerVerification* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refused(context, caller.error());
-    auto id = IdOf(request->name());
-    if (!id) return Refused(context, id.error());
-    return RunAdminRead(ledger_, context,
-                        [this, id = *id, by = OriginOf(*caller),
-                         response](sql::Database& database) -> AdminResult<void> {
-                          auto cancelled = CancelVerification(database, id, by, ledger_.NowUs());
-                          if (!cancelled.ok()) return SqlFailure(cancelled);
-                          return ReadInto(database, id, *response);
-                        });
+    return admin::Handle(context, request, response, OnLedger{ledger_},
+                         [=, this](sql::Database& database, const Caller& caller,
+                                   const Parts& name) -> AdminResult<void> {
+                           auto id = IdOf(name);
+                           if (!id) return Fail{id.error()};
+                           auto cancelled =
+                               CancelVerification(database, *id, OriginOf(caller), ledger_.NowUs());
+                           if (!cancelled.ok()) return SqlFailure(cancelled);
+                           return ReadInto(database, *id, *response);
+                         });
   }
 
  private:

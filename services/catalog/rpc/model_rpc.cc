@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/admin/requests.h"
-#include "common/admin/values.h"
-#include "services/catalog/rpc/answer.h"
+#include "services/catalog/rpc/on_snapshot.h"
 
 namespace tollgate::catalog {
 namespace {
@@ -67,7 +65,7 @@ AdminResult<pb::Model> Get(const Caller& caller, const v1::Snapshot& snapshot,
 
 AdminResult<pb::ListModelsResponse> List(const Caller& caller, const v1::Snapshot& snapshot,
                                          const pb::ListModelsRequest& request) {
-  auto page = admin::PageOfList(request, caller, "ListModels", "", "");
+  auto page = admin::PageOfList(request, caller);
   if (!page) return Fail{page.error()};
   std::vector<const v1::Model*> models;
   for (const v1::Model& model : snapshot.models()) {
@@ -88,19 +86,19 @@ AdminResult<pb::ListModelsResponse> List(const Caller& caller, const v1::Snapsho
 grpc::ServerUnaryReactor* ModelRpc::GetModel(grpc::CallbackServerContext* context,
                                              const pb::GetModelRequest* request,
                                              pb::Model* response) {
-  return Answer(publisher_, context, *request, response,
-                [request](const Caller& caller, const v1::Snapshot& snapshot) {
-                  return Get(caller, snapshot, request->name());
-                });
+  return admin::Handle(context, request, response, OnSnapshot{publisher_},
+                       [request](const v1::Snapshot& snapshot, const Caller& caller) {
+                         return Get(caller, snapshot, request->name());
+                       });
 }
 
 grpc::ServerUnaryReactor* ModelRpc::ListModels(grpc::CallbackServerContext* context,
                                                const pb::ListModelsRequest* request,
                                                pb::ListModelsResponse* response) {
-  return Answer(publisher_, context, *request, response,
-                [request](const Caller& caller, const v1::Snapshot& snapshot) {
-                  return List(caller, snapshot, *request);
-                });
+  return admin::Handle(context, request, response, OnSnapshot{publisher_},
+                       [request](const v1::Snapshot& snapshot, const Caller& caller) {
+                         return List(caller, snapshot, *request);
+                       });
 }
 
 }  // namespace tollgate::catalog

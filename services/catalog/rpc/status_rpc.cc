@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "common/admin/requests.h"
 #include "common/base/text.h"
-#include "services/catalog/rpc/answer.h"
+#include "services/catalog/rpc/on_snapshot.h"
 
 namespace tollgate::catalog {
 namespace {
@@ -33,7 +32,7 @@ void Fill(const v1::Model& model, pb::ModelCapacity& into) {
 
 AdminResult<pb::ListModelCapacityResponse> List(const Caller& caller, const v1::Snapshot& snapshot,
                                                 const pb::ListModelCapacityRequest& request) {
-  auto page = admin::PageOfList(request, caller, "ListModelCapacity", "", "");
+  auto page = admin::PageOfList(request, caller);
   if (!page) return Fail{page.error()};
   std::vector<const v1::Model*> models;
   for (const v1::Model& model : snapshot.models()) {
@@ -71,33 +70,34 @@ void StatusRpc::Refused(const std::vector<std::string>& problems) {
 grpc::ServerUnaryReactor* StatusRpc::GetCatalogStatus(grpc::CallbackServerContext* context,
                                                       const pb::GetCatalogStatusRequest* request,
                                                       pb::CatalogStatus* response) {
-  return Answer(publisher_, context, *request, response,
-                [this](const Caller&, const v1::Snapshot& snapshot) {
-                  pb::CatalogStatus status;
-                  status.set_version(snapshot.version());
-                  status.set_digest(snapshot.digest());
-                  status.set_models(snapshot.models_size());
-                  status.set_pools(snapshot.pools_size());
-                  int engines = 0;
-                  for (const v1::Pool& pool : snapshot.pools()) engines += pool.engines_size();
-                  status.set_engines(engines);
-                  const std::lock_guard lock(mutex_);
-                  *status.mutable_load_time() = admin::ToTimestamp(load_us_);
-                  for (const std::string& problem : problems_) status.add_problems(problem);
-                  if (refuse_us_ > 0) {
-                    *status.mutable_refuse_time() = admin::ToTimestamp(refuse_us_);
-                  }
-                  return AdminResult<pb::CatalogStatus>(std::move(status));
-                });
+  return admin::Handle(context, request, response, OnSnapshot{publisher_},
+                       [this](const v1::Snapshot& snapshot, const Caller&) {
+                         pb::CatalogStatus status;
+                         status.set_version(snapshot.version());
+                         status.set_digest(snapshot.digest());
+                         status.set_models(snapshot.models_size());
+                         status.set_pools(snapshot.pools_size());
+                         int engines = 0;
+                         for (const v1::Pool& pool : snapshot.pools())
+                           engines += pool.engines_size();
+                         status.set_engines(engines);
+                         const std::lock_guard lock(mutex_);
+                         *status.mutable_load_time() = admin::ToTimestamp(load_us_);
+                         for (const std::string& problem : problems_) status.add_problems(problem);
+                         if (refuse_us_ > 0) {
+                           *status.mutable_refuse_time() = admin::ToTimestamp(refuse_us_);
+                         }
+                         return AdminResult<pb::CatalogStatus>(std::move(status));
+                       });
 }
 
 grpc::ServerUnaryReactor* StatusRpc::ListModelCapacity(grpc::CallbackServerContext* context,
                                                        const pb::ListModelCapacityRequest* request,
                                                        pb::ListModelCapacityResponse* response) {
-  return Answer(publisher_, context, *request, response,
-                [request](const Caller& caller, const v1::Snapshot& snapshot) {
-                  return List(caller, snapshot, *request);
-                });
+  return admin::Handle(context, request, response, OnSnapshot{publisher_},
+                       [request](const v1::Snapshot& snapshot, const Caller& caller) {
+                         return List(caller, snapshot, *request);
+                       });
 }
 
 }  // namespace tollgate::catalog

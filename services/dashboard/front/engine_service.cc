@@ -1,7 +1,5 @@
 #include <algorithm>
 
-#include "common/admin/requests.h"
-#include "common/admin/values.h"
 #include "common/base/text.h"
 #include "common/rpc/replica_caller.h"
 #include "services/dashboard/front/engines.h"
@@ -36,14 +34,10 @@ struct Drain {
 
 template <typename Request>
 AdminResult<Drain> DrainOf(const Request& request, bool drained) {
-  auto parts = admin::NameParts("engines/*", request.name(), "name");
+  auto parts = admin::NameParts(request);
   if (!parts) return Fail{parts.error()};
   if (request.reason().size() > kMaxReason) {
     return admin::InvalidField("reason", "reason has at most 500 bytes");
-  }
-  if (!request.request_id().empty()) {
-    auto id = admin::RequiredRequestId(request.request_id());
-    if (!id) return Fail{id.error()};
   }
   return Drain{parts->front(), drained, request.reason(), request.request_id()};
 }
@@ -99,13 +93,38 @@ Task<AdminResult<void>> SetAtRouters(const Peers& peers, const Drain& drain) {
 }
 
 // Idempotent: repeating the call also updates a router that missed the first one.
-Task<AdminResult<pb::Engine>> Apply(const Peers& peers, const Caller& caller, const Drain& drain) {
-  auto engine = co_await Find(peers, drain.engine);
+Task<AdminResult<pb::Engine>> Apply(const Peers& peers, const Caller& caller,
+                                    AdminResult<Drain> drain) {
+  if (!drain) co_return Fail{drain.error()};
+  auto engine = co_await Find(peers, drain->engine);
   if (!engine) co_return engine;
   if (engine->silent_routers_size() > 0) co_return RouterSilent(engine->silent_routers(0));
-  if (auto noted = co_await Note(peers, caller, drain); !noted) co_return Fail{noted.error()};
-  if (auto set = co_await SetAtRouters(peers, drain); !set) co_return Fail{set.error()};
-  co_return co_await Find(peers, drain.engine);
+  if (auto noted = co_await Note(peers, caller, *drain); !noted) co_return Fail{noted.error()};
+  if (auto set = co_await SetAtRouters(peers, *drain); !set) co_return Fail{set.error()};
+  co_return co_await Find(peers, drain->engine);
+}
+
+Task<AdminResult<pb::Engine>> OneEngine(const Peers& peers, const pb::GetEngineRequest& request) {
+  auto parts = admin::NameParts(request);
+  if (!parts) co_return Fail{parts.error()};
+  co_return co_await Find(peers, parts->front());
+}
+
+Task<AdminResult<pb::ListEnginesResponse>> EnginesPage(const Peers& peers, const Caller& caller,
+                                                       const pb::ListEnginesRequest& request) {
+  auto page = admin::PageOfList(request, caller);
+  if (!page) co_return Fail{page.error()};
+  auto engines = co_await ReadEngines(peers);
+  if (!engines) co_return Fail{engines.error()};
+  pb::ListEnginesResponse response;
+  auto at = engines->upper_bound(page->position);
+  for (; at != engines->end() && response.engines_size() < page->size; ++at) {
+    *response.add_engines() = std::move(at->second);
+  }
+  if (at != engines->end()) {
+    response.set_next_page_token(admin::EncodePageToken(page->binding, std::prev(at)->first));
+  }
+  co_return response;
 }
 
 class EngineService : public pb::EngineService::CallbackService {
@@ -115,61 +134,36 @@ class EngineService : public pb::EngineService::CallbackService {
   grpc::ServerUnaryReactor* GetEngine(grpc::CallbackServerContext* context,
                                       const pb::GetEngineRequest* request,
                                       pb::Engine* response) override {
-    return ServeFront(slot_, context, *request,
-                      [=](const Peers& peers, const Caller&) -> Task<AdminResult<void>> {
-                        auto parts = admin::NameParts("engines/*", request->name(), "name");
-                        if (!parts) co_return Fail{parts.error()};
-                        auto engine = co_await Find(peers, parts->front());
-                        if (!engine) co_return Fail{engine.error()};
-                        *response = *std::move(engine);
-                        co_return AdminResult<void>();
-                      });
+    return ServeFront(slot_, context, request, response, [=](const Peers& peers, const Caller&) {
+      return OneEngine(peers, *request);
+    });
   }
   grpc::ServerUnaryReactor* ListEngines(grpc::CallbackServerContext* context,
                                         const pb::ListEnginesRequest* request,
                                         pb::ListEnginesResponse* response) override {
-    return ServeFront(slot_, context, *request,
-                      [=](const Peers& peers, const Caller& caller) -> Task<AdminResult<void>> {
-                        auto page = admin::PageOfList(*request, caller, "ListEngines", "", "");
-                        if (!page) co_return Fail{page.error()};
-                        auto engines = co_await ReadEngines(peers);
-                        if (!engines) co_return Fail{engines.error()};
-                        auto at = engines->upper_bound(page->position);
-                        for (; at != engines->end() && response->engines_size() < page->size;
-                             ++at) {
-                          *response->add_engines() = std::move(at->second);
-                        }
-                        if (at != engines->end()) {
-                          response->set_next_page_token(
-                              admin::EncodePageToken(page->binding, std::prev(at)->first));
-                        }
-                        co_return AdminResult<void>();
+    return ServeFront(slot_, context, request, response,
+                      [=](const Peers& peers, const Caller& caller) {
+                        return EnginesPage(peers, caller, *request);
                       });
   }
   grpc::ServerUnaryReactor* DrainEngine(grpc::CallbackServerContext* context,
                                         const pb::DrainEngineRequest* request,
                                         pb::Engine* response) override {
-    return Change(context, *request, true, *response);
+    return Change(context, request, true, response);
   }
   grpc::ServerUnaryReactor* ResumeEngine(grpc::CallbackServerContext* context,
                                          const pb::ResumeEngineRequest* request,
                                          pb::Engine* response) override {
-    return Change(context, *request, false, *response);
+    return Change(context, request, false, response);
   }
 
  private:
   template <typename Request>
-  grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const Request& request,
-                                   bool drained, pb::Engine& response) {
-    return ServeFront(slot_, context, request,
-                      [=, &request, &response](const Peers& peers,
-                                               const Caller& caller) -> Task<AdminResult<void>> {
-                        auto drain = DrainOf(request, drained);
-                        if (!drain) co_return Fail{drain.error()};
-                        auto engine = co_await Apply(peers, caller, *drain);
-                        if (!engine) co_return Fail{engine.error()};
-                        response = *std::move(engine);
-                        co_return AdminResult<void>();
+  grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const Request* request,
+                                   bool drained, pb::Engine* response) {
+    return ServeFront(slot_, context, request, response,
+                      [=](const Peers& peers, const Caller& caller) {
+                        return Apply(peers, caller, DrainOf(*request, drained));
                       });
   }
 

@@ -1,15 +1,11 @@
 // The processes that the dashboard's own services ask. Each call runs on one loop of the dashboard.
 #pragma once
 
-#include <grpcpp/support/server_callback.h>
-
 #include <atomic>
 #include <memory>
 #include <utility>
 
-#include "common/admin/access.h"
-#include "common/admin/failure.h"
-#include "common/observability/log.h"
+#include "common/admin/handle.h"
 #include "common/rpc/replicas.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
@@ -35,42 +31,30 @@ struct PeersSlot {
 // Timeout of a call to a process, in milliseconds.
 inline constexpr int64_t kPeerTimeoutMs = 2'000;
 
-inline grpc::Status FinishStatus(const admin::AdminResult<void>& result) {
-  if (!result.ok() && !result.error().internal.empty()) {
-    log::Warn("admin call failed",
-              {{"reason", result.error().reason}, {"error", result.error().internal}});
-  }
-  return admin::ToStatus(result);
-}
-
-template <typename Make>
-Task<void> RunFront(PeersSlot& slot, grpc::ServerUnaryReactor* reactor, Make make) {
+template <typename Response, typename Make>
+Task<void> RunFront(PeersSlot& slot, admin::Call call, Response* response, Make make) {
   const std::shared_ptr<const Peers> peers = slot.peers;
-  admin::AdminResult<void> result =
-      Fail{admin::FromError(Unavailable("the dashboard is not running").error)};
-  if (peers != nullptr) result = co_await make(*peers);
-  reactor->Finish(FinishStatus(result));
+  if (peers == nullptr) {
+    call.Refuse(Unavailable("the dashboard is not running").error);
+    co_return;
+  }
+  auto result = co_await make(*peers, call.caller());
+  if (result) *response = *std::move(result);
+  call.Finish(result ? admin::AdminResult<void>() : Fail{result.error()});
 }
 
-// Admits the caller, then ends the call with the result of the coroutine make(peers, caller). The
-// request and the response live until then.
-template <typename Request, typename Make>
+// Admits the caller, then ends the call with the response that the coroutine make(peers, caller)
+// returns. The request lives until then.
+template <typename Request, typename Response, typename Make>
 grpc::ServerUnaryReactor* ServeFront(PeersSlot& slot, grpc::CallbackServerContext* context,
-                                     const Request& request, Make make) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  auto caller = admin::Admit(*context, request);
-  Loop* const loop = slot.loop.load();
-  if (!caller || loop == nullptr) {
-    reactor->Finish(FinishStatus(
-        !caller ? admin::AdminResult<void>(Fail{caller.error()})
-                : Fail{admin::FromError(Unavailable("the dashboard is not running").error)}));
-    return reactor;
-  }
-  auto run = [make = std::move(make), caller = *std::move(caller)](const Peers& peers) {
-    return make(peers, caller);
-  };
-  loop->Spawn(RunFront(slot, reactor, std::move(run)));
-  return reactor;
+                                     const Request* request, Response* response, Make make) {
+  return admin::Start(context, request, [&](const admin::Call& call) {
+    Loop* const loop = slot.loop.load();
+    if (loop == nullptr) {
+      return call.Refuse(Unavailable("the dashboard is not running").error);
+    }
+    loop->Spawn(RunFront(slot, call, response, std::move(make)));
+  });
 }
 
 }  // namespace tollgate::dashboard

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "common/admin/requests.h"
 #include "common/rpc/channel.h"
 #include "services/dashboard/front/ask_all.h"
 #include "services/dashboard/front/services.h"
@@ -63,6 +62,26 @@ void Fill(const Asked& asked, const Result<GetProcessInfoResponse>& answer, pb::
   *into.mutable_start_time() = admin::ToTimestamp(answer->start_us());
 }
 
+Task<AdminResult<pb::ListProcessesResponse>> AllProcesses(const Peers& peers) {
+  const std::vector<Asked> fleet = Fleet(peers);
+  std::vector<std::shared_ptr<rpc::Replica>> replicas;
+  for (const Asked& one : fleet) replicas.push_back(one.replica);
+  const auto answers = co_await AskAll<ProcessInfoService>(
+      peers.loop, std::move(replicas),
+      &ProcessInfoService::StubInterface::async_interface::GetProcessInfo, {}, kPeerTimeoutMs);
+  std::map<std::pair<std::string, std::string>, pb::Process> processes;
+  std::set<std::string> seen;  // one process may have several addresses
+  for (size_t i = 0; i < answers.size(); ++i) {
+    pb::Process process;
+    Fill(fleet[i], answers[i].answer, process);
+    if (!process.name().empty() && !seen.insert(process.name()).second) continue;
+    processes[{process.service(), process.address()}] = std::move(process);
+  }
+  pb::ListProcessesResponse response;
+  for (auto& [key, process] : processes) *response.add_processes() = std::move(process);
+  co_return response;
+}
+
 class ProcessService : public pb::ProcessService::CallbackService {
  public:
   explicit ProcessService(PeersSlot& slot) : slot_(slot) {}
@@ -70,32 +89,11 @@ class ProcessService : public pb::ProcessService::CallbackService {
   grpc::ServerUnaryReactor* ListProcesses(grpc::CallbackServerContext* context,
                                           const pb::ListProcessesRequest* request,
                                           pb::ListProcessesResponse* response) override {
-    return ServeFront(slot_, context, *request,
-                      [=](const Peers& peers, const admin::Caller&) -> Task<AdminResult<void>> {
-                        co_await List(peers, *response);
-                        co_return AdminResult<void>();
-                      });
+    return ServeFront(slot_, context, request, response,
+                      [](const Peers& peers, const admin::Caller&) { return AllProcesses(peers); });
   }
 
  private:
-  static Task<void> List(const Peers& peers, pb::ListProcessesResponse& response) {
-    const std::vector<Asked> fleet = Fleet(peers);
-    std::vector<std::shared_ptr<rpc::Replica>> replicas;
-    for (const Asked& one : fleet) replicas.push_back(one.replica);
-    const auto answers = co_await AskAll<ProcessInfoService>(
-        peers.loop, std::move(replicas),
-        &ProcessInfoService::StubInterface::async_interface::GetProcessInfo, {}, kPeerTimeoutMs);
-    std::map<std::pair<std::string, std::string>, pb::Process> processes;
-    std::set<std::string> seen;  // one process may have several addresses
-    for (size_t i = 0; i < answers.size(); ++i) {
-      pb::Process process;
-      Fill(fleet[i], answers[i].answer, process);
-      if (!process.name().empty() && !seen.insert(process.name()).second) continue;
-      processes[{process.service(), process.address()}] = std::move(process);
-    }
-    for (auto& [key, process] : processes) *response.add_processes() = std::move(process);
-  }
-
   PeersSlot& slot_;
 };
 

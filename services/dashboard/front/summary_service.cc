@@ -1,5 +1,5 @@
-#include "common/admin/values.h"
 #include "common/base/clock.h"
+#include "common/observability/log.h"
 #include "common/rpc/replica_caller.h"
 #include "services/dashboard/front/engines.h"
 #include "services/dashboard/front/services.h"
@@ -51,7 +51,11 @@ void LogMissing(const char* part, const Error& error) {
   log::Warn("a summary lacks a part", {{"part", part}, {"error", error.ToString()}});
 }
 
-Task<AdminResult<pb::Summary>> ReadSummary(const Peers& peers, std::string workspace) {
+Task<AdminResult<pb::Summary>> ReadSummary(const Peers& peers,
+                                           const pb::GetSummaryRequest& request) {
+  auto name = admin::NameParts(request);
+  if (!name) co_return Fail{name.error()};
+  const std::string& workspace = name->front();
   const int64_t now_us = SystemClock::Get().WallUs();
   const auto facts = co_await ReadFacts(peers, workspace, now_us);
   if (!facts) LogMissing("auth", facts.error());
@@ -76,16 +80,9 @@ class SummaryService : public pb::SummaryService::CallbackService {
   grpc::ServerUnaryReactor* GetSummary(grpc::CallbackServerContext* context,
                                        const pb::GetSummaryRequest* request,
                                        pb::Summary* response) override {
-    return ServeFront(slot_, context, *request,
-                      [=](const Peers& peers, const admin::Caller&) -> Task<AdminResult<void>> {
-                        auto parts =
-                            admin::NameParts("workspaces/*/summary", request->name(), "name");
-                        if (!parts) co_return Fail{parts.error()};
-                        auto summary = co_await ReadSummary(peers, parts->front());
-                        if (!summary) co_return Fail{summary.error()};
-                        *response = *std::move(summary);
-                        co_return AdminResult<void>();
-                      });
+    return ServeFront(
+        slot_, context, request, response,
+        [=](const Peers& peers, const admin::Caller&) { return ReadSummary(peers, *request); });
   }
 
  private:

@@ -1,45 +1,16 @@
 #include "services/dashboard/http/admin_api.h"
 
-#include <algorithm>
+#include <google/protobuf/descriptor.h>
 
 #include "common/admin/caller.h"
 #include "common/admin/failure.h"
 #include "common/base/crypto.h"
 #include "services/dashboard/http/page.h"
 #include "services/dashboard/http/same_origin.h"
+#include "tollgate/admin/v1/rule.pb.h"
 
 namespace tollgate::dashboard {
 namespace {
-
-struct Home {
-  std::string_view service;  // in tollgate.admin.v1
-  AdminTarget target;
-};
-
-// The process of each service: the one that has its data.
-constexpr Home kHomes[] = {
-    {"AdjustmentService", AdminTarget::kBilling},
-    {"AlertService", AdminTarget::kBilling},
-    {"AuditService", AdminTarget::kAuth},
-    {"CatalogStatusService", AdminTarget::kCatalog},
-    {"DeadLetterService", AdminTarget::kBilling},
-    {"EngineService", AdminTarget::kSelf},
-    {"InvitationService", AdminTarget::kAuth},
-    {"KeyService", AdminTarget::kAuth},
-    {"LedgerService", AdminTarget::kBilling},
-    {"LedgerVerificationService", AdminTarget::kBilling},
-    {"LimitService", AdminTarget::kAuth},
-    {"MemberService", AdminTarget::kAuth},
-    {"ModelService", AdminTarget::kCatalog},
-    {"PaymentService", AdminTarget::kBilling},
-    {"ProcessService", AdminTarget::kSelf},
-    {"StatementService", AdminTarget::kBilling},
-    {"SummaryService", AdminTarget::kSelf},
-    {"SupportSessionService", AdminTarget::kAuth},
-    {"UsageService", AdminTarget::kBilling},
-    {"UserService", AdminTarget::kAuth},
-    {"WorkspaceService", AdminTarget::kAuth},
-};
 
 http::Headers SecurityHeaders() {
   http::Headers headers;
@@ -53,11 +24,19 @@ bool IsRead(const http::HttpRequest& request) {
 
 }  // namespace
 
-std::optional<AdminTarget> TargetOf(std::string_view service) {
-  const auto* found = std::find_if(std::begin(kHomes), std::end(kHomes),
-                                   [&](const Home& home) { return home.service == service; });
-  if (found == std::end(kHomes)) return std::nullopt;
-  return found->target;
+std::optional<AdminTarget> TargetOf(const google::protobuf::ServiceDescriptor& service) {
+  switch (service.options().GetExtension(admin::v1::home)) {
+    case admin::v1::HOME_AUTH:
+      return AdminTarget::kAuth;
+    case admin::v1::HOME_BILLING:
+      return AdminTarget::kBilling;
+    case admin::v1::HOME_CATALOG:
+      return AdminTarget::kCatalog;
+    case admin::v1::HOME_DASHBOARD:
+      return AdminTarget::kSelf;
+    default:
+      return std::nullopt;
+  }
 }
 
 AdminApi::AdminApi(CredentialSource& credentials, Options options, transcode::RouteTable routes)

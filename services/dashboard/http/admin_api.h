@@ -15,8 +15,8 @@ namespace tollgate::dashboard {
 
 inline constexpr std::string_view kAdminApiPath = "/admin/v1/";
 
-// The process that serves a service of tollgate.admin.v1; nullopt: none.
-std::optional<AdminTarget> TargetOf(std::string_view service);
+// The process that serves the service (the option home in its proto); nullopt: none.
+std::optional<AdminTarget> TargetOf(const google::protobuf::ServiceDescriptor& service);
 
 class AdminApi {
  public:

@@ -88,7 +88,7 @@ func (c *cluster) made() map[string]string {
 	}
 }
 
-// homes maps services to processes, as services/dashboard/http/admin_api.cc does.
+// homes maps services to processes, as the option home in proto/tollgate/admin/v1 does.
 var homes = map[string]string{"AuditService": "auth", "InvitationService": "auth", "KeyService": "auth", "LimitService": "auth", "MemberService": "auth",
 	"SupportSessionService": "auth", "UserService": "auth", "WorkspaceService": "auth", "CatalogStatusService": "catalog", "ModelService": "catalog",
 	"EngineService": "dashboard", "ProcessService": "dashboard", "SummaryService": "dashboard"}
