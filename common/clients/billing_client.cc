@@ -48,6 +48,7 @@ struct MeterMethod : rpc::StreamedMethod<bv::MeteringService, bv::MeterRequest, 
 struct TakeLeaseMethod
     : rpc::UnaryMethod<bv::MeteringService, bv::TakeLeaseRequest, bv::TakeLeaseResponse> {
   static constexpr UnaryPointer kUnary = &Async::TakeLease;
+  static constexpr bool kMayBeDirect = true;
 };
 struct GetUsageMethod
     : rpc::UnaryMethod<bv::BillingService, bv::GetUsageRequest, bv::GetUsageResponse> {

@@ -33,6 +33,7 @@ struct AcquireMethod
                           rv::AcquireCallsRequest, rv::AcquireCallsResponse>,
       BatchedMethod<rv::AcquireItem, rv::AcquireResult> {
   static constexpr UnaryPointer kUnary = &Async::Acquire;
+  static constexpr bool kMayBeDirect = true;
   static constexpr StreamPointer kStream = &Async::AcquireCalls;
   static constexpr int64_t kTimeoutMs = kAcquireTimeout;
   static constexpr bool kAnsweredAtOnce = true;
@@ -57,12 +58,14 @@ struct RenewMethod : rpc::UnaryMethod<rv::RateLimitService, rv::RenewRequest, rv
 };
 struct PeekMethod : rpc::UnaryMethod<rv::RateLimitService, rv::PeekRequest, rv::PeekResponse> {
   static constexpr UnaryPointer kUnary = &Async::Peek;
+  static constexpr bool kMayBeDirect = true;
   static constexpr int64_t kTimeoutMs = 500;
 };
 // Serves people, so it may take longer than a request can wait.
 struct GetUseMethod
     : rpc::UnaryMethod<rv::RateLimitService, rv::GetUseRequest, rv::GetUseResponse> {
   static constexpr UnaryPointer kUnary = &Async::GetUse;
+  static constexpr bool kMayBeDirect = true;
   static constexpr int64_t kTimeoutMs = 2'000;
 };
 

@@ -29,6 +29,8 @@ struct UnaryMethod {
   using UnaryPointer = void (Async::*)(grpc::ClientContext*, const Request*, Response*,
                                        std::function<void(grpc::Status)>);
   static constexpr Moves kMoves = Moves::kYes;
+  // Whether a service of the same process may offer it without gRPC.
+  static constexpr bool kMayBeDirect = false;
 };
 
 // A method that also has a form with many calls on one stream (call_stream.h), kStream. A replica

@@ -52,8 +52,8 @@ class ReplicaCaller {
   using Response = typename Method::Response;
   using Direct = DirectCall<Request, Response>;
 
-  // direct: used instead of the replicas, if set. Such calls have no timeout, since a service of
-  // the process answers in bounded time.
+  // direct: used instead of the replicas, if set (only with kMayBeDirect). Such calls have no
+  // timeout, since a service of the process answers in bounded time.
   ReplicaCaller(Loop& loop, std::shared_ptr<Replicas> replicas, Direct direct = {})
       : loop_(loop), replicas_(std::move(replicas)), direct_(std::move(direct)) {}
 
@@ -61,7 +61,9 @@ class ReplicaCaller {
   Task<Result<Response>> Call(Request request, int64_t timeout_ms = Method::kTimeoutMs,
                               std::shared_ptr<Replica> first = nullptr,
                               Moves moves = Method::kMoves) const {
-    if (direct_) return CallDirect<Request, Response>(loop_, direct_, std::move(request));
+    if constexpr (Method::kMayBeDirect) {
+      if (direct_) return CallDirect<Request, Response>(loop_, direct_, std::move(request));
+    }
     return CallReplicas(loop_, replicas_, std::move(request), timeout_ms, std::move(first), moves);
   }
   // Null: calls go to the replicas.
