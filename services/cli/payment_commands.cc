@@ -52,7 +52,7 @@ std::vector<Flag> ReloadFlags() {
           Flag("--off", "Switch it off; a running charge ends", "auto_reload.enabled")
               .Switch("false")
               .Excludes("--on"),
-          Flag("--threshold", "USD: charge when the available credit is below it",
+          Flag("--threshold", "USD: charge when spending lowers the balance below it",
                "auto_reload.threshold_usd"),
           Flag("--amount", "USD of one charge, whole cents", "auto_reload.amount_usd"),
           Flag("--ceiling", "USD: most that is charged in a UTC month",
