@@ -1,21 +1,23 @@
 #include <grpcpp/channel.h>
 
 #include "common/clients/make_clients.h"
-#include "common/money/money.h"
 #include "common/rpc/replica_caller.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
+#include "tollgate/billing/v1/closing.grpc.pb.h"
 
 namespace tollgate {
 namespace {
 
 using admin::v1::Balance;
-using admin::v1::GetBalanceRequest;
 using admin::v1::LedgerService;
 using admin::v1::OpenWalletRequest;
+using billing::v1::ClosingService;
 using billing::v1::KeySpendService;
 using billing::v1::ListKeySpendRequest;
 using billing::v1::ListKeySpendResponse;
+using billing::v1::PrepareCloseRequest;
+using billing::v1::PrepareCloseResponse;
 
 // Retries are up to the caller.
 struct OpenWalletMethod : rpc::UnaryMethod<LedgerService, OpenWalletRequest, Balance> {
@@ -23,9 +25,11 @@ struct OpenWalletMethod : rpc::UnaryMethod<LedgerService, OpenWalletRequest, Bal
   static constexpr rpc::Moves kMoves = rpc::Moves::kNo;
   static constexpr int64_t kTimeoutMs = 10'000;
 };
-struct GetBalanceMethod : rpc::UnaryMethod<LedgerService, GetBalanceRequest, Balance> {
-  static constexpr UnaryPointer kUnary = &Async::GetBalance;
-  static constexpr int64_t kTimeoutMs = 3'000;
+// Waits for the provider, which forgets the cards.
+struct PrepareCloseMethod
+    : rpc::UnaryMethod<ClosingService, PrepareCloseRequest, PrepareCloseResponse> {
+  static constexpr UnaryPointer kUnary = &Async::PrepareClose;
+  static constexpr int64_t kTimeoutMs = 30'000;
 };
 struct ListKeySpendMethod
     : rpc::UnaryMethod<KeySpendService, ListKeySpendRequest, ListKeySpendResponse> {
@@ -46,16 +50,12 @@ class BillingAdminClientImpl : public BillingAdminClient {
     co_return Result<void>();
   }
 
-  Task<Result<bool>> HasZeroBalance(std::string workspace_id) override {
-    GetBalanceRequest request;
-    request.set_name("workspaces/" + workspace_id + "/balance");
-    auto balance = co_await Ask<GetBalanceMethod>(std::move(request));
-    if (!balance) co_return Fail{std::move(balance).error()};
-    for (const std::string* usd : {&balance->paid_usd(), &balance->granted_usd(),
-                                   &balance->held_usd(), &balance->receivable_usd()}) {
-      if (ParseDecimalUsdToNano(*usd) != 0) co_return Result<bool>(false);
-    }
-    co_return Result<bool>(true);
+  Task<Result<bool>> PrepareClose(std::string workspace_id) override {
+    PrepareCloseRequest request;
+    request.set_workspace_id(std::move(workspace_id));
+    auto prepared = co_await Ask<PrepareCloseMethod>(std::move(request));
+    if (!prepared) co_return Fail{std::move(prepared).error()};
+    co_return Result<bool>(prepared->zero_balance());
   }
 
   Task<Result<ListKeySpendResponse>> ListKeySpend(ListKeySpendRequest request) override {

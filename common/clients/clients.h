@@ -102,8 +102,9 @@ class BillingAdminClient {
   virtual ~BillingAdminClient() = default;
   // Opens the wallet of a new workspace. Repeating it has no effect (decision 64).
   virtual Task<Result<void>> OpenWallet(std::string workspace_id) = 0;
-  // Whether the workspace has zero credit, no holds and no debt.
-  virtual Task<Result<bool>> HasZeroBalance(std::string workspace_id) = 0;
+  // Whether the workspace may close: it has no credit, holds or debt, and no payment is under way.
+  // If so, its auto-reload is off now and its cards are deleted.
+  virtual Task<Result<bool>> PrepareClose(std::string workspace_id) = 0;
   virtual Task<Result<billing::v1::ListKeySpendResponse>> ListKeySpend(
       billing::v1::ListKeySpendRequest request) = 0;
 };

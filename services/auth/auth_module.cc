@@ -156,8 +156,8 @@ class AuthModule : public Module {
         loop.Spawn(OpenWallet(std::move(open), std::move(workspace), std::move(done)));
       });
     };
-    peers.has_zero_balance =
-        AskOn<std::string, bool>(loop, billing_, &BillingAdminClient::HasZeroBalance);
+    peers.prepare_close =
+        AskOn<std::string, bool>(loop, billing_, &BillingAdminClient::PrepareClose);
     peers.key_spend = AskOn<billing::v1::ListKeySpendRequest, billing::v1::ListKeySpendResponse>(
         loop, billing_, &BillingAdminClient::ListKeySpend);
   }

@@ -178,6 +178,7 @@ class BillingModule : public Module {
         admin_services_(billing::MakeAdminServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
     admin_services_.push_back(billing::MakePaymentRpc(payments_));
+    admin_services_.push_back(billing::MakeClosingRpc(payments_));
     admin_services_.push_back(billing::MakeAlertRpc(alerts_));
     billing::OfferDirect(ledger_, context.direct);
     ledger_.OnCommitted([this](std::span<const billing::Operation> operations) {

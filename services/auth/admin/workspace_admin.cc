@@ -266,14 +266,16 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
       }));
 }
 
+AdminResult<void> WorkspaceAdmin::CheckClose(const pb::CloseWorkspaceRequest& request) {
+  return Checked(CheckRemark(request.reason(), "reason"), "reason");
+}
+
 AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
                                                  const pb::CloseWorkspaceRequest& request,
                                                  bool has_zero_balance) {
   auto parts = admin::NameParts(kWorkspaceName, request.name(), "name");
   if (!parts) return Fail{parts.error()};
-  if (auto text = Checked(CheckRemark(request.reason(), "reason"), "reason"); !text) {
-    return Fail{text.error()};
-  }
+  if (auto checked = CheckClose(request); !checked) return Fail{checked.error()};
   auto once = OnceOf(caller, "CloseWorkspace", request);
   if (!once) return Fail{once.error()};
   return Parsed<pb::Workspace>(
@@ -328,7 +330,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Reopen(const Caller& caller,
       }));
 }
 
-AdminResult<void> WorkspaceAdmin::CloseDue(const AskZeroBalance& has_zero_balance) {
+AdminResult<void> WorkspaceAdmin::CloseDue(const PrepareClose& prepare_close) {
   std::vector<WorkspaceRow> due;
   const auto done = store_.Read([&](sql::Connection& sql) {
     due.clear();
@@ -340,7 +342,7 @@ AdminResult<void> WorkspaceAdmin::CloseDue(const AskZeroBalance& has_zero_balanc
   if (!done) return Fail{admin::FromError(done.error())};
   for (const WorkspaceRow& row : due) {
     // Payments may have arrived since Close checked.
-    const auto zero = has_zero_balance(row.id);
+    const auto zero = prepare_close(row.id);
     std::string why;
     if (!zero) why = "its credit is unknown: " + zero.error().ToString();
     if (zero && !*zero) why = "it has, holds or owes credit";

@@ -23,6 +23,8 @@ class WorkspaceAdmin {
       const Caller& caller, const admin::v1::ListWorkspacesRequest& request);
   AdminResult<admin::v1::Workspace> Update(const Caller& caller,
                                            const admin::v1::UpdateWorkspaceRequest& request);
+  // Called before billing is asked, which switches auto-reload off.
+  static AdminResult<void> CheckClose(const admin::v1::CloseWorkspaceRequest& request);
   // has_zero_balance: billing's answer about the workspace's credit.
   AdminResult<admin::v1::Workspace> Close(const Caller& caller,
                                           const admin::v1::CloseWorkspaceRequest& request,
@@ -31,10 +33,10 @@ class WorkspaceAdmin {
                                            const admin::v1::ReopenWorkspaceRequest& request);
 
   // Asks billing whether a workspace has no credit, holds or debts. May block.
-  using AskZeroBalance = std::function<Result<bool>(const std::string& workspace)>;
+  using PrepareClose = std::function<Result<bool>(const std::string& workspace)>;
   // Closes the workspaces that are due and revokes their keys, with the policy as actor. Postpones
   // a workspace by an hour if it has credit or its credit is unknown. Idempotent.
-  AdminResult<void> CloseDue(const AskZeroBalance& has_zero_balance);
+  AdminResult<void> CloseDue(const PrepareClose& prepare_close);
 
  private:
   AdminResult<void> CloseNow(const std::string& workspace, int64_t close_at_us);

@@ -13,7 +13,7 @@ constexpr size_t kMaxQueuedCalls = 4096;
 // How long the housekeeper waits for billing.
 constexpr std::chrono::seconds kBalanceWait{5};
 
-Housekeeper::AskZeroBalance WaitingFor(const Peers::Ask<std::string, bool>& ask) {
+Housekeeper::PrepareClose WaitingFor(const Peers::Ask<std::string, bool>& ask) {
   return [&ask](const std::string& workspace) -> Result<bool> {
     if (!ask) return Unavailable("targets.billing_admin is not set in the configuration of auth");
     // shared_ptr: the answer may arrive after the timeout.
@@ -43,7 +43,7 @@ AuthBackend::AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Cl
       store_(std::move(store)),
       workers_(threads, kMaxQueuedCalls, "auth-sql"),
       feed_(*store_, clock, options_.feed),
-      housekeeper_(*store_, options_.housekeeping, WaitingFor(options_.peers.has_zero_balance),
+      housekeeper_(*store_, options_.housekeeping, WaitingFor(options_.peers.prepare_close),
                    [this] { feed_.Wake(); }),
       copier_(*store_, options_.audit_sources),
       refusals_(store_->database(), kAuditTables, clock) {}

@@ -34,8 +34,9 @@ struct Peers {
   // Opens a workspace's wallet in billing. Idempotent.
   std::function<void(std::string workspace, std::function<void(admin::AdminResult<void>)> done)>
       open_wallet;
-  // Asks whether the workspace has no credit, holds or debts.
-  Ask<std::string, bool> has_zero_balance;
+  // Asks billing whether the workspace has no credit, holds or debts. If so, billing charges none
+  // of its cards from now on.
+  Ask<std::string, bool> prepare_close;
   Ask<billing::v1::ListKeySpendRequest, billing::v1::ListKeySpendResponse> key_spend;
   // Asks what is left of limits, and what was used of them.
   Ask<ratelimit::v1::GetUseRequest, ratelimit::v1::GetUseResponse> limit_use;

@@ -45,7 +45,7 @@ Result<void> Housekeeper::Start() {
 std::string Housekeeper::Checkpoint() { return checkpoints_ ? checkpoints_->Write(store_) : ""; }
 
 void Housekeeper::Step() {
-  if (auto closed = WorkspaceAdmin(store_).CloseDue(has_zero_balance_); !closed) {
+  if (auto closed = WorkspaceAdmin(store_).CloseDue(prepare_close_); !closed) {
     log::Warn("workspaces were not closed; will retry", {{"error", closed.error().message}});
   }
   changed_();

@@ -23,13 +23,13 @@ class Housekeeper {
     std::string checkpoint_file = {};
   };
   // Asks billing whether a workspace has no credit, holds or debts. May block.
-  using AskZeroBalance = std::function<Result<bool>(const std::string& workspace)>;
+  using PrepareClose = std::function<Result<bool>(const std::string& workspace)>;
   // changed: called after keys may have changed.
-  Housekeeper(AuthStore& store, Options options, AskZeroBalance has_zero_balance,
+  Housekeeper(AuthStore& store, Options options, PrepareClose prepare_close,
               std::function<void()> changed)
       : store_(store),
         options_(std::move(options)),
-        has_zero_balance_(std::move(has_zero_balance)),
+        prepare_close_(std::move(prepare_close)),
         changed_(std::move(changed)) {}
   ~Housekeeper() { Stop(); }
 
@@ -44,7 +44,7 @@ class Housekeeper {
  private:
   AuthStore& store_;
   const Options options_;
-  const AskZeroBalance has_zero_balance_;
+  const PrepareClose prepare_close_;
   const std::function<void()> changed_;
   std::optional<AuditCheckpointWriter> checkpoints_;
   int64_t checkpointed_us_ = 0;  // monotonic

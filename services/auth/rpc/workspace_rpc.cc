@@ -57,15 +57,18 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
     return admin::Start(context, request, [=, this](const admin::Call& call) {
       auto parts = admin::NameParts(*request);
       if (!parts) return call.Finish(Fail{parts.error()});
+      if (auto checked = WorkspaceAdmin::CheckClose(*request); !checked) {
+        return call.Finish(Fail{checked.error()});
+      }
       AuthBackend* const backend = backend_.load();
       if (!backend) return call.Refuse(Unavailable("auth is not running").error);
-      if (!backend->peers().has_zero_balance) {
+      if (!backend->peers().prepare_close) {
         return call.Finish(
             admin::Precondition("BALANCE_UNKNOWN",
                                 "the workspace's credit is unknown: targets.billing_admin is not "
                                 "set in the configuration of auth"));
       }
-      backend->peers().has_zero_balance(parts->front(), [=, this](const Result<bool>& zero) {
+      backend->peers().prepare_close(parts->front(), [=, this](const Result<bool>& zero) {
         if (!zero) return call.Refuse(zero.error());
         workers_.Run(
             context, call, [=, zero = *zero](AuthBackend& running) -> admin::AdminResult<void> {

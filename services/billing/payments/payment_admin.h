@@ -57,12 +57,17 @@ class PaymentAdmin {
   AdminResult<std::string> SetupMethod(const std::string& workspace, const std::string& request_id,
                                        const audit::Origin& by);
 
+  // Called before a workspace closes. If it has no credit, holds or debt, switches auto-reload off
+  // and deletes the cards. Returns whether it may close: no charge is on its way either.
+  AdminResult<bool> PrepareClose(const std::string& workspace, const audit::Origin& by);
+
   AdminResult<AutoReload> GetReload(const std::string& workspace);
   AdminResult<AutoReload> UpdateReload(const std::string& workspace, const ReloadChange& change,
                                        const audit::Origin& by);
   AdminResult<AutoReload> ResumeReload(const std::string& workspace, const audit::Origin& by);
 
  private:
+  AdminResult<void> DeleteMethods(const std::string& workspace, const audit::Origin& by);
   AdminResult<void> NeedsProvider() const;
   AdminResult<void> CheckReload(const AutoReload& reload) const;
 

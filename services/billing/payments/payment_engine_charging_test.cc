@@ -227,6 +227,27 @@ TEST_P(ChargingTest, APauseDoesNotForgetAChargeThatIsOnItsWay) {
   EXPECT_EQ(Paid("acme"), 12 * kNanoPerUsd);
 }
 
+TEST_P(ChargingTest, ClosingSwitchesItOffAndForgetsTheCards) {
+  EnableReload(*replica_, "acme");
+  ASSERT_TRUE(replica_->admin.PrepareClose("acme", "auth").value());
+  Run();
+  EXPECT_EQ(Charges(), 0u) << "a closing workspace is not charged";
+  EXPECT_FALSE(Reload().enabled);
+  EXPECT_TRUE(replica_->admin.Methods("acme")->empty());
+  ASSERT_TRUE(replica_->admin.PrepareClose("acme", "auth").value()) << "repeated";
+
+  Grant("acme", kNanoPerCent, "g1");
+  EXPECT_FALSE(replica_->admin.PrepareClose("acme", "auth").value()) << "it has credit";
+}
+
+TEST_P(ChargingTest, AWorkspaceWithAChargeUnderWayDoesNotClose) {
+  stripe_.SetFaults({.lost_after = 1000});
+  EnableReload(*replica_, "acme");
+  Run();
+  ASSERT_EQ(Charges(), 1u);
+  EXPECT_FALSE(replica_->admin.PrepareClose("acme", "auth").value());
+}
+
 TEST_P(ChargingTest, HoldsChargeNothing) {
   Start();
   for (int i = 0; i < 4; ++i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/observability/log.h"
 #include "services/billing/payments/admin_results.h"
 #include "services/billing/payments/payment_admin.h"
 #include "services/billing/payments/reload_rules.h"
@@ -142,6 +143,64 @@ AdminResult<AutoReload> PaymentAdmin::ResumeReload(const std::string& workspace,
                       "resumed");
   });
   return FinishChange(done, failure, reload);
+}
+
+AdminResult<bool> PaymentAdmin::PrepareClose(const std::string& workspace,
+                                             const audit::Origin& by) {
+  auto balance = engine_.ledger().ReadBalance(workspace);
+  if (!balance.ok()) return Fail{admin::FromError(balance.error())};
+  if (balance->paid_nano_usd != 0 || balance->granted_nano_usd != 0 ||
+      balance->held_nano_usd != 0 || balance->receivable_nano_usd != 0) {
+    return false;
+  }
+  auto off = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto found = tx.FindReload();
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found || !(*found)->enabled) return {};
+    AutoReload reload = **found;
+    reload.enabled = false;
+    reload.actor = by.actor;
+    reload.updated_us = tx.now_us();
+    if (auto put = tx.Put(reload); !put.ok()) return put;
+    return tx.LogCall(by, "auto_reload.update", "reload", Name(reload.state), Name(reload.state), 0,
+                      "off: the workspace closes");
+  });
+  if (!off.ok()) return SqlFailure(off.error());
+  if (auto deleted = DeleteMethods(workspace, by); !deleted.ok()) return Fail{deleted.error()};
+  auto payments = store_.ListPayments(workspace, 100, {});
+  if (!payments.ok()) return SqlFailure(payments.error());
+  for (const Payment& payment : *payments) {
+    if (!payment.in_flight()) continue;
+    // An open page does not count: if it is paid, its credit puts the closing off.
+    if (!payment.reload && payment.state != PaymentState::kSucceeded) continue;
+    const bool withdrawn = payment.state == PaymentState::kRequested &&
+                           Cancel(workspace, payment.id, "the workspace closes", by).ok();
+    if (!withdrawn) return false;
+  }
+  return true;
+}
+
+AdminResult<void> PaymentAdmin::DeleteMethods(const std::string& workspace,
+                                              const audit::Origin& by) {
+  auto methods = store_.Methods(workspace);
+  if (!methods.ok()) return SqlFailure(methods.error());
+  for (const PaymentMethod& method : *methods) {
+    // Deleted here first: a provider that does not answer must not keep it chargeable.
+    auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+      auto removed = tx.RemoveMethod(method.id);
+      if (!removed.ok()) return Fail{removed.error()};
+      if (!*removed) return {};
+      return tx.LogCall(by, "payment_method.delete", "method/" + method.id, "saved", "deleted", 0,
+                        "the workspace closes");
+    });
+    if (!done.ok()) return SqlFailure(done.error());
+    if (engine_.provider().manual()) continue;
+    if (auto detached = engine_.provider().DetachMethod(method.id); !detached.ok()) {
+      log::Warn("payments: the card of a closing workspace could not be detached at the provider",
+                {{"workspace", workspace}, {"error", detached.error().message}});
+    }
+  }
+  return {};
 }
 
 }  // namespace tollgate::billing::payments

@@ -26,8 +26,8 @@ inline constexpr rpc::MethodCallers kCallers[] = {
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
     // auth opens the wallet of each workspace that it creates (decision 64).
     {"tollgate.admin.v1.LedgerService/OpenWallet", rpc::kAdmins | rpc::kAuth},
-    // auth checks the balance: it closes no workspace that has credit.
-    {"tollgate.admin.v1.LedgerService/GetBalance", rpc::kAdmins | rpc::kAuth},
+    // auth closes no workspace that has credit, and none whose cards could be charged.
+    {"tollgate.billing.v1.ClosingService/PrepareClose", rpc::kAuth},
     {"tollgate.billing.v1.KeySpendService/ListKeySpend", rpc::kAuth},
     {"tollgate.billing.v1.SummaryService/ReadSummary", rpc::kDashboard},
     // auth copies the audit entries into its audit log (decision 56).

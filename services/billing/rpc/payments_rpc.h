@@ -14,4 +14,7 @@ namespace tollgate::billing {
 // payments must outlive it.
 std::unique_ptr<grpc::Service> MakePaymentRpc(payments::Payments& payments);
 
+// tollgate.billing.v1.ClosingService.
+std::unique_ptr<grpc::Service> MakeClosingRpc(payments::Payments& payments);
+
 }  // namespace tollgate::billing
