@@ -16,9 +16,9 @@
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
-#include "gateway/pipeline/await_ledger.h"
+#include "gateway/pipeline/admission/await_ledger.h"
+#include "gateway/pipeline/checks/media_hosts.h"
 #include "gateway/pipeline/judge_head.h"
-#include "gateway/pipeline/media_hosts.h"
 #include "gateway/worker/worker_pool.h"
 
 namespace tollgate {

@@ -1,10 +1,10 @@
 #include "gateway/handlers/count_tokens.h"
 
 #include "common/json/writer.h"
-#include "gateway/pipeline/admit.h"
-#include "gateway/pipeline/count_prompt.h"
-#include "gateway/pipeline/refuse.h"
-#include "gateway/pipeline/respond.h"
+#include "gateway/pipeline/admission/admit.h"
+#include "gateway/pipeline/admission/count_prompt.h"
+#include "gateway/pipeline/answer/refuse.h"
+#include "gateway/pipeline/answer/respond.h"
 #include "gateway/pipeline/run.h"
 
 namespace tollgate::gateway {

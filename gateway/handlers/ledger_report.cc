@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gateway/pipeline/refuse.h"
+#include "gateway/pipeline/answer/refuse.h"
 
 namespace tollgate::gateway {
 

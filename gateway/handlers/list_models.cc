@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "gateway/handlers/model_list.h"
-#include "gateway/pipeline/authenticate.h"
-#include "gateway/pipeline/refuse.h"
+#include "gateway/pipeline/answer/refuse.h"
+#include "gateway/pipeline/checks/authenticate.h"
 
 namespace tollgate::gateway {
 

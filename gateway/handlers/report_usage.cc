@@ -4,8 +4,8 @@
 
 #include "gateway/handlers/ledger_report.h"
 #include "gateway/handlers/usage_report.h"
-#include "gateway/pipeline/authenticate.h"
-#include "gateway/pipeline/limits.h"
+#include "gateway/pipeline/admission/limits.h"
+#include "gateway/pipeline/checks/authenticate.h"
 
 namespace tollgate::gateway {
 

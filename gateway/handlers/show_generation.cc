@@ -9,7 +9,7 @@
 #include "common/money/money.h"
 #include "gateway/handlers/ledger_report.h"
 #include "gateway/handlers/query.h"
-#include "gateway/pipeline/authenticate.h"
+#include "gateway/pipeline/checks/authenticate.h"
 
 namespace tollgate::gateway {
 

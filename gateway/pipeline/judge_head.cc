@@ -3,9 +3,9 @@
 #include <charconv>
 
 #include "common/keys/key_format.h"
-#include "gateway/pipeline/authenticate.h"
-#include "gateway/pipeline/credentials.h"
-#include "gateway/pipeline/refuse.h"
+#include "gateway/pipeline/answer/refuse.h"
+#include "gateway/pipeline/checks/authenticate.h"
+#include "gateway/pipeline/checks/credentials.h"
 
 namespace tollgate::gateway {
 namespace {

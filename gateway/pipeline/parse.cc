@@ -8,9 +8,9 @@
 
 #include "common/http/head_guard.h"
 #include "common/json/json.h"
-#include "gateway/pipeline/content_type.h"
-#include "gateway/pipeline/idempotency.h"
-#include "gateway/pipeline/session_name.h"
+#include "gateway/pipeline/answer/idempotency.h"
+#include "gateway/pipeline/checks/content_type.h"
+#include "gateway/pipeline/checks/session_name.h"
 
 namespace tollgate::gateway {
 namespace {

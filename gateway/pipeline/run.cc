@@ -1,16 +1,16 @@
 #include "gateway/pipeline/run.h"
 
-#include "gateway/pipeline/answer_without_engine.h"
-#include "gateway/pipeline/authenticate.h"
-#include "gateway/pipeline/candidates.h"
-#include "gateway/pipeline/decode_body.h"
-#include "gateway/pipeline/dispatch.h"
-#include "gateway/pipeline/fall_back.h"
-#include "gateway/pipeline/idempotency.h"
+#include "gateway/pipeline/admission/fall_back.h"
+#include "gateway/pipeline/answer/answer_without_engine.h"
+#include "gateway/pipeline/answer/dispatch.h"
+#include "gateway/pipeline/answer/idempotency.h"
+#include "gateway/pipeline/answer/refuse.h"
+#include "gateway/pipeline/answer/relay.h"
+#include "gateway/pipeline/answer/trace_request.h"
+#include "gateway/pipeline/checks/authenticate.h"
+#include "gateway/pipeline/checks/candidates.h"
+#include "gateway/pipeline/checks/decode_body.h"
 #include "gateway/pipeline/parse.h"
-#include "gateway/pipeline/refuse.h"
-#include "gateway/pipeline/relay.h"
-#include "gateway/pipeline/trace_request.h"
 
 namespace tollgate::gateway {
 

@@ -40,6 +40,8 @@ class Includes(unittest.TestCase):
         self.assertTrue(include("services/billing/storage/store.cc", "services/billing/verify/verify.h"))
         self.assertTrue(include("services/billing/rpc/a.cc", "services/billing/billing_module.h"))
         self.assertTrue(include("gateway/pipeline/a.cc", "gateway/surfaces/shared/b.h"))
+        self.assertTrue(include("gateway/pipeline/checks/a.cc", "gateway/pipeline/answer/b.h"))
+        self.assertFalse(include("gateway/pipeline/answer/a.cc", "gateway/pipeline/request_context.h"))
         self.assertFalse(include("services/billing/verify/verify.cc", "services/billing/storage/store.h"))
         self.assertFalse(include("services/billing/billing_module.cc", "services/billing/rpc/a.h"))
         self.assertFalse(include("services/billing/storage/store_test.cc", "services/billing/verify/verify.h"))

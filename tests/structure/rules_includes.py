@@ -28,21 +28,23 @@ def common_rule(path, name):
 
 
 # storage/ includes these rules of people, until they have a service of their own.
-BELOW = {("auth", "storage", "people")}
+BELOW = {("services/auth", "storage", "people")}
 
 
 def layer_rule(path, name):
-    """Inside the gateway or a service, a folder includes only those before it in the list of its layers."""
-    own, other = path.split("/"), name.split("/")
-    room = own[:2] if own[0] == "services" else own[:1]
-    layers = GATEWAY if own[0] == "gateway" else SERVICES.get(own[1], []) if own[0] == "services" else []
-    if is_test(path) or other[:len(room)] != room:
-        return None
-    own, other = own[len(room)], other[len(room)]
-    if own == other or own not in layers or (room[-1], own, other) in BELOW:
-        return None
-    if other not in layers or layers.index(other) > layers.index(own):
-        return f"{'/'.join(room)}/{own} must not include {name}: it is a higher layer (tests/structure/rules_layout.py)"
+    """Inside the gateway, its pipeline or a service, a folder includes only those before it in the list of its layers."""
+    rooms = [("gateway", GATEWAY), ("gateway/pipeline", PIPELINE)] + [(f"services/{one}", layers) for one, layers in SERVICES.items()]
+    for room, layers in rooms:
+        if is_test(path) or not path.startswith(room + "/") or not name.startswith(room + "/"):
+            continue
+        own, other = path[len(room) + 1:].split("/")[0], name[len(room) + 1:].split("/")[0]
+        if own == other or own not in layers or (room, own, other) in BELOW:
+            continue
+        # Files of the pipeline itself are what its folders share.
+        if other not in layers and room == "gateway/pipeline":
+            continue
+        if other not in layers or layers.index(other) > layers.index(own):
+            return f"{room}/{own} must not include {name}: it is a higher layer (tests/structure/rules_layout.py)"
     return None
 
 

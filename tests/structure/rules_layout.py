@@ -13,6 +13,7 @@ SERVICES = {
 }
 # Also layers.
 GATEWAY = ["worker", "edge", "envelopes", "pipeline", "surfaces", "handlers"]
+PIPELINE = ["checks", "admission", "answer"]
 REQUIRED = {"dashboard": {"http"}}  # every other service: domain and rpc
 
 

@@ -142,7 +142,7 @@ TEST_P(LinkRoutersTest, ARouterThatIsGoneIsNoReasonToFailWhileAnotherAddressIsTh
   EXPECT_TRUE(Becomes([&] { return Answering() == std::set<std::string>{"first", "second"}; }));
   first.reset();
   // Requests that were sent before the loss of the link is noticed are lost; the gateway moves them
-  // (gateway/pipeline/tries.h).
+  // (gateway/pipeline/answer/tries.h).
   EXPECT_TRUE(Becomes([&] { return Answering(8, true) == std::set<std::string>{"second"}; }));
   EXPECT_EQ(Answering(), std::set<std::string>{"second"});
 }
