@@ -1,7 +1,7 @@
 """Rule: which file may include which."""
 import re
 
-from rules_layout import GATEWAY, SERVICES
+from rules_layout import GATEWAY, PIPELINE, SERVICES
 from tree import SOURCE, is_test
 
 # A folder of common/ may include those before it in this list, and itself.
