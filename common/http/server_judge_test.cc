@@ -162,7 +162,8 @@ TEST_P(ServerJudge, StopWaitsForAVerdict) {
   TestClient client(server);
   client.Write(Post("/echo", "X-Ask: yes\r\nContent-Length: 100\r\n"));
   ASSERT_TRUE(Eventually([&] { return waiting_ == 1; }));
-  server.pool().loop(0).RunAfter(50, [this] { open_ = true; });
+  Loop& loop = server.pool().loop(0);
+  loop.Post([this, &loop] { loop.RunAfter(50, [this] { open_ = true; }); });
   server.server().Stop();
   EXPECT_EQ(waiting_, 0);
   EXPECT_EQ(server.server().running_requests(), 0);

@@ -31,6 +31,7 @@ std::vector<Method> AllMethods() {
                             service.name() == "FrontService" ||     // its own services
                             service.name() == "SummaryService" ||   // and of billing
                             service.name() == "KeySpendService" ||  // asked by auth
+                            service.name() == "ClosingService" ||   // likewise
                             service.name() == "AuditSourceService";
       for (const auto& method : service.method()) {
         methods.push_back({file.package() + "." + service.name() + "/" + method.name(), is_admin});

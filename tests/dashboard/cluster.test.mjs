@@ -121,14 +121,14 @@ test('stripe: a card is saved, and auto-reload charges it once when credit is lo
   await page.goto(`${w}/billing/auto-reload`);
   await expect(page.getByText('Visa •••• 4242')).toBeVisible();
   await page.getByRole('switch', { name: 'Charge the saved card' }).press('Space');
-  await page.getByLabel('When available credit falls below').fill('30');
-  await page.getByLabel('Reload amount').fill('20');
-  await page.getByLabel('Monthly reload limit').fill('25');
+  await page.getByLabel('When the balance falls below').fill('30');
+  await page.getByLabel('Reload amount').fill('30');
+  await page.getByLabel('Monthly reload limit').fill('35');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await confirmed(page, page.getByText('Auto-reload saved'));
   // The page updates by itself.
-  await expect(page.getByRole('table', { name: 'Payments' }).getByRole('row', { name: /\$20\.00.*Paid/ })).toBeVisible({ timeout: 60_000 });
-  expect(await balance()).toBe('45.50');
+  await expect(page.getByRole('table', { name: 'Payments' }).getByRole('row', { name: /\$30\.00.*Paid/ })).toBeVisible({ timeout: 60_000 });
+  expect(await balance()).toBe('55.50');
   expect(stripe.charges).toBe(2);
   expect(stripe.problems).toEqual([]);
   await page.context().close();
