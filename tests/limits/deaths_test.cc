@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
+#include "tests/support/metrics.h"
 #include "tests/support/redis.h"
 
 namespace tollgate::test {
@@ -43,6 +45,12 @@ class DeathsTest : public ::testing::Test {
     return Http(cluster_->port(gateway), "POST", kChat, key.headers(),
                 Body(R"("x_sim":{"tokens":1})"))
         .status;
+  }
+
+  // Requests that a share of the limit decided, since the limiter or Redis did not answer in time.
+  double DecidedByShare() {
+    return SumOfMetric(*cluster_, "tollgate_gateway_limiter_fallback_total").value_or(0) +
+           SumOfMetric(*cluster_, "tollgate_ratelimit_local_decisions_total").value_or(0);
   }
 
   // Waits until the limiter has written its state twice: one write began after the last request.
@@ -106,9 +114,14 @@ TEST_F(DeathsTest, TheSlotsOfAKilledGatewayAreFreeOnAnotherWithinTenSeconds) {
   }
   // Longer than a slot lives without renewals.
   const int64_t held_until_us = MonotonicUs() + 10'000'000;
+  double by_share = DecidedByShare();
   while (MonotonicUs() < held_until_us) {
-    ASSERT_EQ(ChatAt(2, key), 429);
-    ASSERT_EQ(ChatAt(3, key), 429);
+    for (const int gateway : {2, 3}) {
+      const int status = ChatAt(gateway, key);
+      // On a busy machine a share of the limit may decide.
+      const double before = std::exchange(by_share, DecidedByShare());
+      ASSERT_TRUE(status == 429 || (status == 200 && by_share > before)) << status;
+    }
     SleepMs(200);
   }
   cluster_->process("gateway").Kill();

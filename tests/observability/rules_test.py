@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy/prometheus"
 CASES = yaml.safe_load((ROOT / "tests/observability/alert_cases.yml").read_text())
 # Names of the operator's systems, and words of the code.
-LABELS = {"address", "answer", "by", "caller", "channel", "class", "clock", "code", "coding", "database", "endpoint", "engine", "error",
+LABELS = {"address", "answer", "caller", "channel", "class", "clock", "code", "coding", "database", "endpoint", "engine", "error",
           "error_type", "file", "folder", "gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_type",
           "kind", "limit", "outcome", "part", "process", "reason", "reload", "result", "router", "service", "source", "stage", "state",
           "status", "step", "version"}

@@ -19,6 +19,11 @@ std::string PauseText(const std::string& reason) {
   if (reason == "disputed") {
     return "a payment is disputed.\r\nSave another card, then resume auto-reload.";
   }
+  if (reason == "fraud_warning") {
+    return "the card issuer reported a payment as probable fraud.\r\nSave another card, then "
+           "resume "
+           "auto-reload.";
+  }
   if (reason == "card_disputed") {
     return "a payment with the saved card is disputed.\r\nSave another card, then resume "
            "auto-reload.";

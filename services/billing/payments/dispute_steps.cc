@@ -46,7 +46,8 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     if (*known && (*known)->state == dispute.state) return {};
     if (auto put = tx.Put(dispute); !put.ok()) return put;
     if (dispute.state != State::kWon) {
-      if (auto paused = PauseReload(tx, kPausedByDispute); !paused.ok()) return paused;
+      const char* reason = view.fraud_warning ? kPausedByFraudWarning : kPausedByDispute;
+      if (auto paused = PauseReload(tx, reason); !paused.ok()) return paused;
     }
     auto logged = tx.Log("dispute/" + view.id, *known ? Name((*known)->state) : "",
                          Name(dispute.state), dispute.amount_nano_usd, kEngineActor, payment.id);

@@ -49,8 +49,9 @@ void PaymentEngine::StepEvent(const ProviderEvent& event) {
 bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   if (provider_.manual()) return true;
   if (event.type == kSetupEvent) return StoreMethod(event);
-  if (event.type.starts_with("charge.dispute.")) {
-    auto dispute = provider_.GetDispute(event.object);
+  if (event.type.starts_with("charge.dispute.") || IsFraudWarning(event.type)) {
+    auto dispute = IsFraudWarning(event.type) ? provider_.GetFraudWarning(event.object)
+                                              : provider_.GetDispute(event.object);
     if (dispute.ok()) return ApplyDispute(*dispute);
     metrics_.OnProviderError(dispute.error());
     return dispute.error().kind == ProviderError::Kind::kRefused;

@@ -26,6 +26,7 @@ class ManualProvider : public PaymentProvider {
   }
   ProviderResult<RefundView> GetRefund(const std::string&) override { return None(); }
   ProviderResult<DisputeView> GetDispute(const std::string&) override { return None(); }
+  ProviderResult<DisputeView> GetFraudWarning(const std::string&) override { return None(); }
   ProviderResult<ChargePage> ListCharges(int64_t, int64_t, const std::string&) override {
     return ChargePage();
   }

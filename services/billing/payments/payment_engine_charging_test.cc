@@ -112,6 +112,38 @@ TEST_P(ChargingTest, ADisputedCardIsNotChargedAgain) {
   EXPECT_EQ(Charges(), 2u) << "a won dispute frees the card";
 }
 
+TEST_P(ChargingTest, AFraudWarningPausesAndKeepsTheCardFromBeingCharged) {
+  EnableReload(*replica_, "acme");
+  Run();
+  ASSERT_EQ(Charges(), 1u);
+  stripe_.TakeEvents();
+  stripe_.WarnOfFraud(stripe_.intents().front().id);
+  DeliverAll(*replica_);
+  Run();
+  EXPECT_EQ(Reload().pause_reason, "fraud_warning");
+  EXPECT_EQ(Paid("acme"), kTen) << "no money was taken";
+  Spend("acme", 6 * kNanoPerUsd);
+  Resume();
+  EXPECT_EQ(Charges(), 1u);
+  EXPECT_EQ(Reload().pause_reason, "card_disputed");
+}
+
+TEST_P(ChargingTest, AClosedInquiryFreesTheCard) {
+  EnableReload(*replica_, "acme");
+  Run();
+  stripe_.TakeEvents();
+  const std::string inquiry =
+      stripe_.Dispute(stripe_.intents().front().id, "warning_needs_response");
+  DeliverAll(*replica_);
+  Run();
+  stripe_.CloseDispute(inquiry, "warning_closed");
+  DeliverAll(*replica_);
+  Run();
+  Spend("acme", 6 * kNanoPerUsd);
+  Resume();
+  EXPECT_EQ(Charges(), 2u);
+}
+
 TEST_P(ChargingTest, AnInquiryPauses) {
   EnableReload(*replica_, "acme");
   Run();

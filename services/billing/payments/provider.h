@@ -96,10 +96,10 @@ struct RefundView {
 struct DisputeView {
   // In the order in which the states follow each other. The database uses the same numbers.
   enum class State : uint8_t {
-    kInquiry = 1,  // no money was taken from us
+    kInquiry = 1,  // no money was taken from us; also a fraud warning
     kOpen = 2,     // the provider has taken the money
     kLost = 3,
-    kWon = 4,  // the provider has returned the money
+    kWon = 4,  // the provider has returned the money, or the inquiry was closed
   };
   std::string id;
   State state = State::kOpen;
@@ -107,6 +107,7 @@ struct DisputeView {
   std::string workspace;   // as we sent it to the provider, if the answer has it
   std::string payment_id;  // our id, likewise
   int64_t amount_cents = 0;
+  bool fraud_warning = false;
 };
 
 struct ChargePage {
@@ -143,6 +144,8 @@ class PaymentProvider {
   // Takes the provider's id.
   virtual ProviderResult<RefundView> GetRefund(const std::string& id) = 0;
   virtual ProviderResult<DisputeView> GetDispute(const std::string& id) = 0;
+  // A card issuer's report that a charge is probably fraud. Always an inquiry.
+  virtual ProviderResult<DisputeView> GetFraudWarning(const std::string& id) = 0;
   // Lists charges made in [start, end), ours and others.
   virtual ProviderResult<ChargePage> ListCharges(int64_t start_us, int64_t end_us,
                                                  const std::string& cursor) = 0;

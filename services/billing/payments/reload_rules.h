@@ -14,6 +14,7 @@ namespace tollgate::billing::payments {
 inline constexpr char kPausedWithoutMethod[] = "no_payment_method";
 inline constexpr char kPausedByRefund[] = "refunded";
 inline constexpr char kPausedByDispute[] = "disputed";
+inline constexpr char kPausedByFraudWarning[] = "fraud_warning";
 inline constexpr char kPausedByDebit[] = "debited";
 inline constexpr char kPausedByCardDispute[] = "card_disputed";
 inline constexpr char kPausedByCeiling[] = "monthly_ceiling";

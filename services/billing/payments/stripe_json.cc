@@ -97,7 +97,7 @@ DisputeView ReadDispute(json::Value dispute) {
   }
   view.amount_cents = IntOf(dispute.Find("amount"));
   const std::string status = TextOf(dispute.Find("status"));
-  if (status == "won") {
+  if (status == "won" || status == "warning_closed") {
     view.state = DisputeView::State::kWon;
   } else if (status.starts_with("warning_") || status == "prevented") {
     view.state = DisputeView::State::kInquiry;

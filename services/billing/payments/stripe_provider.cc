@@ -206,6 +206,18 @@ class StripeProvider : public PaymentProvider {
     return view;
   }
 
+  ProviderResult<DisputeView> GetFraudWarning(const std::string& id) override {
+    auto answer = Get("/v1/radar/early_fraud_warnings/" + PercentEncode(id),
+                      {{"expand[]", "payment_intent"}});
+    if (!answer.ok()) return Fail{answer.error()};
+    DisputeView view = ReadDispute(answer->body.root());
+    if (view.id != id) return Unusable("another_warning");
+    view.state = DisputeView::State::kInquiry;
+    view.amount_cents = 0;
+    view.fraud_warning = true;
+    return view;
+  }
+
   ProviderResult<ChargePage> ListCharges(int64_t start_us, int64_t end_us,
                                          const std::string& cursor) override {
     Form form{{"created[gte]", std::to_string(start_us / 1'000'000)},

@@ -50,13 +50,17 @@ std::optional<ProviderEvent> ReadEvent(const std::string& body) {
 bool Matters(const ProviderEvent& event) {
   return event.type == kSetupEvent || event.type.starts_with("payment_intent.") ||
          event.type.starts_with("checkout.session.") || event.type.starts_with("charge.dispute.") ||
-         IsRefundEvent(event.type);
+         IsRefundEvent(event.type) || IsFraudWarning(event.type);
 }
 
 }  // namespace
 
 bool IsRefundEvent(std::string_view type) {
   return type.starts_with("refund.") || type.starts_with("charge.refund.");
+}
+
+bool IsFraudWarning(std::string_view type) {
+  return type.starts_with("radar.early_fraud_warning.");
 }
 
 // Logs one line per minute, since anyone may call. The metric counts all calls.

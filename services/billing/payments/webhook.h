@@ -21,6 +21,7 @@ inline constexpr size_t kMaxWebhookBytes = size_t{256} * 1024;
 
 // Whether an event of this type is about a refund.
 bool IsRefundEvent(std::string_view type);
+bool IsFraudWarning(std::string_view type);
 
 class Webhook {
  public:

@@ -158,6 +158,13 @@ std::string ScriptedStripe::Dispute(const std::string& intent, const std::string
   return id;
 }
 
+void ScriptedStripe::WarnOfFraud(const std::string& intent) {
+  const std::lock_guard lock(mutex_);
+  const std::string id = NewId("issfr");
+  disputes_[id] = {intent, "", 0};
+  AddEvent("radar.early_fraud_warning.created", json::Writer().Text("id", id).Done());
+}
+
 void ScriptedStripe::CloseDispute(const std::string& dispute, const std::string& status) {
   const std::lock_guard lock(mutex_);
   disputes_.at(dispute).status = status;

@@ -70,6 +70,8 @@ class ScriptedStripe {
   std::string SaveCard(const std::string& session);
   // The customer disputes a charge; returns the dispute's id.
   std::string Dispute(const std::string& intent, const std::string& status = "needs_response");
+  // The issuer of the card reports a charge as probable fraud.
+  void WarnOfFraud(const std::string& intent);
   void CloseDispute(const std::string& dispute, const std::string& status);
   // Creates a charge that is not ours, made on the provider's own pages.
   std::string ForeignCharge(int64_t cents);

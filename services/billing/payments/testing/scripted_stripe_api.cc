@@ -97,6 +97,7 @@ ScriptedStripe::Reply ScriptedStripe::Do(const std::string& method, const std::s
   }
   if (const auto id = rest("/v1/refunds/")) return FindRefund(*id);
   if (const auto id = rest("/v1/disputes/")) return FindDispute(*id, form);
+  if (const auto id = rest("/v1/radar/early_fraud_warnings/")) return FindDispute(*id, form);
   // The page still shows a card that was detached later.
   if (path.starts_with("/v1/payment_methods/")) return {200, "{}"};
   if (const auto id = rest("/v1/checkout/sessions/")) return DoSession(*id);

@@ -135,6 +135,8 @@ function reasonText(reason: string): string {
       return i18n.t({ id: 'billing.reload.debited', message: 'Auto-reload is paused because credit was deducted by an adjustment. If the balance is below the threshold, resuming charges the card.' });
     case 'disputed':
       return i18n.t({ id: 'billing.reload.disputed', message: 'Auto-reload is paused because a payment is disputed. The card of that payment is not charged again. Add another card, then resume.' });
+    case 'fraud_warning':
+      return i18n.t({ id: 'billing.reload.fraudWarning', message: 'Auto-reload is paused because the card issuer reported a payment as probable fraud. That card is not charged again. Add another card, then resume.' });
     case 'card_disputed':
       return i18n.t({ id: 'billing.reload.cardDisputed', message: 'Auto-reload is paused because a payment with the saved card is disputed. Add another card, then resume.' });
     case 'monthly_ceiling':
