@@ -30,7 +30,7 @@ std::string Settings(const std::string& url) {
 }
 // … even less so for exact counts.
 std::string PatientSettings(const std::string& url) {
-  return Settings(url) + "  redis_timeout_ms: 5000\n";
+  return "  redis_url: " + url + "\n  redis_timeout_ms: 5000\n";
 }
 
 // Ten times this many requests are made.
