@@ -228,7 +228,6 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
     refund.actor = by.actor;
     refund.created_us = refund.updated_us = refund.check_us = tx.now_us();
     if (auto put = tx.Put(refund); !put.ok()) return put;
-    if (auto paused = engine_.PauseReload(tx, kPausedByRefund); !paused.ok()) return paused;
     return tx.LogCall(by, "payment.refund", "refund/" + refund_id, "", Name(refund.state),
                       amount_nano_usd, reason);
   });

@@ -77,6 +77,19 @@ TEST_P(ChargingTest, ARefundPausesUntilAPersonResumes) {
   EXPECT_EQ(Charges(), 1u) << "a person has seen the refund";
 }
 
+TEST_P(ChargingTest, ARefusedRefundPausesNothing) {
+  const Payment bought = Start();
+  Spend("acme", 3 * kNanoPerUsd);
+  EXPECT_EQ(
+      replica_->admin.RefundPayment("acme", bought.id, kTen, "left", "f1", "ann").error().reason,
+      "NOT_REFUNDABLE");
+  Run();
+  EXPECT_EQ(Reload().state, ReloadState::kIdle);
+  Spend("acme", 3 * kNanoPerUsd);
+  Run();
+  EXPECT_EQ(Charges(), 1u);
+}
+
 TEST_P(ChargingTest, ADebitPausesUntilAPersonResumes) {
   Start();
   Adjust("acme", CommandKind::kDebitAdjustment, 6 * kNanoPerUsd, "d1");

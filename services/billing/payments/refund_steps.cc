@@ -201,6 +201,9 @@ void PaymentEngine::WriteRefund(const Refund& refund, RefundState was) {
       }
     }
     if (was == after.state) return {};
+    if (after.state == RefundState::kTaken) {
+      if (auto paused = PauseReload(tx, kPausedByRefund); !paused.ok()) return paused;
+    }
     return tx.Log("refund/" + refund.id, Name(was), Name(after.state), refund.amount_nano_usd,
                   refund.actor, refund.reason);
   });
