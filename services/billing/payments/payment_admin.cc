@@ -260,11 +260,16 @@ AdminResult<void> PaymentAdmin::DeleteMethod(const std::string& workspace, const
       return ProviderFailed(detached.error());
     }
   }
+  return RemoveMethod(workspace, id, "", by);
+}
+
+AdminResult<void> PaymentAdmin::RemoveMethod(const std::string& workspace, const std::string& id,
+                                             const std::string& reason, const audit::Origin& by) {
   auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto removed = tx.RemoveMethod(id);
     if (!removed.ok()) return Fail{removed.error()};
     if (!*removed) return {};
-    return tx.LogCall(by, "payment_method.delete", "method/" + id, "saved", "deleted", 0, "");
+    return tx.LogCall(by, "payment_method.delete", "method/" + id, "saved", "deleted", 0, reason);
   });
   if (!done.ok()) return SqlFailure(done.error());
   return {};

@@ -67,6 +67,8 @@ class PaymentAdmin {
   AdminResult<AutoReload> ResumeReload(const std::string& workspace, const audit::Origin& by);
 
  private:
+  AdminResult<void> RemoveMethod(const std::string& workspace, const std::string& id,
+                                 const std::string& reason, const audit::Origin& by);
   AdminResult<void> DeleteMethods(const std::string& workspace, const audit::Origin& by);
   AdminResult<void> NeedsProvider() const;
   AdminResult<void> CheckReload(const AutoReload& reload) const;

@@ -186,14 +186,8 @@ AdminResult<void> PaymentAdmin::DeleteMethods(const std::string& workspace,
   if (!methods.ok()) return SqlFailure(methods.error());
   for (const PaymentMethod& method : *methods) {
     // Deleted here first: a provider that does not answer must not keep it chargeable.
-    auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-      auto removed = tx.RemoveMethod(method.id);
-      if (!removed.ok()) return Fail{removed.error()};
-      if (!*removed) return {};
-      return tx.LogCall(by, "payment_method.delete", "method/" + method.id, "saved", "deleted", 0,
-                        "the workspace closes");
-    });
-    if (!done.ok()) return SqlFailure(done.error());
+    auto removed = RemoveMethod(workspace, method.id, "the workspace closes", by);
+    if (!removed.ok()) return removed;
     if (engine_.provider().manual()) continue;
     if (auto detached = engine_.provider().DetachMethod(method.id); !detached.ok()) {
       log::Warn("payments: the card of a closing workspace could not be detached at the provider",
