@@ -272,4 +272,12 @@ SqlResult<std::vector<CopiedTable>> CopyDatabase(const CopyOptions& options) {
   return copied;
 }
 
+std::string ToText(const std::vector<CopiedTable>& tables) {
+  std::string text;
+  for (const CopiedTable& table : tables) {
+    if (table.rows > 0) text += table.name + ": " + std::to_string(table.rows) + " rows\n";
+  }
+  return text;
+}
+
 }  // namespace tollgate::sql

@@ -32,4 +32,7 @@ struct CopyOptions {
 // is refused: `from` lacks migrations, or `to` has rows other than those of new tables.
 SqlResult<std::vector<CopiedTable>> CopyDatabase(const CopyOptions& options);
 
+// A line per table that has rows.
+std::string ToText(const std::vector<CopiedTable>& tables);
+
 }  // namespace tollgate::sql

@@ -140,7 +140,7 @@ TEST_F(CopyTest, AnOlderSchemaIsRefused) {
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(older + suffix);
 }
 
-// Nothing is copied when a row cannot be written, and the next try starts anew.
+// Nothing is copied when a row cannot be written, and the next try starts again.
 TEST_F(CopyTest, AFailureLeavesNothing) {
   Fill();
   ASSERT_TRUE(Open(new_url_)->Migrate("test", kCopyMigrations).ok());

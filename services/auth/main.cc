@@ -1,13 +1,13 @@
-// tollgate-auth: workspaces, virtual keys and the audit log as a separate process. The command
-// verify-audit checks its database while the server runs.
+// tollgate-auth: workspaces, virtual keys and the audit log as a separate process. With a command,
+// a tool that works on its database.
 #include "common/base/core_dumps.h"
 #include "common/host/host.h"
 #include "services/auth/auth_module.h"
-#include "services/auth/storage/audit_command.h"
+#include "services/auth/command/auth_command.h"
 
 int main(int argc, char** argv) {
   tollgate::DenyCoreDumps();  // the commands need it, too
-  if (const auto code = tollgate::auth::RunAuditCommand(argc, argv)) return *code;
+  if (const auto code = tollgate::auth::RunAuthCommand(argc, argv)) return *code;
   return tollgate::host::Main<tollgate::config::v1::AuthConfig>(
       argc, argv, "auth", [](tollgate::HostContext& context, const auto& config) {
         tollgate::host::Modules modules;

@@ -4,7 +4,7 @@ import re
 
 # The services of one shape. The folders of each are layers: a folder includes those before it, and itself.
 SERVICES = {
-    "auth": ["domain", "storage", "admin", "people", "oidc", "rpc"],
+    "auth": ["domain", "storage", "admin", "people", "oidc", "rpc", "command"],
     "billing": ["domain", "storage", "verify", "reports", "archive", "statement", "commit", "payments", "alerts", "rpc", "command"],
     "catalog": ["domain", "storage", "rpc"],
     "dashboard": ["transcode", "openapi", "http", "session", "front", "web"],

@@ -15,10 +15,11 @@
 #include "common/json/json.h"
 #include "common/sql/beside.h"
 #include "services/billing/archive/archive.h"
-#include "services/billing/storage/distribute.h"
-#include "services/billing/statement/statement.h"
-#include "services/billing/verify/verify.h"
 #include "services/billing/archive/verify_archive.h"
+#include "services/billing/command/ledger_copy.h"
+#include "services/billing/statement/statement.h"
+#include "services/billing/storage/distribute.h"
+#include "services/billing/verify/verify.h"
 #include "services/billing/verify/verify_checkpoints.h"
 #include "tollgate/config/v1/config.pb.h"
 
@@ -392,6 +393,7 @@ std::optional<int> RunLedgerCommand(int argc, char** argv, std::span<const sql::
   AddVerify(app, exit_code);
   AddArchive(app, exit_code);
   AddDistribute(app, schemas, exit_code);
+  AddCopyCommand(app, schemas, exit_code);
   AddStatement(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -35,6 +35,7 @@ class LedgerDatabaseTest : public ::testing::TestWithParam<sql::Dialect> {
       }
       options.url = server->MakeDatabase("ledger", "ledger", MakeLedgerSchema);
     }
+    url_ = options.url;
     database_ = std::move(*sql::Database::Open(options));
     auto migrated = MigrateLedger(*database_);
     ASSERT_TRUE(migrated.ok()) << migrated.error().message;
@@ -61,6 +62,7 @@ class LedgerDatabaseTest : public ::testing::TestWithParam<sql::Dialect> {
 
   static constexpr int64_t kNowUs = 1'763'700'000'000'000;
   std::string file_;
+  std::string url_;
   Policy policy_;
   std::unique_ptr<sql::Database> database_;
   std::unique_ptr<sql::Connection> connection_;

@@ -1,4 +1,4 @@
-#include "services/auth/storage/audit_command.h"
+#include "services/auth/command/auth_command.h"
 
 #include <CLI/CLI.hpp>
 
@@ -13,13 +13,13 @@
 #include "common/config/config.h"
 #include "common/json/writer.h"
 #include "common/sql/beside.h"
+#include "common/sql/copy.h"
 #include "services/auth/storage/audit_copy.h"
+#include "services/auth/storage/schema.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::auth {
 namespace {
-
-constexpr std::string_view kVerb = "verify-audit";
 
 struct Arguments {
   std::string url, config;
@@ -139,37 +139,73 @@ int Verify(Arguments arguments) {
   return finding->ok() ? 0 : 1;
 }
 
-}  // namespace
-
-std::optional<int> RunAuditCommand(int argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[1]) != kVerb) return std::nullopt;
-  CLI::App app("The auth service of Tollgate", "tollgate-auth");
-  app.require_subcommand(1);
-  CLI::App& command = *app.add_subcommand(std::string(kVerb),
-                                          "Verify the audit log in its database while auth runs");
-  Arguments arguments;
-  auto* url = command.add_option("--database", arguments.url,
+void AddVerifyAudit(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      *app.add_subcommand("verify-audit", "Verify the audit log in its database while auth runs");
+  auto arguments = std::make_shared<Arguments>();
+  auto* url = command.add_option("--database", arguments->url,
                                  "The database of auth: sqlite:/path or postgresql://…");
   command
-      .add_option("--config", arguments.config,
+      .add_option("--config", arguments->config,
                   "Instead: the configuration file of auth or of the all-in-one")
       ->excludes(url);
-  command.add_option("--source", arguments.sources,
+  command.add_option("--source", arguments->sources,
                      "Also compare with the entries of this service: NAME=URL of its database, for "
                      "example billing=postgresql://…; the all-in-one's --config has it");
-  auto* file = command.add_option("--checkpoints", arguments.checkpoints.file,
+  auto* file = command.add_option("--checkpoints", arguments->checkpoints.file,
                                   "Also compare with the signed checkpoints of this file");
-  auto* key = command.add_option("--checkpoint-key", arguments.checkpoints.key_file,
+  auto* key = command.add_option("--checkpoint-key", arguments->checkpoints.key_file,
                                  "PEM file with the public key of the checkpoints");
   file->needs(key);
   key->needs(file);
-  command.add_flag("--json", arguments.json, "Print JSON");
+  command.add_flag("--json", arguments->json, "Print JSON");
+  command.callback([arguments, &exit_code] { exit_code = Verify(*arguments); });
+}
+
+// Verifies the log of one database, and prints what it found.
+int VerifyCopy(const std::string& url) {
+  Arguments arguments;
+  arguments.url = url;
+  return Verify(std::move(arguments));
+}
+
+int Copy(const std::string& from, const std::string& to) {
+  if (const int code = VerifyCopy(from); code != 0) return code;
+  constexpr sql::Schema kSchemas[] = {{"auth", kMigrations}};
+  auto tables =
+      sql::CopyDatabase({.from = from, .to = to, .schemas = kSchemas, .prepare = nullptr});
+  if (!tables.ok()) return Failed(tables.error().message, 1);
+  std::printf("%s", sql::ToText(*tables).c_str());
+  return VerifyCopy(to);
+}
+
+void AddCopy(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand(
+      "copy",
+      "Copy auth's database into a new one while auth is stopped (docs/operations/databases.md)");
+  auto from = std::make_shared<std::string>();
+  auto to = std::make_shared<std::string>();
+  command.add_option("--from", *from, "Its database now: sqlite:/path or postgresql://…")
+      ->required();
+  command.add_option("--to", *to, "The new database, which must be empty")->required();
+  command.callback([from, to, &exit_code] { exit_code = Copy(*from, *to); });
+}
+
+}  // namespace
+
+std::optional<int> RunAuthCommand(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  int exit_code = 0;
+  CLI::App app("tollgate-auth: commands on the database of auth", "tollgate-auth");
+  app.require_subcommand(1);
+  AddVerifyAudit(app, exit_code);
+  AddCopy(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return Verify(std::move(arguments));
+  return exit_code;
 }
 
 }  // namespace tollgate::auth
