@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "common/base/seal.h"
+#include "common/base/try.h"
 #include "common/host/descriptors.h"
 #include "common/host/edge_tls.h"
 #include "common/host/memory_limit.h"
@@ -122,8 +123,8 @@ class GatewayModule : public Module {
     if (address_percent_ < 0 || address_percent_ > 100) {
       return Internal("gateway.address_connection_percent must be from 1 to 100");
     }
-    if (auto planned = PlanConnections(); !planned) return planned;
-    if (auto read = ReadSecurity(); !read) return read;
+    TRY(PlanConnections());
+    TRY(ReadSecurity());
     gateway::LedgerWaiters::Get();  // registers the metrics at the start
     workers_.Start();
     edge_options_.server.memory = std::make_shared<MemoryBudget>(memory_budget_bytes_);
@@ -143,7 +144,7 @@ class GatewayModule : public Module {
     // gateway. Without auth or catalog, this gateway starts after ready_wait_ms and serves what it
     // can.
     workers_.AwaitReady(ready_wait_ms_);
-    if (auto listening = edge_->Listen(listen_); !listening) return listening;
+    TRY(edge_->Listen(listen_));
     host_.report_address("http", edge_->address());
     return {};
   }
@@ -172,13 +173,12 @@ class GatewayModule : public Module {
  private:
   Result<void> PlanConnections() {
     http::ServerOptions& server = edge_options_.server;
-    const auto plan = host::PlanConnections(server.max_connections, host::DescriptorLimit());
-    if (!plan.ok()) return Fail{plan.error()};
-    server.max_connections = plan->max_connections;
-    server.max_descriptor = plan->max_descriptor;
+    TRY(const auto plan, host::PlanConnections(server.max_connections, host::DescriptorLimit()));
+    server.max_connections = plan.max_connections;
+    server.max_descriptor = plan.max_descriptor;
     if (address_percent_ > 0) {
       server.max_connections_per_address =
-          std::max<int>(1, int{address_percent_} * int64_t{plan->max_connections} / 100);
+          std::max<int>(1, int{address_percent_} * int64_t{plan.max_connections} / 100);
     }
     return {};
   }
@@ -208,9 +208,8 @@ class GatewayModule : public Module {
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
     edge_options_.server.trusted_proxies = std::move(*proxies);
-    auto tls = host::LoadEdgeTls(tls_, "gateway.edge_tls");
-    if (!tls.ok()) return Fail{tls.error()};
-    edge_options_.server.tls = std::move(*tls);
+    TRY(auto tls, host::LoadEdgeTls(tls_, "gateway.edge_tls"));
+    edge_options_.server.tls = std::move(tls);
     return host::CheckPlainHttp("gateway.listen", listen_, edge_options_.server.tls != nullptr,
                                 insecure_plaintext_ || host_.insecure_plaintext,
                                 "gateway.edge_tls, or, behind a load balancer that ends TLS, "

@@ -10,6 +10,7 @@
 #include "common/admin/values.h"
 #include "common/audit/refused_calls.h"
 #include "common/base/clock.h"
+#include "common/base/try.h"
 
 namespace tollgate::admin {
 namespace {
@@ -237,7 +238,7 @@ AdminResult<Caller> Check(Caller caller, const Rule* rule, const std::string& wo
   }
   if (!allowed) return Denied("this is for operators of the platform");
   if (rule->step_up()) {
-    if (auto fresh = RequireStepUp(caller); !fresh) return Fail{fresh.error()};
+    TRY(RequireStepUp(caller));
   }
   return caller;
 }
@@ -256,15 +257,14 @@ void NoteRefusal(const Caller& caller, const Failure& failure) {
 
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_view full_method,
                           const Message& request) {
-  auto caller = CallerOf(context);
-  if (!caller) return caller;
+  TRY(auto caller, CallerOf(context));
   if (full_method.starts_with('/')) full_method.remove_prefix(1);
-  caller->method = full_method;
+  caller.method = full_method;
   if (const std::string field = FieldWithNul(request); !field.empty()) {
     return InvalidField(field, "a text must not contain the character U+0000");
   }
   auto id = RequestIdOf(request);
-  if (id) caller->request_id = *id;
+  if (id) caller.request_id = *id;
   const Rule* rule =
       full_method.starts_with(kPackage) ? RuleOf(full_method.substr(kPackage.size())) : nullptr;
   std::string dotted(full_method);
@@ -273,17 +273,17 @@ AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_vi
   const RequestName named = NameOf(request);
   const auto workspace = WorkspaceOfName(named.name);
   const bool everywhere =
-      caller->installation || (caller->platform_operator && rule != nullptr && rule->operators());
+      caller.installation || (caller.platform_operator && rule != nullptr && rule->operators());
   // A member without the workspace's name would be told of a role that is not the point.
   if (!workspace && !everywhere && rule != nullptr && !rule->everyone() &&
       named.name.starts_with("workspaces")) {
     return InvalidField(named.field, "\"" + named.name + "\" does not name a workspace");
   }
   const bool reads = method != nullptr && Reads(*method);
-  auto checked = Check(*caller, rule, workspace.value_or(""), reads);
+  auto checked = Check(caller, rule, workspace.value_or(""), reads);
   if (!checked) {
-    caller->workspace = workspace.value_or("");
-    NoteRefusal(*caller, checked.error());
+    caller.workspace = workspace.value_or("");
+    NoteRefusal(caller, checked.error());
   } else if (!id) {
     return Fail{id.error()};
   }

@@ -10,6 +10,7 @@
 
 #include "common/admin/access.h"
 #include "common/admin/requests.h"
+#include "common/base/try.h"
 #include "common/error/error.h"
 
 namespace tollgate::admin {
@@ -64,9 +65,8 @@ AdminResult<void> Answer(const Call& call, const google::protobuf::Message& requ
     return {};
   };
   if constexpr (std::is_invocable_v<const Fn&, Given&, const Caller&, const Parts&>) {
-    auto name = NameParts(request);
-    if (!name) return Fail{name.error()};
-    return answer(*name);
+    TRY(auto name, NameParts(request));
+    return answer(name);
   } else {
     return answer();
   }

@@ -8,6 +8,7 @@
 
 #include "common/admin/values.h"
 #include "common/base/id.h"
+#include "common/base/try.h"
 
 namespace tollgate::admin {
 namespace {
@@ -46,12 +47,10 @@ AdminResult<std::string> RequestIdOrNew(const std::string& text) {
 
 AdminResult<ListPage> PageAt(int32_t size, std::string_view token, std::string binding) {
   ListPage page{.binding = std::move(binding)};
-  auto rows = PageSize(size);
-  if (!rows) return Fail{rows.error()};
-  page.size = *rows;
-  auto position = DecodePageToken(page.binding, token);
-  if (!position) return Fail{position.error()};
-  page.position = *std::move(position);
+  TRY(auto rows, PageSize(size));
+  page.size = rows;
+  TRY(auto position, DecodePageToken(page.binding, token));
+  page.position = std::move(position);
   return page;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/try.h"
+
 namespace tollgate::audit {
 namespace {
 
@@ -42,10 +44,9 @@ CREATE TABLE audit_head (
 
 SqlResult<void> AddHead(Connection& connection) {
   const std::string genesis = GenesisHash();
-  auto added = connection.Execute(
+  TRY(connection.Execute(
       "INSERT INTO audit_head (id, audit_sequence, audit_hash) VALUES (1, 0, $1)",
-      {Param::Blob(genesis)});
-  if (!added.ok()) return Fail{std::move(added).error()};
+      {Param::Blob(genesis)}));
   return {};
 }
 
@@ -67,9 +68,7 @@ bool HasNul(const Record& record) {
 
 SqlResult<std::optional<Head>> QueryHead(Connection& connection, const std::string& text) {
   std::optional<Head> head;
-  auto read =
-      connection.Query(text, {}, [&](const Row& row) { head = Head{row.Int(0), row.Text(1)}; });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(connection.Query(text, {}, [&](const Row& row) { head = Head{row.Int(0), row.Text(1)}; }));
   return head;
 }
 
@@ -89,15 +88,13 @@ SqlResult<void> Append(Connection& transaction, const Tables& tables, std::span<
   if (transaction.distributed()) {
     // Citus drops row locks when it moves a shard to another server. A write in the transaction
     // prevents the move.
-    auto kept = transaction.Execute("DELETE FROM " + std::string(tables.head) + " WHERE id = 0");
-    if (!kept.ok()) return Fail{std::move(kept).error()};
+    TRY(transaction.Execute("DELETE FROM " + std::string(tables.head) + " WHERE id = 0"));
   }
-  auto found = QueryHead(transaction, SelectHead(tables) + " FOR UPDATE");
-  if (!found.ok()) return Fail{std::move(found).error()};
-  if (!*found) {
+  TRY(auto found, QueryHead(transaction, SelectHead(tables) + " FOR UPDATE"));
+  if (!found) {
     return Fail{sql::SqlError{sql::ErrorKind::kOther, "the head of the audit log is missing"}};
   }
-  Head head = **found;
+  Head head = *found;
   const std::string insert =
       "INSERT INTO " + std::string(tables.entries) + " (" + std::string(kColumns) + ") VALUES";
   std::vector<Param> cells;
@@ -112,12 +109,10 @@ SqlResult<void> Append(Connection& transaction, const Tables& tables, std::span<
                   Param::Blob(record.source_hash)});
     head = {record.sequence, record.hash};
   }
-  auto added = transaction.ExecuteRows(insert, kColumnCount, cells);
-  if (!added.ok()) return Fail{std::move(added).error()};
-  auto moved = transaction.Execute("UPDATE " + std::string(tables.head) +
-                                       " SET audit_sequence = $1, audit_hash = $2 WHERE id = 1",
-                                   {head.sequence, Param::Blob(head.hash)});
-  if (!moved.ok()) return Fail{std::move(moved).error()};
+  TRY(transaction.ExecuteRows(insert, kColumnCount, cells));
+  TRY(transaction.Execute("UPDATE " + std::string(tables.head) +
+                              " SET audit_sequence = $1, audit_hash = $2 WHERE id = 1",
+                          {head.sequence, Param::Blob(head.hash)}));
   return {};
 }
 
@@ -165,24 +160,20 @@ SqlResult<std::optional<Head>> ReadHead(Connection& connection, const Tables& ta
 SqlResult<std::vector<Record>> ReadAfter(Connection& connection, const Tables& tables,
                                          int64_t after, int limit) {
   std::vector<Record> records;
-  auto read =
-      connection.Query(SelectRecords(tables) + " WHERE sequence > $1 ORDER BY sequence LIMIT $2",
-                       {after, limit}, [&](const Row& row) { records.push_back(ReadRecord(row)); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(connection.Query(SelectRecords(tables) + " WHERE sequence > $1 ORDER BY sequence LIMIT $2",
+                       {after, limit},
+                       [&](const Row& row) { records.push_back(ReadRecord(row)); }));
   return records;
 }
 
 SqlResult<Page> ReadPage(Connection& connection, const Tables& tables, int64_t after, int limit) {
-  auto snapshot = sql::Transaction::Begin(connection, sql::TxMode::kRead);
-  if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-  auto head = ReadHead(connection, tables);
-  if (!head.ok()) return Fail{std::move(head).error()};
-  if (!*head) {
+  TRY(auto snapshot, sql::Transaction::Begin(connection, sql::TxMode::kRead));
+  TRY(auto head, ReadHead(connection, tables));
+  if (!head) {
     return Fail{sql::SqlError{sql::ErrorKind::kOther, "the head of the audit log is missing"}};
   }
-  auto records = ReadAfter(connection, tables, after, limit);
-  if (!records.ok()) return Fail{std::move(records).error()};
-  return Page{*std::move(records), **std::move(head)};
+  TRY(auto records, ReadAfter(connection, tables, after, limit));
+  return Page{std::move(records), *std::move(head)};
 }
 
 }  // namespace tollgate::audit

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 
 namespace tollgate {
 namespace {
@@ -58,15 +59,13 @@ bool ReadDigest(std::string_view text, std::string& digest) {
 }  // namespace
 
 BasicResult<SigningKey, std::string> SigningKey::ReadPrivate(const std::string& file) {
-  auto key = ReadKey(file, true);
-  if (!key.ok()) return Fail{std::move(key).error()};
-  return SigningKey(std::move(*key));
+  TRY(auto key, ReadKey(file, true));
+  return SigningKey(std::move(key));
 }
 
 BasicResult<SigningKey, std::string> SigningKey::ReadPublic(const std::string& file) {
-  auto key = ReadKey(file, false);
-  if (!key.ok()) return Fail{std::move(key).error()};
-  return SigningKey(std::move(*key));
+  TRY(auto key, ReadKey(file, false));
+  return SigningKey(std::move(key));
 }
 
 std::string SigningKey::Sign(std::string_view text) const {

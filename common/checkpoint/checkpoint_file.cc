@@ -9,14 +9,14 @@
 #include <optional>
 
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 
 namespace tollgate {
 
 BasicResult<CheckpointFile, std::string> CheckpointFile::Open(std::string file,
                                                               const std::string& key_file) {
-  auto key = SigningKey::ReadPrivate(key_file);
-  if (!key.ok()) return Fail{std::move(key).error()};
-  CheckpointFile opened(std::move(file), std::move(*key));
+  TRY(auto key, SigningKey::ReadPrivate(key_file));
+  CheckpointFile opened(std::move(file), std::move(key));
   std::ifstream in(opened.file_, std::ios::binary);
   for (std::string line; std::getline(in, line);) {
     opened.torn_ = in.eof();

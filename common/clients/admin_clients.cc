@@ -1,5 +1,6 @@
 #include <grpcpp/channel.h>
 
+#include "common/base/try.h"
 #include "common/clients/make_clients.h"
 #include "common/rpc/replica_caller.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
@@ -45,17 +46,15 @@ class BillingAdminClientImpl : public BillingAdminClient {
   Task<Result<void>> OpenWallet(std::string workspace_id) override {
     OpenWalletRequest request;
     request.set_name("workspaces/" + workspace_id + "/balance");
-    auto opened = co_await Ask<OpenWalletMethod>(std::move(request));
-    if (!opened) co_return Fail{std::move(opened).error()};
+    CO_TRY(co_await Ask<OpenWalletMethod>(std::move(request)));
     co_return Result<void>();
   }
 
   Task<Result<bool>> PrepareClose(std::string workspace_id) override {
     PrepareCloseRequest request;
     request.set_workspace_id(std::move(workspace_id));
-    auto prepared = co_await Ask<PrepareCloseMethod>(std::move(request));
-    if (!prepared) co_return Fail{std::move(prepared).error()};
-    co_return Result<bool>(prepared->zero_balance());
+    CO_TRY(auto prepared, co_await Ask<PrepareCloseMethod>(std::move(request)));
+    co_return Result<bool>(prepared.zero_balance());
   }
 
   Task<Result<ListKeySpendResponse>> ListKeySpend(ListKeySpendRequest request) override {

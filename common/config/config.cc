@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/try.h"
 #include "common/config/reader.h"
 #include "common/config/substitute.h"
 
@@ -38,8 +39,7 @@ BasicResult<void, std::string> LoadText(const std::string& text, const std::stri
     }
     std::unique_ptr<google::protobuf::Message> parsed(into.New());
     if (!documents.empty()) {
-      auto read = ReadMessage(documents[0], {name, base_dir}, *parsed);
-      if (!read) return read;
+      TRY(ReadMessage(documents[0], {name, base_dir}, *parsed));
     }
     into.CopyFrom(*parsed);
     return {};

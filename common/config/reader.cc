@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "common/config/substitute.h"
 
 namespace tollgate::config {
@@ -65,15 +66,14 @@ BasicResult<Scalar, std::string> ReadScalar(const YAML::Node& node, const FieldD
 template <typename Number>
 BasicResult<Number, std::string> ReadNumber(const YAML::Node& node, const FieldDescriptor& field,
                                             const Source& source, const std::string& expected) {
-  auto scalar = ReadScalar(node, field, source, expected);
-  if (!scalar) return Fail{std::move(scalar).error()};
+  TRY(auto scalar, ReadScalar(node, field, source, expected));
   Number value{};
-  const char* end = scalar->text.data() + scalar->text.size();
-  const auto [stop, problem] = std::from_chars(scalar->text.data(), end, value);
+  const char* end = scalar.text.data() + scalar.text.size();
+  const auto [stop, problem] = std::from_chars(scalar.text.data(), end, value);
   if (problem == std::errc::result_out_of_range) {
     return ErrorAt(source, node, field.name() + " is out of range");
   }
-  if (!scalar->plain || problem != std::errc() || stop != end) {
+  if (!scalar.plain || problem != std::errc() || stop != end) {
     return ErrorAt(source, node, field.name() + " must be " + expected);
   }
   if constexpr (std::is_floating_point_v<Number>) {
@@ -84,22 +84,20 @@ BasicResult<Number, std::string> ReadNumber(const YAML::Node& node, const FieldD
 
 BasicResult<bool, std::string> ReadBool(const YAML::Node& node, const FieldDescriptor& field,
                                         const Source& source) {
-  auto scalar = ReadScalar(node, field, source, "true or false");
-  if (!scalar) return Fail{std::move(scalar).error()};
-  if (scalar->plain && scalar->text == "true") return true;
-  if (scalar->plain && scalar->text == "false") return false;
+  TRY(auto scalar, ReadScalar(node, field, source, "true or false"));
+  if (scalar.plain && scalar.text == "true") return true;
+  if (scalar.plain && scalar.text == "false") return false;
   return ErrorAt(source, node, field.name() + " must be true or false");
 }
 
 BasicResult<std::string, std::string> ReadString(const YAML::Node& node,
                                                  const FieldDescriptor& field,
                                                  const Source& source) {
-  auto scalar = ReadScalar(node, field, source, "text");
-  if (!scalar) return Fail{std::move(scalar).error()};
-  if (field.type() == FieldDescriptor::TYPE_STRING && !IsValidUtf8(scalar->text)) {
+  TRY(auto scalar, ReadScalar(node, field, source, "text"));
+  if (field.type() == FieldDescriptor::TYPE_STRING && !IsValidUtf8(scalar.text)) {
     return ErrorAt(source, node, field.name() + " must be valid UTF-8");
   }
-  return std::move(scalar->text);
+  return std::move(scalar.text);
 }
 
 // The name used in the file: "debug" for LEVEL_DEBUG of the enum Level.
@@ -126,11 +124,10 @@ BasicResult<const EnumValueDescriptor*, std::string> ReadEnum(const YAML::Node& 
     const std::string name = ShortName(*type.value(i));
     if (name != "unspecified") names += (names.empty() ? "" : ", ") + name;
   }
-  auto scalar = ReadScalar(node, field, source, "one of " + names);
-  if (!scalar) return Fail{std::move(scalar).error()};
+  TRY(auto scalar, ReadScalar(node, field, source, "one of " + names));
   for (int i = 0; i < type.value_count(); ++i) {
     const std::string name = ShortName(*type.value(i));
-    if (name != "unspecified" && name == scalar->text) return type.value(i);
+    if (name != "unspecified" && name == scalar.text) return type.value(i);
   }
   return ErrorAt(source, node, field.name() + " must be one of " + names);
 }

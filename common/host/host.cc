@@ -22,6 +22,7 @@
 #include <optional>
 #include <thread>
 
+#include "common/base/try.h"
 #include "common/host/admin_listener.h"
 #include "common/host/descriptors.h"
 #include "common/host/library_lines.h"
@@ -196,16 +197,14 @@ class Process {
 
   Result<void> Start(const config::v1::TargetsConfig& targets,
                      const std::function<Modules(HostContext&)>& make_modules) {
-    if (auto checked = CheckPlainText(config_, targets); !checked) return checked;
+    TRY(CheckPlainText(config_, targets));
     if (rpc::TlsIsOn(config_.tls())) {
       auto tls = rpc::TlsFiles::Open(config_.tls());
       if (!tls) return Internal("host.tls: " + tls.error());
       tls_.emplace(std::move(tls).value());
     }
     const rpc::TlsFiles* tls = tls_ ? &*tls_ : nullptr;
-    if (auto tracing = tracing::Start(config_.tracing(), {name_, start_.id}); !tracing) {
-      return tracing;
-    }
+    TRY(tracing::Start(config_.tracing(), {name_, start_.id}));
     channels_ = std::make_unique<rpc::ChannelSource>(tls);
     clients_ = MakeClientFactory(targets, *channels_, direct_);
     context_.emplace(HostContext{loops_, clock_, *clients_, direct_,
@@ -215,28 +214,26 @@ class Process {
                                  config_.insecure_plaintext()});
     loops_.Start();
     modules_ = make_modules(*context_);
-    auto server = StartServer(tls,
-                              {"grpc_listen",
-                               config_.grpc_listen(),
-                               "grpc",
-                               &Module::Register,
-                               &Module::Callers,
-                               {},
-                               &process_info_},
-                              modules_, addresses_);
-    if (!server) return Fail{server.error()};
-    server_ = std::move(server).value();
-    auto admin_server = StartServer(tls,
-                                    {"admin_grpc_listen",
-                                     config_.admin_grpc_listen(),
-                                     "admin_grpc",
-                                     &Module::RegisterAdmin,
-                                     &Module::AdminCallers,
-                                     {rpc::kAdminApi},
-                                     &admin_process_info_},
-                                    modules_, addresses_);
-    if (!admin_server) return Fail{admin_server.error()};
-    admin_server_ = std::move(admin_server).value();
+    TRY(auto server, StartServer(tls,
+                                 {"grpc_listen",
+                                  config_.grpc_listen(),
+                                  "grpc",
+                                  &Module::Register,
+                                  &Module::Callers,
+                                  {},
+                                  &process_info_},
+                                 modules_, addresses_));
+    server_ = std::move(server);
+    TRY(auto admin_server, StartServer(tls,
+                                       {"admin_grpc_listen",
+                                        config_.admin_grpc_listen(),
+                                        "admin_grpc",
+                                        &Module::RegisterAdmin,
+                                        &Module::AdminCallers,
+                                        {rpc::kAdminApi},
+                                        &admin_process_info_},
+                                       modules_, addresses_));
+    admin_server_ = std::move(admin_server);
     channels_->SetServers(server_.get(), admin_server_.get());
     ReportHealth();  // not serving, until the modules have started
 
@@ -245,13 +242,11 @@ class Process {
     admin_ = std::make_unique<AdminListener>(ops_loops_, name_, [this] { return ReadyReport(); });
     const std::string& ops =
         config_.ops_listen().empty() ? config_.admin_listen() : config_.ops_listen();
-    auto plain = CheckPlainHttp("host.ops_listen", ops, /*has_tls=*/false,
-                                config_.insecure_plaintext() || config_.ops_insecure_plaintext(),
-                                "an address of this machine, or, on a network of your own, "
-                                "host.ops_insecure_plaintext: true");
-    if (!plain) return plain;
-    auto listening = admin_->Listen(ops.empty() ? "127.0.0.1:0" : ops);
-    if (!listening) return listening;
+    TRY(CheckPlainHttp("host.ops_listen", ops, /*has_tls=*/false,
+                       config_.insecure_plaintext() || config_.ops_insecure_plaintext(),
+                       "an address of this machine, or, on a network of your own, "
+                       "host.ops_insecure_plaintext: true"));
+    TRY(admin_->Listen(ops.empty() ? "127.0.0.1:0" : ops));
     addresses_.Report("admin", admin_->address());
     for (const auto& module : modules_) {
       auto started = module->Start();

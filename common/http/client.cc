@@ -1,5 +1,6 @@
 #include "common/http/client.h"
 
+#include "common/base/try.h"
 #include "common/http/client_connection.h"
 #include "common/http/request_writer.h"
 #include "common/http/response_reader.h"
@@ -62,11 +63,9 @@ size_t Client::idle_connections() const { return pool_->size(); }
 
 Task<ClientResult<WholeResponse>> Client::Fetch(ClientRequest request, size_t max_body_bytes) {
   ClientCall call(*this);
-  auto head = co_await call.Send(std::move(request));
-  if (!head.ok()) co_return Fail{std::move(head).error()};
-  auto body = co_await call.ReadAll(max_body_bytes);
-  if (!body.ok()) co_return Fail{std::move(body).error()};
-  co_return WholeResponse{std::move(*head), std::move(*body)};
+  CO_TRY(auto head, co_await call.Send(std::move(request)));
+  CO_TRY(auto body, co_await call.ReadAll(max_body_bytes));
+  co_return WholeResponse{std::move(head), std::move(body)};
 }
 
 struct ClientCall::State {
@@ -248,13 +247,12 @@ Task<ClientResult<std::string_view>> ClientCall::ReadSome() {
 Task<ClientResult<std::string>> ClientCall::ReadAll(size_t max_bytes) {
   std::string body;
   while (true) {
-    auto bytes = co_await ReadSome();
-    if (!bytes.ok()) co_return Fail{std::move(bytes).error()};
-    if (bytes->empty()) co_return body;
-    if (bytes->size() > max_bytes - body.size()) {
+    CO_TRY(auto bytes, co_await ReadSome());
+    if (bytes.empty()) co_return body;
+    if (bytes.size() > max_bytes - body.size()) {
       co_return state_->Broken(Kind::kProtocol, "the response is too large");
     }
-    body.append(*bytes);
+    body.append(bytes);
   }
 }
 

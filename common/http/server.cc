@@ -7,6 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/http/connection.h"
 #include "common/http/keep_alive.h"
 #include "common/http/server_core.h"
@@ -99,14 +100,13 @@ void ServerCore::UpdateGauges() const {
 }
 
 Result<void> ServerCore::Listen(const std::string& address) {
-  auto endpoint = ParseAddress(address);
-  if (!endpoint.ok()) return Fail{std::move(endpoint).error()};
+  TRY(auto endpoint, ParseAddress(address));
   auto acceptor = std::make_unique<Acceptor>(shards_[0]->loop->context());
   boost::system::error_code error;
-  acceptor->open(endpoint->protocol(), error);
+  acceptor->open(endpoint.protocol(), error);
   if (!error) acceptor->set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) SetListenOptions(acceptor->native_handle());
-  if (!error) acceptor->bind(*endpoint, error);
+  if (!error) acceptor->bind(endpoint, error);
   if (!error) acceptor->listen(4096, error);
   if (error) return Internal("cannot listen on " + address + ": " + error.message());
   host_ = acceptor->local_endpoint().address().to_string();

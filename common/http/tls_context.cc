@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/http/tls.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -98,7 +99,7 @@ Result<std::shared_ptr<TlsServerContext>> TlsServerContext::Load(
     }
     Certificate certificate{.files = std::move(pair), .context = {nullptr, SSL_CTX_free}};
     certificate.stamp = StatFiles(certificate.files);
-    if (auto loaded = made->LoadFiles(certificate); !loaded) return Fail{loaded.error()};
+    TRY(made->LoadFiles(certificate));
     made->certificates_.push_back(std::move(certificate));
   }
   if (made->certificates_.empty()) return Internal("TLS needs a certificate");

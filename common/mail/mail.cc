@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "common/base/text.h"
+#include "common/base/try.h"
 
 namespace tollgate::mail {
 namespace {
@@ -140,9 +141,8 @@ Result<void> CheckMailServer(const std::string& field, const std::string& passwo
     return Internal(field + ": smtp_user and smtp_password_file belong together");
   }
   if (server.user.empty()) return {};
-  auto password = ReadPassword(field, password_file);
-  if (!password.ok()) return Fail{password.error()};
-  server.password = *std::move(password);
+  TRY(auto password, ReadPassword(field, password_file));
+  server.password = std::move(password);
   return {};
 }
 

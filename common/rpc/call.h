@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/error/error.h"
 #include "common/runtime/notify.h"
 
@@ -79,7 +80,7 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
   UnaryWait wait(loop, call, timeout_ms, cancel);
   (async->*method)(&call->context, &call->request, &call->response, wait.OnDone());
   const bool suspended = co_await wait.Suspend();
-  if (auto ended = wait.End(suspended); !ended) co_return Fail{std::move(ended).error()};
+  CO_TRY(wait.End(suspended));
   co_return std::move(call->response);
 }
 

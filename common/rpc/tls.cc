@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/certificate_file.h"
@@ -111,9 +112,7 @@ BasicResult<TlsFiles, std::string> TlsFiles::Open(const config::v1::TlsConfig& t
     }
     if (!std::ifstream(path)) return Fail{"cannot read " + path};
   }
-  if (auto pair = CheckKeyPair(tls.certificate_file(), tls.private_key_file()); !pair.ok()) {
-    return Fail{pair.error()};
-  }
+  TRY(CheckKeyPair(tls.certificate_file(), tls.private_key_file()));
   const std::string domain = TrustDomain(tls);
   if (!ParseCertificateName(ServiceUri(domain, "auth"))) {
     return Fail{"trust_domain \"" + domain +

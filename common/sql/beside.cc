@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "common/base/try.h"
+
 namespace tollgate::sql {
 
 SqlResult<std::unique_ptr<Connection>> ConnectBeside(const std::string& url, bool read_only) {
@@ -11,15 +13,13 @@ SqlResult<std::unique_ptr<Connection>> ConnectBeside(const std::string& url, boo
   }
   Database::Options options;
   options.url = url;
-  const auto database = Database::Open(options);
-  if (!database.ok()) return Fail{database.error()};
-  auto connection = (*database)->Connect();
+  TRY(const auto database, Database::Open(options));
+  auto connection = database->Connect();
   if (!connection.ok() || !read_only) return connection;
-  const bool sqlite = (*database)->dialect() == Dialect::kSqlite;
-  auto set = (*connection)
-                 ->ExecuteScript(sqlite ? "PRAGMA query_only = ON"
-                                        : "SET default_transaction_read_only = on");
-  if (!set.ok()) return Fail{std::move(set).error()};
+  const bool sqlite = database->dialect() == Dialect::kSqlite;
+  TRY((*connection)
+          ->ExecuteScript(sqlite ? "PRAGMA query_only = ON"
+                                 : "SET default_transaction_read_only = on"));
   return connection;
 }
 

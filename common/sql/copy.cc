@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/sql/beside.h"
 
 namespace tollgate::sql {
@@ -33,9 +34,8 @@ using Page = std::vector<Cell>;  // row by row
 
 SqlResult<int64_t> CountRows(Connection& db, const std::string& table) {
   int64_t rows = 0;
-  auto read = db.Query("SELECT CAST(count(*) AS BIGINT) FROM " + table, {},
-                       [&](const Row& row) { rows = row.Int(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query("SELECT CAST(count(*) AS BIGINT) FROM " + table, {},
+               [&](const Row& row) { rows = row.Int(0); }));
   return rows;
 }
 
@@ -61,30 +61,27 @@ SqlResult<std::vector<Table>> ReadTables(std::span<const Schema> schemas) {
   Database::Options options;
   options.url = "sqlite::memory:";
   options.connections = 1;  // each connection has a database of its own
-  auto database = Database::Open(options);
-  if (!database.ok()) return Fail{std::move(database).error()};
+  TRY(auto database, Database::Open(options));
   for (const Schema& schema : schemas) {
-    auto done = (*database)->Migrate(schema.component, schema.migrations);
-    if (!done.ok()) return Fail{std::move(done).error()};
+    TRY(database->Migrate(schema.component, schema.migrations));
   }
-  auto db = (*database)->Borrow();
-  if (!db.ok()) return Fail{std::move(db).error()};
+  TRY(auto db, database->Borrow());
   std::vector<Table> tables;
-  auto read = (*db)->Query(
+  auto read = db->Query(
       "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
       " AND name <> 'schema_migration' ORDER BY name",
       {}, [&](const Row& row) { tables.push_back({.name = row.Text(0)}); });
   for (Table& table : tables) {
     if (!read.ok()) break;
-    read = (*db)->Query("SELECT name, type, pk FROM pragma_table_info($1) ORDER BY cid",
-                        {table.name}, [&](const Row& row) {
-                          const std::string_view type = row.Bytes(1);
-                          table.columns.push_back({row.Text(0),
-                                                   type == "TEXT"   ? Param::Kind::kText
-                                                   : type == "BLOB" ? Param::Kind::kBlob
-                                                                    : Param::Kind::kInt,
-                                                   row.Int(2)});
-                        });
+    read = db->Query("SELECT name, type, pk FROM pragma_table_info($1) ORDER BY cid", {table.name},
+                     [&](const Row& row) {
+                       const std::string_view type = row.Bytes(1);
+                       table.columns.push_back({row.Text(0),
+                                                type == "TEXT"   ? Param::Kind::kText
+                                                : type == "BLOB" ? Param::Kind::kBlob
+                                                                 : Param::Kind::kInt,
+                                                row.Int(2)});
+                     });
     for (int64_t place = 1;; ++place) {
       const size_t before = table.key.size();
       for (size_t i = 0; i < table.columns.size(); ++i) {
@@ -94,12 +91,11 @@ SqlResult<std::vector<Table>> ReadTables(std::span<const Schema> schemas) {
     }
     if (table.key.empty()) return Refused("table " + table.name + " has no primary key");
     if (read.ok()) {
-      read = (*db)->Query("SELECT \"table\" FROM pragma_foreign_key_list($1)", {table.name},
-                          [&](const Row& row) { table.refers_to.push_back(row.Text(0)); });
+      read = db->Query("SELECT \"table\" FROM pragma_foreign_key_list($1)", {table.name},
+                       [&](const Row& row) { table.refers_to.push_back(row.Text(0)); });
     }
-    auto rows = CountRows(**db, table.name);
-    if (!rows.ok()) return Fail{std::move(rows).error()};
-    table.new_rows = *rows;
+    TRY(auto rows, CountRows(*db, table.name));
+    table.new_rows = rows;
   }
   if (!read.ok()) return Fail{std::move(read).error()};
   return InOrderOfReferences(std::move(tables));
@@ -179,39 +175,34 @@ SqlResult<int64_t> CopyRows(Connection& from, Connection& to, const Table& table
   int64_t rows = 0;
   Reader source(from, table, page_rows);
   for (;;) {
-    auto page = source.Next();
-    if (!page.ok()) return Fail{std::move(page).error()};
-    if (page->empty()) return rows;
+    TRY(auto page, source.Next());
+    if (page.empty()) return rows;
     std::vector<Param> cells;
-    cells.reserve(page->size());
-    for (size_t i = 0; i < page->size(); ++i) {
-      cells.push_back(ToParam(table.columns[i % columns], (*page)[i]));
+    cells.reserve(page.size());
+    for (size_t i = 0; i < page.size(); ++i) {
+      cells.push_back(ToParam(table.columns[i % columns], page[i]));
     }
-    auto written = to.ExecuteRows(head, static_cast<int>(columns), cells);
-    if (!written.ok()) return written;
-    rows += static_cast<int64_t>(page->size() / columns);
+    TRY(to.ExecuteRows(head, static_cast<int>(columns), cells));
+    rows += static_cast<int64_t>(page.size() / columns);
   }
 }
 
 SqlResult<void> CompareRows(Connection& from, Connection& to, const Table& table, int page_rows) {
   Reader source(from, table, page_rows), copy(to, table, page_rows);
   for (;;) {
-    auto expected = source.Next();
-    if (!expected.ok()) return Fail{std::move(expected).error()};
-    auto found = copy.Next();
-    if (!found.ok()) return Fail{std::move(found).error()};
-    if (*expected != *found) return Refused("the copied rows of " + table.name + " differ");
-    if (expected->empty()) return {};
+    TRY(auto expected, source.Next());
+    TRY(auto found, copy.Next());
+    if (expected != found) return Refused("the copied rows of " + table.name + " differ");
+    if (expected.empty()) return {};
   }
 }
 
 SqlResult<void> CheckIsNew(Connection& to, const std::vector<Table>& tables) {
   for (const Table& table : tables) {
-    auto rows = CountRows(to, table.name);
-    if (!rows.ok()) return Fail{std::move(rows).error()};
-    if (*rows != table.new_rows) {
+    TRY(auto rows, CountRows(to, table.name));
+    if (rows != table.new_rows) {
       return Refused("the new database is in use: its table " + table.name + " has " +
-                     std::to_string(*rows) + " rows");
+                     std::to_string(rows) + " rows");
     }
   }
   return {};
@@ -220,55 +211,44 @@ SqlResult<void> CheckIsNew(Connection& to, const std::vector<Table>& tables) {
 }  // namespace
 
 SqlResult<std::vector<CopiedTable>> CopyDatabase(const CopyOptions& options) {
-  auto from = ConnectBeside(options.from, /*read_only=*/false);
-  if (!from.ok()) return Fail{std::move(from).error()};
+  TRY(auto from, ConnectBeside(options.from, /*read_only=*/false));
   for (const Schema& schema : options.schemas) {
-    auto missing = MissingMigrations(**from, schema);
-    if (!missing.ok()) return Fail{std::move(missing).error()};
-    if (!missing->empty()) {
+    TRY(auto missing, MissingMigrations(*from, schema));
+    if (!missing.empty()) {
       return Refused("the old database lacks migrations of " + std::string(schema.component) +
                      ": start this version on it once");
     }
   }
-  auto tables = ReadTables(options.schemas);
-  if (!tables.ok()) return Fail{std::move(tables).error()};
+  TRY(auto tables, ReadTables(options.schemas));
 
   Database::Options target;
   target.url = options.to;
   target.statement_timeout_ms = 0;
   target.idle_in_transaction_ms = 0;
-  auto database = Database::Open(target);
-  if (!database.ok()) return Fail{std::move(database).error()};
+  TRY(auto database, Database::Open(target));
   for (const Schema& schema : options.schemas) {
-    auto done = (*database)->Migrate(schema.component, schema.migrations);
-    if (!done.ok()) return Fail{std::move(done).error()};
+    TRY(database->Migrate(schema.component, schema.migrations));
   }
-  auto to = (*database)->Connect();
-  if (!to.ok()) return Fail{std::move(to).error()};
+  TRY(auto to, database->Connect());
 
   // The writer's transaction of SQLite keeps others from writing; PostgreSQL reads one snapshot.
-  auto reading = Transaction::Begin(
-      **from, (*from)->dialect() == Dialect::kSqlite ? TxMode::kWrite : TxMode::kRead);
-  if (!reading.ok()) return Fail{std::move(reading).error()};
+  TRY(auto reading, Transaction::Begin(*from, from->dialect() == Dialect::kSqlite ? TxMode::kWrite
+                                                                                  : TxMode::kRead));
   if (options.prepare) {
-    if (auto done = options.prepare(**from, **to); !done.ok()) return Fail{std::move(done).error()};
+    TRY(options.prepare(*from, *to));
   }
-  auto writing = Transaction::Begin(**to);
-  if (!writing.ok()) return Fail{std::move(writing).error()};
-  if (auto fresh = CheckIsNew(**to, *tables); !fresh.ok()) return Fail{std::move(fresh).error()};
-  for (const Table& table : *tables | std::views::reverse) {
-    auto done = (*to)->Execute("DELETE FROM " + table.name);
-    if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(auto writing, Transaction::Begin(*to));
+  TRY(CheckIsNew(*to, tables));
+  for (const Table& table : tables | std::views::reverse) {
+    TRY(to->Execute("DELETE FROM " + table.name));
   }
   std::vector<CopiedTable> copied;
-  for (const Table& table : *tables) {
-    auto rows = CopyRows(**from, **to, table, options.page_rows);
-    if (!rows.ok()) return Fail{std::move(rows).error()};
-    auto same = CompareRows(**from, **to, table, options.page_rows);
-    if (!same.ok()) return Fail{std::move(same).error()};
-    copied.push_back({table.name, *rows});
+  for (const Table& table : tables) {
+    TRY(auto rows, CopyRows(*from, *to, table, options.page_rows));
+    TRY(CompareRows(*from, *to, table, options.page_rows));
+    copied.push_back({table.name, rows});
   }
-  if (auto done = writing->Commit(); !done.ok()) return Fail{std::move(done).error()};
+  TRY(writing.Commit());
   return copied;
 }
 

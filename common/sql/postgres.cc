@@ -1,3 +1,4 @@
+#include "common/base/try.h"
 #include "common/sql/postgres_connection.h"
 
 #include "common/sql/postgres_connect.h"
@@ -54,15 +55,14 @@ SqlResult<int64_t> PostgresConnection::ExecuteRows(std::string_view head, int co
   const std::string_view names = head.substr(list + 2, head.size() - kValues.size() - list - 2);
   // With a function as the source, Citus would send the rows to the coordinator first.
   if (distributed_) return Connection::ExecuteRows(head, columns, cells, tail);
-  auto type = RowTypeOf(table);
-  if (!type.ok()) return Fail{std::move(type).error()};
-  const std::vector<int> places = PlacesOf(**type, names);
+  TRY(auto type, RowTypeOf(table));
+  const std::vector<int> places = PlacesOf(*type, names);
   if (places.empty()) return Connection::ExecuteRows(head, columns, cells, tail);
   std::string text = "INSERT INTO " + table + " (";
   text.append(names).append(") SELECT ").append(names);
   text += " FROM unnest($1::" + table + "[]) ";
   text += tail;
-  params_.SetRows(**type, places, cells, width);
+  params_.SetRows(*type, places, cells, width);
   return RunForCount(text);
 }
 
@@ -124,8 +124,7 @@ SqlResult<void> PostgresConnection::ExecuteScript(const std::string& script) {
   // Citus passes the text of a schema change to the other servers unchanged.
   const auto statements = distributed_ ? SplitScript(script) : std::vector<std::string>{script};
   for (const std::string& statement : statements) {
-    auto result = Finish(PQsendQuery(connection_.get(), statement.c_str()), "script");
-    if (!result.ok()) return Fail{std::move(result).error()};
+    TRY(auto done, Finish(PQsendQuery(connection_.get(), statement.c_str()), "script"));
   }
   return {};
 }
@@ -182,11 +181,10 @@ void PostgresConnection::Rollback() {
 }
 
 SqlResult<void> PostgresConnection::FindCitus() {
-  auto found =
+  TRY(auto found,
       Finish(PQsendQuery(connection_.get(), "SELECT FROM pg_extension WHERE extname = 'citus'"),
-             "connect");
-  if (!found.ok()) return Fail{std::move(found).error()};
-  distributed_ = PQntuples(found->get()) > 0;
+             "connect"));
+  distributed_ = PQntuples(found.get()) > 0;
   if (!distributed_) return {};
   std::string settings = "SET plan_cache_mode = auto; SET citus.node_connection_timeout = ";
   if (const int limit_ms = options_.distributed_timeout_ms; limit_ms > 0) {
@@ -220,7 +218,7 @@ SqlResult<void> PostgresConnection::QueryByShard(std::string_view head,
       rest.insert(rest.end(), keys.begin() + 1, keys.begin() + static_cast<int64_t>(width));
     }
     params_.SetValueAndArrays(shard, kinds, rest);
-    if (auto done = RunForRows(text, row); !done.ok()) return done;
+    TRY(RunForRows(text, row));
   }
   return {};
 }
@@ -239,9 +237,7 @@ void PostgresConnection::AppendKeysInArrays(std::string& text, std::span<const K
 SqlResult<std::unique_ptr<Connection>> ConnectPostgres(const std::string& url,
                                                        const Database::Options& options) {
   auto connection = std::make_unique<PostgresConnection>(url, options);
-  if (auto opened = connection->Reconnect(); !opened.ok()) {
-    return Fail{std::move(opened).error()};
-  }
+  TRY(connection->Reconnect());
   return std::unique_ptr<Connection>(std::move(connection));
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/sql/postgres_cancel.h"
 #include "common/sql/postgres_connect.h"
 #include "common/sql/postgres_connection.h"
@@ -101,7 +102,7 @@ SqlResult<ResultPtr> PostgresConnection::Finish(int sent, std::string_view what)
     last = std::move(next);
   }
   if (!connection_) last.reset();
-  if (auto ok = Check(last.get(), what); !ok.ok()) return Fail{std::move(ok).error()};
+  TRY(Check(last.get(), what));
   return last;
 }
 
@@ -123,35 +124,31 @@ SqlResult<const char*> PostgresConnection::Prepared(std::string_view sql) {
     }
     pending_.push_back({"prepare", {}, text});
   } else {
-    auto prepared =
-        Finish(PQsendPrepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr), "prepare");
-    if (!prepared.ok()) return Fail{std::move(prepared).error()};
+    TRY(auto done, Finish(PQsendPrepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr),
+                          "prepare"));
   }
   return statements_.emplace(text, std::move(name)).first->second.c_str();
 }
 
 SqlResult<void> PostgresConnection::RunForRows(std::string_view sql, const RowFn& row) {
   if (pipeline_) return Send(sql, row);
-  auto result = Run(sql);
-  if (!result.ok()) return Fail{std::move(result).error()};
-  PassRows(result->get(), row);
+  TRY(auto result, Run(sql));
+  PassRows(result.get(), row);
   return {};
 }
 
 SqlResult<int64_t> PostgresConnection::RunForCount(std::string_view sql) {
   if (pipeline_) {
-    if (auto sent = Send(sql, {}); !sent.ok()) return Fail{std::move(sent).error()};
+    TRY(Send(sql, {}));
     return 0;
   }
-  auto result = Run(sql);
-  if (!result.ok()) return Fail{std::move(result).error()};
-  return ChangedRows(result->get());
+  TRY(auto result, Run(sql));
+  return ChangedRows(result.get());
 }
 
 SqlResult<void> PostgresConnection::Send(std::string_view sql, const RowFn& row) {
-  auto name = Prepared(sql);
-  if (!name.ok()) return Fail{std::move(name).error()};
-  if (PQsendQueryPrepared(connection_.get(), *name, params_.count(), params_.values(),
+  TRY(auto name, Prepared(sql));
+  if (PQsendQueryPrepared(connection_.get(), name, params_.count(), params_.values(),
                           params_.lengths(), params_.formats(), /*resultFormat=*/1) == 0) {
     return Fail{Dropped("execute")};
   }
@@ -165,10 +162,9 @@ SqlResult<void> PostgresConnection::SendPlain(const char* text) {
 }
 
 SqlResult<ResultPtr> PostgresConnection::Run(std::string_view sql) {
-  auto name = Prepared(sql);
-  if (!name.ok()) return Fail{std::move(name).error()};
-  if (CancelScope::Active()) return RunCancellable(*name);
-  return Finish(PQsendQueryPrepared(connection_.get(), *name, params_.count(), params_.values(),
+  TRY(auto name, Prepared(sql));
+  if (CancelScope::Active()) return RunCancellable(name);
+  return Finish(PQsendQueryPrepared(connection_.get(), name, params_.count(), params_.values(),
                                     params_.lengths(), params_.formats(), /*resultFormat=*/1),
                 "execute");
 }
@@ -214,16 +210,15 @@ SqlResult<ResultPtr> PostgresConnection::RunCancellable(const char* name) {
 SqlResult<const PostgresRowType*> PostgresConnection::RowTypeOf(const std::string& table) {
   if (const auto known = types_.find(table); known != types_.end()) return &known->second;
   const bool in_pipeline = pipeline_;
-  if (auto flushed = Flush(); !flushed.ok()) return Fail{std::move(flushed).error()};
+  TRY(Flush());
   params_.SetValues(std::vector<Param>{table});
-  auto result =
+  TRY(auto result,
       Run("SELECT CAST(c.reltype AS BIGINT), CAST(a.atttypid AS BIGINT), CAST(a.attname AS TEXT)"
           " FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.oid = to_regclass($1)"
           " AND c.relpersistence <> 't'"
-          " AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum");
-  if (!result.ok()) return Fail{std::move(result).error()};
+          " AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"));
   PostgresRowType type;
-  PassRows(result->get(), [&](const Row& row) {
+  PassRows(result.get(), [&](const Row& row) {
     type.oid = static_cast<uint32_t>(row.Int(0));
     type.columns.push_back({row.Text(2), static_cast<uint32_t>(row.Int(1))});
   });

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/sql/drivers.h"
 #include "common/sql/statement_text.h"
 
@@ -46,9 +47,8 @@ SqlResult<int64_t> Connection::ExecuteRows(std::string_view head, int columns,
       text_ += tail;
       rows_in_text = rows;
     }
-    auto done = Execute(text_, cells.first(count));
-    if (!done.ok()) return done;
-    changed += *done;
+    TRY(auto done, Execute(text_, cells.first(count)));
+    changed += done;
     cells = cells.subspan(count);
   }
   return changed;
@@ -74,7 +74,7 @@ SqlResult<void> Connection::QueryIn(std::string_view head, std::span<const Param
     AppendTuples(text_, 1, static_cast<int>(size));
     text_ += ' ';
     text_ += tail;
-    if (auto done = Query(text_, chunk, row); !done.ok()) return done;
+    TRY(Query(text_, chunk, row));
   }
   return {};
 }
@@ -87,7 +87,7 @@ SqlResult<void> Connection::QueryKeys(std::string_view head, std::span<const Key
   text += ' ';
   text += tail;
   for (; !keys.empty(); keys = keys.subspan(columns.size())) {
-    if (auto done = Query(text, keys.first(columns.size()), row); !done.ok()) return done;
+    TRY(Query(text, keys.first(columns.size()), row));
   }
   return {};
 }
@@ -103,7 +103,7 @@ bool CancelScope::Active() { return current_scope != nullptr; }
 bool CancelScope::Cancelled() { return current_scope != nullptr && current_scope->cancelled_(); }
 
 SqlResult<Transaction> Transaction::Begin(Connection& connection, TxMode mode) {
-  if (auto begun = connection.Begin(mode); !begun.ok()) return Fail{std::move(begun).error()};
+  TRY(connection.Begin(mode));
   return Transaction(connection);
 }
 
@@ -133,7 +133,7 @@ SqlResult<std::unique_ptr<Database>> Database::Open(Options options) {
   }
   if (url.starts_with("postgresql://") || url.starts_with("postgres://")) {
     std::string target(url);
-    if (auto checked = CheckPostgresUrl(target); !checked.ok()) return Fail{checked.error()};
+    TRY(CheckPostgresUrl(target));
     return std::unique_ptr<Database>(
         new Database(std::move(options), Dialect::kPostgres, std::move(target)));
   }
@@ -188,15 +188,14 @@ void Database::Return(std::unique_ptr<Connection> connection) {
 SqlResult<void> Database::Transact(TxMode mode,
                                    const std::function<SqlResult<void>(Connection&)>& body) {
   for (int attempt = 1;; ++attempt) {
-    auto pooled = Borrow();
-    if (!pooled.ok()) return Fail{std::move(pooled).error()};
-    SqlResult<void> result = (*pooled)->Begin(mode);
+    TRY(auto pooled, Borrow());
+    SqlResult<void> result = pooled->Begin(mode);
     if (result.ok()) {
-      result = body(**pooled);
+      result = body(*pooled);
       if (result.ok()) {
-        result = (*pooled)->Commit();
+        result = pooled->Commit();
       } else {
-        (*pooled)->Rollback();
+        pooled->Rollback();
       }
     }
     if (result.ok()) return result;
@@ -223,17 +222,15 @@ SqlResult<std::span<const Migration>> MissingMigrations(Connection& connection,
                                                         const Schema& schema) {
   const bool sqlite = connection.dialect() == Dialect::kSqlite;
   int64_t tables = 0;
-  auto found = connection.Query(
+  TRY(connection.Query(
       sqlite ? "SELECT count(*) FROM sqlite_master WHERE name = 'schema_migration'"
              : "SELECT count(*) FROM pg_class WHERE oid = to_regclass('schema_migration')",
-      {}, [&](const Row& row) { tables = row.Int(0); });
-  if (!found.ok()) return Fail{std::move(found).error()};
+      {}, [&](const Row& row) { tables = row.Int(0); }));
   if (tables == 0) return schema.migrations;
   int64_t current = 0;
-  auto read = connection.Query(
+  TRY(connection.Query(
       "SELECT CAST(coalesce(max(version), 0) AS BIGINT) FROM schema_migration WHERE component = $1",
-      {schema.component}, [&](const Row& row) { current = row.Int(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      {schema.component}, [&](const Row& row) { current = row.Int(0); }));
   if (current > static_cast<int64_t>(schema.migrations.size())) {
     return Fail{SqlError{ErrorKind::kOther, "sql: the schema of " + std::string(schema.component) +
                                                 " is newer than this version of the program"}};
@@ -244,42 +241,33 @@ SqlResult<std::span<const Migration>> MissingMigrations(Connection& connection,
 
 SqlResult<void> Database::TryMigrate(std::string_view component,
                                      std::span<const Migration> migrations) {
-  auto pooled = Borrow();
-  if (!pooled.ok()) return Fail{std::move(pooled).error()};
-  Connection& connection = **pooled;
-  auto created =
-      connection.ExecuteScript(ExpandScript(dialect_,
+  TRY(auto pooled, Borrow());
+  Connection& connection = *pooled;
+  TRY(connection.ExecuteScript(ExpandScript(dialect_,
                                             "CREATE TABLE IF NOT EXISTS schema_migration "
                                             "(component {text} NOT NULL, version {int} NOT NULL,"
                                             " name {text} NOT NULL, applied_us {int} NOT NULL, "
-                                            "PRIMARY KEY (component, version)) {strict}"));
-  if (!created.ok()) return created;
-  auto tx = Transaction::Begin(connection);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
+                                            "PRIMARY KEY (component, version)) {strict}")));
+  TRY(auto tx, Transaction::Begin(connection));
   if (dialect_ == Dialect::kPostgres) {
     // Moving the rows of a large table may take longer than any other statement.
-    auto unlimited = connection.ExecuteScript(
-        "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
-        " SET LOCAL idle_in_transaction_session_timeout = 0");
-    if (!unlimited.ok()) return unlimited;
-    auto locked = connection.ExecuteScript("LOCK TABLE schema_migration IN ACCESS EXCLUSIVE MODE");
-    if (!locked.ok()) return locked;
+    TRY(
+        connection.ExecuteScript("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
+                                 " SET LOCAL idle_in_transaction_session_timeout = 0"));
+    TRY(connection.ExecuteScript("LOCK TABLE schema_migration IN ACCESS EXCLUSIVE MODE"));
   }
-  auto missing = MissingMigrations(connection, {component, migrations});
-  if (!missing.ok()) return Fail{std::move(missing).error()};
-  for (const Migration& migration : *missing) {
-    auto applied = connection.ExecuteScript(ExpandScript(dialect_, migration.script));
-    if (!applied.ok()) return applied;
+  TRY(auto missing, MissingMigrations(connection, {component, migrations}));
+  for (const Migration& migration : missing) {
+    TRY(connection.ExecuteScript(ExpandScript(dialect_, migration.script)));
     if (migration.step != nullptr) {
-      if (auto stepped = migration.step(connection); !stepped.ok()) return stepped;
+      TRY(migration.step(connection));
     }
-    auto noted = connection.Execute(
+    TRY(connection.Execute(
         "INSERT INTO schema_migration (component, version, name, applied_us) VALUES ($1, $2, $3, "
         "$4)",
-        {component, migration.version, migration.name, SystemClock::Get().WallUs()});
-    if (!noted.ok()) return Fail{std::move(noted).error()};
+        {component, migration.version, migration.name, SystemClock::Get().WallUs()}));
   }
-  return tx->Commit();
+  return tx.Commit();
 }
 
 }  // namespace tollgate::sql

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "common/sql/drivers.h"
 #include "common/sql/sqlite_log_sync.h"
@@ -143,14 +144,12 @@ class SqliteConnection : public Connection {
 
   SqlResult<void> Query(std::string_view sql, std::span<const Param> params,
                         const RowFn& row) override {
-    auto statement = Prepared(sql);
-    if (!statement.ok()) return Fail{std::move(statement).error()};
-    return Run(*statement, params, &row);
+    TRY(auto statement, Prepared(sql));
+    return Run(statement, params, &row);
   }
   SqlResult<int64_t> Execute(std::string_view sql, std::span<const Param> params) override {
-    auto statement = Prepared(sql);
-    if (!statement.ok()) return Fail{std::move(statement).error()};
-    if (auto run = Run(*statement, params, nullptr); !run.ok()) return Fail{std::move(run).error()};
+    TRY(auto statement, Prepared(sql));
+    TRY(Run(statement, params, nullptr));
     return static_cast<int64_t>(sqlite3_changes64(db_.get()));
   }
   SqlResult<void> ExecuteScript(const std::string& script) override {
@@ -164,12 +163,10 @@ class SqliteConnection : public Connection {
   // Runs the statement once for each row or key: there are no round trips to save.
   SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
                                  std::string_view tail) override {
-    auto statement = Assembled(head, columns, {}, tail);
-    if (!statement.ok()) return Fail{std::move(statement).error()};
+    TRY(auto statement, Assembled(head, columns, {}, tail));
     int64_t changed = 0;
     for (; !cells.empty(); cells = cells.subspan(columns)) {
-      auto run = Run(*statement, cells.first(columns), nullptr);
-      if (!run.ok()) return Fail{std::move(run).error()};
+      TRY(Run(statement, cells.first(columns), nullptr));
       changed += sqlite3_changes64(db_.get());
     }
     return changed;
@@ -177,10 +174,9 @@ class SqliteConnection : public Connection {
   SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
                             std::span<const Param> keys, std::string_view tail,
                             const RowFn& row) override {
-    auto statement = Assembled(head, 0, columns, tail);
-    if (!statement.ok()) return Fail{std::move(statement).error()};
+    TRY(auto statement, Assembled(head, 0, columns, tail));
     for (; !keys.empty(); keys = keys.subspan(columns.size())) {
-      if (auto run = Run(*statement, keys.first(columns.size()), &row); !run.ok()) return run;
+      TRY(Run(statement, keys.first(columns.size()), &row));
     }
     return {};
   }
@@ -228,9 +224,8 @@ class SqliteConnection : public Connection {
   }
 
   SqlResult<void> Plain(std::string_view sql) {
-    auto statement = Prepared(sql);
-    if (!statement.ok()) return Fail{std::move(statement).error()};
-    return Run(*statement, {}, nullptr);
+    TRY(auto statement, Prepared(sql));
+    return Run(statement, {}, nullptr);
   }
 
   SqlResult<sqlite3_stmt*> Prepared(std::string_view sql) {
@@ -348,9 +343,7 @@ class SqliteConnection : public Connection {
 SqlResult<std::unique_ptr<Connection>> ConnectSqlite(const std::string& path,
                                                      const Database::Options& options) {
   auto connection = std::make_unique<SqliteConnection>(path, options);
-  if (auto opened = connection->Reconnect(); !opened.ok()) {
-    return Fail{std::move(opened).error()};
-  }
+  TRY(connection->Reconnect());
   return std::unique_ptr<Connection>(std::move(connection));
 }
 

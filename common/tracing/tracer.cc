@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mix.h"
+#include "common/base/try.h"
 #include "common/config/substitute.h"
 #include "common/observability/metrics.h"
 #include "common/tracing/exporter.h"
@@ -126,11 +127,10 @@ Result<void> Start(const config::v1::TracingConfig& config, ProcessName process)
     return Internal("host.tracing.otlp_endpoint: \"" + config.otlp_endpoint() +
                     "\" is neither host:port nor https://host:port");
   }
-  auto credentials = CredentialsOf(config, tls);
-  if (!credentials) return Fail{credentials.error()};
+  TRY(auto credentials, CredentialsOf(config, tls));
   auto* tracer =
       new Tracer(ratio, config.trust_client_sampling(), static_cast<size_t>(queue_bytes));
-  tracer->exporter = std::make_unique<Exporter>(std::move(target), std::move(*credentials),
+  tracer->exporter = std::make_unique<Exporter>(std::move(target), std::move(credentials),
                                                 std::move(process), tracer->queue, tracer->metrics);
   g_tracer.store(tracer, std::memory_order_release);
   return {};

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/base/try.h"
 #include "gateway/handlers/ledger_report.h"
 #include "gateway/handlers/usage_report.h"
 #include "gateway/pipeline/admission/limits.h"
@@ -16,8 +17,7 @@ namespace rl = ratelimit::v1;
 Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exchange& exchange,
                                                        const auth::v1::Key& key,
                                                        const UsagePeriod& period) {
-  const auto turn = co_await TakeReportTurn(worker, exchange, key.workspace_id());
-  if (!turn) co_return Fail{turn.error()};
+  CO_TRY(const auto turn, co_await TakeReportTurn(worker, exchange, key.workspace_id()));
   billing::v1::GetUsageRequest request;
   request.set_workspace_id(key.workspace_id());
   request.set_key_id(key.key_id());
@@ -48,20 +48,17 @@ Task<std::optional<rl::PeekResponse>> PeekLimits(Worker& worker, const auth::v1:
 Task<Result<std::string>> BuildReport(Worker& worker, Exchange& exchange,
                                       CredentialRule credential) {
   HttpRequest& request = exchange.mutable_request();
-  const auto key = co_await AuthenticateRequest(worker, request, credential);
-  if (!key) co_return Fail{key.error()};
-  NoteCaller(request, (*key)->key_id(), (*key)->workspace_id());
-  worker.key_use->Count((*key)->key_id(), request.peer_address);
-  const auto period = ParseUsageQuery(request.query, worker.clock.WallUs());
-  if (!period) co_return Fail{period.error()};
-  auto usage = co_await ReadLedger(worker, exchange, **key, *period);
-  if (!usage) co_return Fail{usage.error()};
+  CO_TRY(const auto key, co_await AuthenticateRequest(worker, request, credential));
+  NoteCaller(request, key->key_id(), key->workspace_id());
+  worker.key_use->Count(key->key_id(), request.peer_address);
+  CO_TRY(const auto period, ParseUsageQuery(request.query, worker.clock.WallUs()));
+  CO_TRY(auto usage, co_await ReadLedger(worker, exchange, *key, period));
   UsageReport report;
-  report.period = *period;
-  report.usage = std::move(*usage);
-  report.key_remaining = co_await PeekLimits(worker, **key, false);
-  report.workspace_remaining = co_await PeekLimits(worker, **key, true);
-  co_return RenderUsageReport(**key, report);
+  report.period = period;
+  report.usage = std::move(usage);
+  report.key_remaining = co_await PeekLimits(worker, *key, false);
+  report.workspace_remaining = co_await PeekLimits(worker, *key, true);
+  co_return RenderUsageReport(*key, report);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/base/try.h"
 #include "common/base/utc_text.h"
 #include "common/http/server.h"
 #include "common/json/writer.h"
@@ -72,20 +73,18 @@ std::string Pricing(const billing_pb::GenerationReceipt& receipt) {
 
 Task<Result<std::string>> Find(Worker& worker, Exchange& exchange, CredentialRule credential) {
   HttpRequest& request = exchange.mutable_request();
-  const auto key = co_await AuthenticateRequest(worker, request, credential);
-  if (!key) co_return Fail{key.error()};
-  NoteCaller(request, (*key)->key_id(), (*key)->workspace_id());
-  worker.key_use->Count((*key)->key_id(), request.peer_address);
+  CO_TRY(const auto key, co_await AuthenticateRequest(worker, request, credential));
+  NoteCaller(request, key->key_id(), key->workspace_id());
+  worker.key_use->Count(key->key_id(), request.peer_address);
   std::array<QueryParameter, 1> parameters = {{{"id"}}};
-  if (auto read = ReadQuery(request.query, parameters); !read) co_return Fail{read.error()};
+  CO_TRY(ReadQuery(request.query, parameters));
   const auto& id = parameters[0].value;
   if (!id || !http::IsWellFormedRequestId(*id)) {
     co_return BadRequest("id must be the id of an answer or its x-request-id.", "id");
   }
-  const auto turn = co_await TakeReportTurn(worker, exchange, (*key)->workspace_id());
-  if (!turn) co_return Fail{turn.error()};
+  CO_TRY(const auto turn, co_await TakeReportTurn(worker, exchange, key->workspace_id()));
   billing_pb::GetReceiptRequest asked;
-  asked.set_workspace_id((*key)->workspace_id());
+  asked.set_workspace_id(key->workspace_id());
   asked.set_id(*id);
   const auto found = co_await worker.clients.billing->GetReceipt(std::move(asked));
   if (!found) co_return Fail{ReportUnavailable(found.error())};

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/base/utc_text.h"
 #include "gateway/handlers/query.h"
 
@@ -29,7 +30,7 @@ std::optional<int64_t> StartOfRange(std::string_view range, int64_t now_us) {
 
 Result<UsagePeriod> ParseUsageQuery(std::string_view query, int64_t now_us) {
   std::array<QueryParameter, 3> parameters = {{{"range"}, {"start"}, {"end"}}};
-  if (auto read = ReadQuery(query, parameters); !read) return Fail{read.error()};
+  TRY(ReadQuery(query, parameters));
   const auto& [range, start, end] = parameters;
   UsagePeriod period{.end_us = now_us, .until_now = !end.value};
   if (!start.value && !end.value) {

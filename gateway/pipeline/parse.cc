@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/http/head_guard.h"
 #include "common/json/json.h"
 #include "gateway/pipeline/answer/idempotency.h"
@@ -127,18 +128,17 @@ struct DecodeJob {
 
 Result<void> Parse(RequestContext& context) {
   HttpRequest& request = context.exchange.mutable_request();
-  if (auto type = CheckContentType(request); !type) return type;
-  auto canonical = Decode(context.surface, MakeParseContext(context),
-                          std::exchange(request.body, std::string()), DigestPath(request));
-  if (!canonical) return Fail{canonical.error()};
-  context.canonical = std::move(*canonical);
+  TRY(CheckContentType(request));
+  TRY(auto canonical, Decode(context.surface, MakeParseContext(context),
+                             std::exchange(request.body, std::string()), DigestPath(request)));
+  context.canonical = std::move(canonical);
   ReadHeaders(request, context.canonical);
   return {};
 }
 
 Task<Result<void>> ParseBesideLoop(RequestContext& context) {
   HttpRequest& request = context.exchange.mutable_request();
-  if (auto type = CheckContentType(request); !type) co_return type;
+  CO_TRY(CheckContentType(request));
   const auto client_gone = std::make_shared<std::atomic<bool>>(false);
   context.exchange.OnDisconnect([client_gone] { client_gone->store(true); });
   DecodeJob job{&context.surface, MakeParseContext(context),

@@ -1,5 +1,6 @@
 #include "gateway/pipeline/run.h"
 
+#include "common/base/try.h"
 #include "gateway/pipeline/admission/fall_back.h"
 #include "gateway/pipeline/answer/answer_without_engine.h"
 #include "gateway/pipeline/answer/dispatch.h"
@@ -19,12 +20,12 @@ namespace tollgate::gateway {
 // it.
 
 Task<Result<void>> Validate(RequestContext& context) {
-  if (auto done = co_await Authenticate(context); !done) co_return done;
+  CO_TRY(co_await Authenticate(context));
   if (IsCoded(context.exchange.request())) {
-    if (auto done = co_await DecodeBody(context); !done) co_return done;
+    CO_TRY(co_await DecodeBody(context));
   }
   if (IsParsedBesideLoop(context)) {
-    if (auto done = co_await ParseBesideLoop(context); !done) co_return done;
+    CO_TRY(co_await ParseBesideLoop(context));
   } else if (auto done = Parse(context); !done) {
     co_return done;
   }

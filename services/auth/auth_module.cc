@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "common/base/try.h"
 #include "common/keys/key_format.h"
 #include "common/observability/disk_metrics.h"
 #include "common/observability/log.h"
@@ -93,13 +94,12 @@ class AuthModule : public Module {
     if (!IsBrand(options_.brand)) {
       return Internal("auth.brand must be lower-case letters, digits and inner hyphens");
     }
-    auto store = Open();
-    if (!store) return Fail{store.error()};
+    TRY(auto store, Open());
     if (reaches_billing_) OpenBilling();
     if (reaches_limiter_) OpenLimiter();
     backend_ =
-        std::make_shared<auth::AuthBackend>(std::move(*store), threads_, clock_, backend_options_);
-    if (auto started = backend_->Start(); !started) return started;
+        std::make_shared<auth::AuthBackend>(std::move(store), threads_, clock_, backend_options_);
+    TRY(backend_->Start());
     slot_ = backend_.get();
     return people_.Start(backend_->store().database());
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/base/try.h"
 #include "common/host/edge_tls.h"
 #include "common/host/plain_text.h"
 #include "common/http/server.h"
@@ -75,14 +76,12 @@ class DashboardModule : public Module {
     if (!web_folder_.empty()) {
       const bool https =
           session_options_.public_url.starts_with("https://") || !tls_.certificate_file().empty();
-      auto loaded = dashboard::WebFiles::Load(web_folder_, https);
-      if (!loaded.ok()) return Fail{loaded.error()};
-      web = std::move(*loaded);
+      TRY(auto loaded, dashboard::WebFiles::Load(web_folder_, https));
+      web = std::move(loaded);
     }
     site_.emplace(session_options_.base_url, std::move(web));
-    auto tls = host::LoadEdgeTls(tls_, "dashboard.edge_tls");
-    if (!tls.ok()) return Fail{tls.error()};
-    if (auto plain = CheckPlain(*tls != nullptr); !plain) return plain;
+    TRY(auto tls, host::LoadEdgeTls(tls_, "dashboard.edge_tls"));
+    TRY(CheckPlain(tls != nullptr));
     if (token_.empty())
       log::Info(
           "dashboard.login_token is not set: the admin API takes people and their tokens only");
@@ -114,15 +113,15 @@ class DashboardModule : public Module {
          }});
     if (!admin_api.ok()) return Fail{admin_api.error()};
     admin_api_ = std::move(*admin_api);
-    auto playground = dashboard::Playground::Make(
-        context_.loops, {.gateway_url = gateway_url_, .public_url = session_options_.public_url});
-    if (!playground.ok()) return Fail{playground.error()};
-    playground_ = std::move(*playground);
+    TRY(auto playground,
+        dashboard::Playground::Make(context_.loops, {.gateway_url = gateway_url_,
+                                                     .public_url = session_options_.public_url}));
+    playground_ = std::move(playground);
 
     http::ServerOptions options;
     options.max_body_bytes = kMaxBodyBytes;
     options.max_connections = kMaxConnections;
-    options.tls = std::move(*tls);
+    options.tls = std::move(tls);
     options.trusted_proxies = std::move(*proxies);
     options.render_error = [this](const Error& error, const http::HttpRequest& request) {
       return IsAdminApi(request) ? admin_api_->RenderError(error)
@@ -131,7 +130,7 @@ class DashboardModule : public Module {
     server_ = std::make_unique<http::Server>(
         context_.loops, std::move(options),
         [this](http::Exchange& exchange) { return Serve(exchange); });
-    if (auto listening = server_->Listen(listen_); !listening) return listening;
+    TRY(server_->Listen(listen_));
     context_.report_address("dashboard", server_->address());
     const std::string risk = dashboard::CookieRisk(listen_, session_options_.public_url);
     if (!risk.empty()) log::Warn(risk, {{"listen", listen_}});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/money/money.h"
 #include "gateway/pipeline/admission/await_ledger.h"
 #include "gateway/pipeline/admission/refusals.h"
@@ -69,7 +70,7 @@ Task<Result<void>> Authorize(RequestContext& context, bool or_by_router) {
   const StageTimer timer(context.trace, Stage::kAuthorize);
   Worker& worker = context.worker;
   context.admitted_by_router = false;
-  if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
+  CO_TRY(CheckRefusals(context));
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
   // that does not exist is harmless.
   HoldGuard hold(*worker.clients.billing, context.id, context.key->workspace_id());
@@ -111,7 +112,7 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   if (!may_be || !worker.leased.Has(workspace, worker.clock.MonotonicUs())) {
     co_return co_await Authorize(context, may_be && worker.leased.MayHave(workspace));
   }
-  if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
+  CO_TRY(CheckRefusals(context));
   context.admitted_by_router = true;
   context.hold = HoldGuard(*worker.clients.billing, context.id, workspace);
   co_return Result<void>();

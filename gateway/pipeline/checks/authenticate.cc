@@ -1,5 +1,6 @@
 #include "gateway/pipeline/checks/authenticate.h"
 
+#include "common/base/try.h"
 #include "common/keys/key_format.h"
 #include "gateway/pipeline/checks/credentials.h"
 #include "gateway/worker/key_rules.h"
@@ -28,28 +29,26 @@ Result<void> CheckKey(const auth::v1::Key& key, int64_t now_us, std::string_view
 
 Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, HttpRequest& request,
                                          CredentialRule rule) {
-  const auto text =
-      FindKey(request, rule, worker.options.brand, worker.options.legacy_key_prefixes);
-  if (!text) co_return Fail{text.error()};
-  auto key = co_await worker.keys->Get(KeyDigest(*text), request.peer_address,
-                                       PublicIdOf(*text, worker.options.brand),
-                                       TraceparentOf(TraceOf(request), Stage::kAuthenticate));
-  if (!key) co_return Fail{key.error()};
-  if (*key == nullptr) co_return FailWith(ErrorId::kInvalidApiKey, Reason::kUnknownKey);
-  const auto usable = CheckKey(**key, worker.clock.WallUs(), request.peer_address);
+  CO_TRY(const auto text,
+         FindKey(request, rule, worker.options.brand, worker.options.legacy_key_prefixes));
+  CO_TRY(auto key,
+         co_await worker.keys->Get(KeyDigest(text), request.peer_address,
+                                   PublicIdOf(text, worker.options.brand),
+                                   TraceparentOf(TraceOf(request), Stage::kAuthenticate)));
+  if (key == nullptr) co_return FailWith(ErrorId::kInvalidApiKey, Reason::kUnknownKey);
+  const auto usable = CheckKey(*key, worker.clock.WallUs(), request.peer_address);
   if (!usable) {
-    NoteCaller(request, (*key)->key_id(), (*key)->workspace_id());
+    NoteCaller(request, key->key_id(), key->workspace_id());
     co_return Fail{usable.error()};
   }
-  co_return std::move(*key);
+  co_return key;
 }
 
 Task<Result<void>> Authenticate(RequestContext& context) {
   const StageTimer timer(context.trace, Stage::kAuthenticate);
-  auto key = co_await AuthenticateRequest(context.worker, context.exchange.mutable_request(),
-                                          context.endpoint.credential);
-  if (!key) co_return Fail{key.error()};
-  context.key = std::move(*key);
+  CO_TRY(auto key, co_await AuthenticateRequest(context.worker, context.exchange.mutable_request(),
+                                                context.endpoint.credential));
+  context.key = std::move(key);
   context.worker.key_use->Count(context.key->key_id(), context.exchange.request().peer_address);
   co_return Result<void>();
 }

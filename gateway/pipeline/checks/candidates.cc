@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/try.h"
 #include "gateway/pipeline/checks/bound.h"
 #include "gateway/pipeline/checks/check_capability.h"
 #include "gateway/pipeline/checks/check_terms.h"
@@ -45,7 +46,7 @@ Error NameItem(Error error, const std::string& member) {
 
 Result<void> FindCandidates(RequestContext& context) {
   const CanonicalRequest& request = context.canonical;
-  if (auto done = CheckProviderNames(context); !done) return done;
+  TRY(CheckProviderNames(context));
   std::optional<Error> first_error;
   // Returns false when the request fails.
   const auto consider = [&](const std::string& id, const std::string& member, bool by_caller) {

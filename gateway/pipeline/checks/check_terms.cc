@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/ascii.h"
+#include "common/base/try.h"
 #include "common/json/member_name.h"
 #include "common/money/money.h"
 #include "gateway/worker/supported_parameters.h"
@@ -50,17 +51,11 @@ Result<void> CheckTerms(const RequestContext& context) {
   const ProviderTerms& terms = context.canonical.provider;
   const catalog::v1::Model& model = *context.model;
   const auto& price = model.price();
-  if (auto done = CheckPrice(model, price.input_pico_usd(), terms.max_input_pico_usd, "prompt");
-      !done) {
-    return done;
-  }
+  TRY(CheckPrice(model, price.input_pico_usd(), terms.max_input_pico_usd, "prompt"));
   // Embeddings have no output.
   const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
-  if (auto done = CheckPrice(model, generates ? price.output_pico_usd() : 0,
-                             terms.max_output_pico_usd, "completion");
-      !done) {
-    return done;
-  }
+  TRY(CheckPrice(model, generates ? price.output_pico_usd() : 0, terms.max_output_pico_usd,
+                 "completion"));
   if (!terms.no_retention.empty() && !model.zero_retention()) {
     return BadRequest("The catalog does not say that the engines of the model '" + model.id() +
                           "' keep neither prompts nor answers, as '" +

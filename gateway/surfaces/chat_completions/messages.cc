@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/conversation.h"
 #include "gateway/surfaces/shared/media_url.h"
 
@@ -120,7 +121,7 @@ Result<void> ChatMessagesReader::ReadMessage(size_t index, json::Value message) 
     role = "system";
     edits_.push_back({role_value.offset(), role_value.raw().size(), "\"system\""});
   }
-  if (auto content = ReadContent(index, role, message.Find("content")); !content) return content;
+  TRY(ReadContent(index, role, message.Find("content")));
   const bool folded = IsFolded(role);
   for (const json::Value member : message) {
     if (member.is_null() || member.KeyEquals("role") || member.KeyEquals("content")) continue;
@@ -130,7 +131,7 @@ Result<void> ChatMessagesReader::ReadMessage(size_t index, json::Value message) 
       return BadMessage(index, "." + member.key() + " must be a string.");
     }
     if (member.KeyEquals("tool_calls")) {
-      if (auto calls = ReadToolCalls(index, member); !calls) return calls;
+      TRY(ReadToolCalls(index, member));
     }
   }
   if (role == "assistant") {
@@ -194,7 +195,7 @@ Result<void> ChatMessagesReader::ReadContent(size_t index, std::string_view role
   if (!content.is_array())
     return BadMessage(index, ".content must be a string or an array of parts.");
   for (const json::Value part : content) {
-    if (auto read = ReadPart(index, part); !read) return read;
+    TRY(ReadPart(index, part));
   }
   return {};
 }

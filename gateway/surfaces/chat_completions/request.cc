@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/chat_completions/messages.h"
 #include "gateway/surfaces/chat_completions/tools.h"
 #include "gateway/surfaces/shared/engine_fields.h"
@@ -98,41 +99,32 @@ Result<void> ChatRequestReader::ReadKnown(const FieldRule& rule, json::Value mem
 }
 
 Result<CanonicalRequest> ChatRequestReader::Read() {
-  auto model = ReadModel(root_);
-  if (!model) return Fail{model.error()};
-  request_.model = std::move(*model);
+  TRY(auto model, ReadModel(root_));
+  request_.model = std::move(model);
   const json::Value messages = root_.Find("messages");
   if (messages.is_null()) return BadRequest("Missing required parameter: 'messages'.", "messages");
   const ModelTraits traits = context_.TraitsOf(request_.model);
-  auto conversation = ReadChatMessages(body_, messages, traits.keeps_system_messages);
-  if (!conversation) return Fail{conversation.error()};
-  request_.prompt = conversation->size;
-  request_.media_hosts = std::move(conversation->media_hosts);
-  writer_.Add("messages",
-              conversation->rewritten.empty() ? messages.raw() : conversation->rewritten);
+  TRY(auto conversation, ReadChatMessages(body_, messages, traits.keeps_system_messages));
+  request_.prompt = conversation.size;
+  request_.media_hosts = std::move(conversation.media_hosts);
+  writer_.Add("messages", conversation.rewritten.empty() ? messages.raw() : conversation.rewritten);
   const auto on_member = [this](const FieldRule& rule, json::Value member) {
     return ReadKnown(rule, member);
   };
-  if (auto read = ReadMembers(root_, kChatRules, writer_, request_, on_member); !read) {
-    return Fail{read.error()};
-  }
-  if (auto read = ReadReasoningControls(root_, traits, request_); !read) {
-    return Fail{read.error()};
-  }
-  const auto usage = ReadIncludeUsage(root_);
-  if (!usage) return Fail{usage.error()};
-  request_.include_usage = *usage;
+  TRY(ReadMembers(root_, kChatRules, writer_, request_, on_member));
+  TRY(ReadReasoningControls(root_, traits, request_));
+  TRY(const auto usage, ReadIncludeUsage(root_));
+  request_.include_usage = usage;
   if (root_.Find("top_logprobs").Integer().value_or(0) > 0 && !root_.Find("logprobs").boolean()) {
     return BadRequest("'top_logprobs' needs 'logprobs' to be true.", "top_logprobs");
   }
-  auto tools = ReadChatTools(tools_, tool_choice_);
-  if (!tools) return Fail{tools.error()};
-  if (!tools->tools.empty()) {
+  TRY(auto tools, ReadChatTools(tools_, tool_choice_));
+  if (!tools.tools.empty()) {
     request_.has_tools = true;
-    request_.prompt.text_bytes += static_cast<int64_t>(tools->tools.size());
-    writer_.Add("tools", tools->tools);
+    request_.prompt.text_bytes += static_cast<int64_t>(tools.tools.size());
+    writer_.Add("tools", tools.tools);
   }
-  if (!tools->tool_choice.empty()) writer_.Add("tool_choice", tools->tool_choice);
+  if (!tools.tool_choice.empty()) writer_.Add("tool_choice", tools.tool_choice);
   request_.members_json = writer_.Take();
   return std::move(request_);
 }

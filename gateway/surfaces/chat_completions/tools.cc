@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
@@ -11,7 +12,7 @@ namespace {
 using Names = std::unordered_set<std::string>;
 
 Result<Names> CheckTools(json::Value tools) {
-  if (auto list = CheckToolList(tools); !list) return Fail{list.error()};
+  TRY(CheckToolList(tools));
   Names names;
   size_t index = 0;
   for (const json::Value tool : tools) {
@@ -22,9 +23,7 @@ Result<Names> CheckTools(json::Value tools) {
                         "tools");
     }
     const json::Value function = tool.Find("function");
-    if (auto checked = CheckFunction(function, where + ".function"); !checked) {
-      return Fail{checked.error()};
-    }
+    TRY(CheckFunction(function, where + ".function"));
     names.insert(function.Find("name").string());
   }
   return names;
@@ -62,27 +61,26 @@ Result<ChatTools> ReadAllowed(json::Value tools, json::Value choice, const Names
 }  // namespace
 
 Result<ChatTools> ReadChatTools(json::Value tools, json::Value choice) {
-  auto names = CheckTools(tools);
-  if (!names) return Fail{names.error()};
+  TRY(auto names, CheckTools(tools));
   ChatTools read;
-  if (!names->empty()) read.tools = tools.raw();
+  if (!names.empty()) read.tools = tools.raw();
   if (choice.is_null()) return read;
   const bool calls_are_optional = choice.StringEquals("none") || choice.StringEquals("auto");
   if (!calls_are_optional && !choice.StringEquals("required") && !choice.is_object()) {
     return BadToolChoice("'tool_choice' must be 'none', 'auto', 'required' or an object.");
   }
-  if (names->empty()) {
+  if (names.empty()) {
     if (calls_are_optional) return read;
     return BadToolChoice("'tool_choice' needs 'tools'.");
   }
   if (choice.is_object()) {
     const json::Value type = choice.Find("type");
-    if (type.StringEquals("allowed_tools")) return ReadAllowed(tools, choice, *names);
+    if (type.StringEquals("allowed_tools")) return ReadAllowed(tools, choice, names);
     const json::Value name = choice.Find("function").Find("name");
     if (!type.StringEquals("function") || !name.is_string()) {
       return BadToolChoice("'tool_choice' must name a function.");
     }
-    if (!names->contains(name.string())) {
+    if (!names.contains(name.string())) {
       return BadToolChoice("'tool_choice' names a tool that is not in 'tools'.");
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/request_members.h"
 #include "gateway/surfaces/shared/text_inputs.h"
 
@@ -84,24 +85,19 @@ void CompletionsReader::PrepareEcho(const TextInputs& prompts) {
 Result<CanonicalRequest> CompletionsReader::Read() {
   request_.kind = inference::v1::REQUEST_KIND_COMPLETION;
   request_.prompt_field = "prompt";
-  auto model = ReadModel(root_);
-  if (!model) return Fail{model.error()};
-  request_.model = std::move(*model);
+  TRY(auto model, ReadModel(root_));
+  request_.model = std::move(model);
   const json::Value prompt = root_.Find("prompt");
-  auto prompts = ReadTextInputs(prompt, {.name = "prompt", .max_inputs = kMaxChoices});
-  if (!prompts) return Fail{prompts.error()};
+  TRY(auto prompts, ReadTextInputs(prompt, {.name = "prompt", .max_inputs = kMaxChoices}));
   writer_.Add("prompt", prompt.raw());
-  request_.prompt = prompts->size;
-  if (auto read = ReadMembers(root_, kCompletionsRules, writer_, request_); !read) {
-    return Fail{read.error()};
-  }
+  request_.prompt = prompts.size;
+  TRY(ReadMembers(root_, kCompletionsRules, writer_, request_));
   request_.stream = root_.Find("stream").boolean();
-  const auto usage = ReadIncludeUsage(root_);
-  if (!usage) return Fail{usage.error()};
-  request_.include_usage = *usage;
-  if (auto counted = CountChoices(*prompts); !counted) return Fail{counted.error()};
+  TRY(const auto usage, ReadIncludeUsage(root_));
+  request_.include_usage = usage;
+  TRY(CountChoices(prompts));
   request_.max_tokens = root_.Find("max_tokens").Integer().value_or(kDefaultMaxTokens);
-  PrepareEcho(*prompts);
+  PrepareEcho(prompts);
   // The suffix is part of every prompt.
   request_.prompt.text_bytes +=
       static_cast<int64_t>(root_.Find("suffix").raw_string().size()) * request_.prompt.prompts;

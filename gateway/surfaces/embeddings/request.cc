@@ -1,5 +1,6 @@
 #include "gateway/surfaces/embeddings/request.h"
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/request_members.h"
 #include "gateway/surfaces/shared/text_inputs.h"
 
@@ -40,20 +41,17 @@ Result<CanonicalRequest> ParseEmbeddingRequest(const json::Document& body) {
   CanonicalRequest request;
   request.kind = inference::v1::REQUEST_KIND_EMBEDDING;
   request.prompt_field = "input";
-  auto model = ReadModel(root);
-  if (!model) return Fail{model.error()};
-  request.model = std::move(*model);
+  TRY(auto model, ReadModel(root));
+  request.model = std::move(model);
   const json::Value input = root.Find("input");
-  const auto inputs =
-      ReadTextInputs(input, {.name = "input", .max_inputs = kMaxInputs, .allow_empty_text = false});
-  if (!inputs) return Fail{inputs.error()};
-  request.prompt = inputs->size;
-  request.choices = static_cast<int32_t>(inputs->size.prompts);
+  TRY(const auto inputs,
+      ReadTextInputs(input,
+                     {.name = "input", .max_inputs = kMaxInputs, .allow_empty_text = false}));
+  request.prompt = inputs.size;
+  request.choices = static_cast<int32_t>(inputs.size.prompts);
   MemberWriter writer(body.text());
   writer.Add("input", input.raw());
-  if (auto read = ReadMembers(root, kEmbeddingsRules, writer, request); !read) {
-    return Fail{read.error()};
-  }
+  TRY(ReadMembers(root, kEmbeddingsRules, writer, request));
   request.members_json = writer.Take();
   auto state = std::make_shared<EmbeddingState>();
   const json::Value format = root.Find("encoding_format");

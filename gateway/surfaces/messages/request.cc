@@ -1,5 +1,6 @@
 #include "gateway/surfaces/messages/request.h"
 
+#include "common/base/try.h"
 #include "gateway/surfaces/messages/tools.h"
 #include "gateway/surfaces/messages/turns.h"
 #include "gateway/surfaces/shared/engine_fields.h"
@@ -94,9 +95,8 @@ class MessagesRequestReader {
 };
 
 Result<void> MessagesRequestReader::ReadRequired() {
-  auto model = ReadModel(root_);
-  if (!model) return Fail{model.error()};
-  request_.model = std::move(*model);
+  TRY(auto model, ReadModel(root_));
+  request_.model = std::move(model);
   // A request with a thread has only the new messages. The envelope adds details that make the
   // official client resend the whole conversation.
   if (!root_.Find("thread").is_null()) {
@@ -108,11 +108,10 @@ Result<void> MessagesRequestReader::ReadRequired() {
     return BadRequest("Missing required parameter: 'max_tokens'.", "max_tokens");
   }
   traits_ = context_.TraitsOf(request_.model);
-  auto turns = ReadMessagesTurns(root_.Find("system"), messages, traits_.keeps_system_messages);
-  if (!turns) return Fail{turns.error()};
-  request_.prompt = turns->size;
-  request_.media_hosts = std::move(turns->media_hosts);
-  writer_.Add("messages", turns->messages);
+  TRY(auto turns, ReadMessagesTurns(root_.Find("system"), messages, traits_.keeps_system_messages));
+  request_.prompt = turns.size;
+  request_.media_hosts = std::move(turns.media_hosts);
+  writer_.Add("messages", turns.messages);
   return {};
 }
 
@@ -185,9 +184,7 @@ Result<void> MessagesRequestReader::ReadThinking(json::Value thinking) {
 Result<void> MessagesRequestReader::ReadOutputConfig(json::Value config) {
   const json::Value effort = config.Find("effort");
   if (!effort.is_null()) {
-    if (auto checked = CheckReasoningEffort(effort, "output_config.effort"); !checked) {
-      return checked;
-    }
+    TRY(CheckReasoningEffort(effort, "output_config.effort"));
     request_.reasoning.set_effort(effort.string());
   }
   const json::Value format = config.Find("format");
@@ -209,26 +206,23 @@ Result<void> MessagesRequestReader::ReadFormat(json::Value format) {
 }
 
 Result<void> MessagesRequestReader::ReadTools() {
-  auto tools = ReadMessagesTools(root_.Find("tools"), root_.Find("tool_choice"));
-  if (!tools) return Fail{tools.error()};
-  if (tools->tools.empty()) return {};
+  TRY(auto tools, ReadMessagesTools(root_.Find("tools"), root_.Find("tool_choice")));
+  if (tools.tools.empty()) return {};
   request_.has_tools = true;
-  request_.prompt.text_bytes += static_cast<int64_t>(tools->tools.size());
-  writer_.Add("tools", tools->tools);
-  if (!tools->tool_choice.empty()) writer_.Add("tool_choice", tools->tool_choice);
-  if (tools->disable_parallel_calls) writer_.Add("parallel_tool_calls", "false");
+  request_.prompt.text_bytes += static_cast<int64_t>(tools.tools.size());
+  writer_.Add("tools", tools.tools);
+  if (!tools.tool_choice.empty()) writer_.Add("tool_choice", tools.tool_choice);
+  if (tools.disable_parallel_calls) writer_.Add("parallel_tool_calls", "false");
   return {};
 }
 
 Result<CanonicalRequest> MessagesRequestReader::Read() {
-  if (auto read = ReadRequired(); !read) return Fail{read.error()};
+  TRY(ReadRequired());
   const auto on_member = [this](const FieldRule& rule, json::Value member) {
     return rule.action == kConsume ? ReadMember(rule, member) : Result<void>();
   };
-  if (auto read = ReadMembers(root_, kMessagesRules, writer_, request_, on_member); !read) {
-    return Fail{read.error()};
-  }
-  if (auto read = ReadTools(); !read) return Fail{read.error()};
+  TRY(ReadMembers(root_, kMessagesRules, writer_, request_, on_member));
+  TRY(ReadTools());
   request_.members_json = writer_.Take();
   return std::move(request_);
 }

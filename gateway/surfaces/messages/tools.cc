@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
@@ -115,14 +116,14 @@ Result<void> MessagesToolsReader::ReadChoice(json::Value choice, bool any_tools)
 }
 
 Result<MessagesTools> MessagesToolsReader::Read(json::Value tools, json::Value choice) {
-  if (auto checked = CheckToolList(tools); !checked) return Fail{checked.error()};
+  TRY(CheckToolList(tools));
   size_t index = 0;
   for (const json::Value tool : tools) {
-    if (auto read = ReadTool(index++, tool); !read) return Fail{read.error()};
+    TRY(ReadTool(index++, tool));
   }
   if (!read_.tools.empty()) read_.tools += "]";
   if (!choice.is_null()) {
-    if (auto read = ReadChoice(choice, index > 0); !read) return Fail{read.error()};
+    TRY(ReadChoice(choice, index > 0));
   }
   return std::move(read_);
 }

@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/messages/content.h"
 #include "gateway/surfaces/shared/conversation.h"
 
@@ -113,7 +114,7 @@ Result<void> TurnsReader::ReadAssistant(json::Value content, BlockPath path) {
   }
   for (const json::Value block : content) {
     ++path.block;
-    if (auto read = ReadAssistantBlock(block, path); !read) return read;
+    TRY(ReadAssistantBlock(block, path));
   }
   return {};
 }
@@ -121,9 +122,8 @@ Result<void> TurnsReader::ReadAssistant(json::Value content, BlockPath path) {
 Result<void> TurnsReader::ReadAssistantBlock(json::Value block, const BlockPath& path) {
   const json::Value type = block.Find("type");
   if (type.StringEquals("text")) {
-    auto block_content = ReadContentBlock(block, path);
-    if (!block_content) return Fail{block_content.error()};
-    writer_.Text(block_content->texts[0]);
+    TRY(auto block_content, ReadContentBlock(block, path));
+    writer_.Text(block_content.texts[0]);
     return {};
   }
   if (type.StringEquals("thinking")) {
@@ -175,11 +175,10 @@ Result<void> TurnsReader::ReadToolResult(json::Value block, const BlockPath& pat
     add(content.raw_string());
   } else if (content.is_array()) {
     for (const json::Value part : content) {
-      auto block_content = ReadContentBlock(part, path);
-      if (!block_content) return Fail{block_content.error()};
-      for (const std::string_view more : block_content->texts) add(more);
-      if (!block_content->image_url.empty())
-        result_images_.push_back(std::move(block_content->image_url));
+      TRY(auto block_content, ReadContentBlock(part, path));
+      for (const std::string_view more : block_content.texts) add(more);
+      if (!block_content.image_url.empty())
+        result_images_.push_back(std::move(block_content.image_url));
     }
   } else if (!content.is_null()) {
     return BadRequestAt(path, ".content must be a string or an array of content blocks.");
@@ -193,10 +192,9 @@ Result<void> TurnsReader::ReadToolResult(json::Value block, const BlockPath& pat
 Result<void> TurnsReader::ReadUserBlock(json::Value block, const BlockPath& path) {
   const json::Value type = block.Find("type");
   if (IsServerBlock(type)) return {};
-  auto block_content = ReadContentBlock(block, path);
-  if (!block_content) return Fail{block_content.error()};
-  for (const std::string_view text : block_content->texts) writer_.Text(text);
-  if (!block_content->image_url.empty()) writer_.Image(block_content->image_url);
+  TRY(auto block_content, ReadContentBlock(block, path));
+  for (const std::string_view text : block_content.texts) writer_.Text(text);
+  if (!block_content.image_url.empty()) writer_.Image(block_content.image_url);
   return {};
 }
 
@@ -221,8 +219,7 @@ Result<void> TurnsReader::ReadUser(size_t begin, size_t end) {
       for (const json::Value block : content) {
         ++path.block;
         if (is_result(block) != results) continue;
-        auto read = results ? ReadToolResult(block, path) : ReadUserBlock(block, path);
-        if (!read) return read;
+        TRY(results ? ReadToolResult(block, path) : ReadUserBlock(block, path));
       }
     }
   }
@@ -230,9 +227,9 @@ Result<void> TurnsReader::ReadUser(size_t begin, size_t end) {
 }
 
 Result<MessagesTurns> TurnsReader::Read() {
-  if (auto collected = CollectTurns(); !collected) return Fail{collected.error()};
+  TRY(CollectTurns());
   if (!system_.is_null()) {
-    if (auto read = ReadSystem(system_, {"system", -1, -1}); !read) return Fail{read.error()};
+    TRY(ReadSystem(system_, {"system", -1, -1}));
   }
   for (size_t i = 0; i < turns_.size();) {
     size_t end = i + 1;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/conversation.h"
 #include "gateway/surfaces/shared/media_url.h"
 
@@ -97,9 +98,8 @@ Result<void> InputReader::ReadPart(size_t index, Role role, json::Value part) {
     return BadItem(index, ".content must be a string or parts with a string 'type'.");
   }
   if (type.StringEquals("input_image") && role == Role::kUser) {
-    auto image = ReadImage(index, part);
-    if (!image) return Fail{image.error()};
-    writer_.Image(image->url, image->detail);
+    TRY(auto image, ReadImage(index, part));
+    writer_.Image(image.url, image.detail);
     return {};
   }
   const bool text = type.StringEquals("input_text") || type.StringEquals("output_text") ||
@@ -141,7 +141,7 @@ Result<void> InputReader::ReadMessage(size_t index, json::Value item) {
   }
   if (!content.is_array()) return BadItem(index, ".content must be a string or an array of parts.");
   for (const json::Value part : content) {
-    if (auto read = ReadPart(index, role, part); !read) return read;
+    TRY(ReadPart(index, role, part));
   }
   return {};
 }
@@ -178,9 +178,8 @@ Result<void> InputReader::ReadOutput(size_t index, json::Value item) {
   std::string text;
   for (const json::Value part : output) {
     if (part.Find("type").StringEquals("input_image")) {
-      auto image = ReadImage(index, part);
-      if (!image) return Fail{image.error()};
-      images_.push_back(*image);
+      TRY(auto image, ReadImage(index, part));
+      images_.push_back(image);
       continue;
     }
     const json::Value value = part.Find("text");
@@ -259,7 +258,7 @@ Result<ResponsesInput> InputReader::Read(json::Value instructions, json::Value i
   } else if (input.is_array() && input.size() > 0) {
     size_t index = 0;
     for (const json::Value item : input) {
-      if (auto read = ReadItem(index++, item); !read) return Fail{read.error()};
+      TRY(ReadItem(index++, item));
     }
     FlushImages();
   } else {

@@ -1,5 +1,6 @@
 #include "gateway/surfaces/responses/request.h"
 
+#include "common/base/try.h"
 #include "gateway/surfaces/responses/input.h"
 #include "gateway/surfaces/responses/tools.h"
 #include "gateway/surfaces/shared/engine_fields.h"
@@ -130,7 +131,7 @@ void ResponsesRequestReader::AddPromptField(std::string_view name, const std::st
 Result<void> ResponsesRequestReader::ReadReasoning(json::Value reasoning) {
   const json::Value effort = reasoning.Find("effort");
   if (effort.is_null()) return {};
-  if (auto checked = CheckReasoningEffort(effort, "reasoning.effort"); !checked) return checked;
+  TRY(CheckReasoningEffort(effort, "reasoning.effort"));
   request_.reasoning.set_effort(effort.string());
   return {};
 }
@@ -140,9 +141,8 @@ Result<void> ResponsesRequestReader::ReadText(json::Value text) {
   if (!verbosity.is_null() && !verbosity.is_string()) {
     return BadRequest("'text.verbosity' must be a string.", "text");
   }
-  auto format = ReadFormat(text.Find("format"));
-  if (!format) return Fail{format.error()};
-  AddPromptField("response_format", *format);
+  TRY(auto format, ReadFormat(text.Find("format")));
+  AddPromptField("response_format", format);
   return {};
 }
 
@@ -215,40 +215,35 @@ std::string ResponsesRequestReader::Echo(const ResponsesTools& tools) const {
 }
 
 Result<CanonicalRequest> ResponsesRequestReader::Read() {
-  auto model = ReadModel(root_);
-  if (!model) return Fail{model.error()};
-  request_.model = std::move(*model);
+  TRY(auto model, ReadModel(root_));
+  request_.model = std::move(model);
   const json::Value input = root_.Find("input");
   if (input.is_null()) return BadRequest("Missing required parameter: 'input'.", "input");
-  if (auto state = RefuseStatefulRequest(root_); !state) return Fail{state.error()};
+  TRY(RefuseStatefulRequest(root_));
   const ReasoningSeal seal(context_.reasoning_keys, context_.workspace, request_.model);
   const ResponsesInputOptions options{context_.TraitsOf(request_.model).keeps_system_messages,
                                       &seal, context_.now_s};
-  auto conversation = ReadResponsesInput(root_.Find("instructions"), input, options);
-  if (!conversation) return Fail{conversation.error()};
-  request_.prompt = conversation->size;
-  request_.media_hosts = std::move(conversation->media_hosts);
+  TRY(auto conversation, ReadResponsesInput(root_.Find("instructions"), input, options));
+  request_.prompt = conversation.size;
+  request_.media_hosts = std::move(conversation.media_hosts);
   request_.prompt_field = "input";
-  writer_.Add("messages", conversation->messages);
-  if (auto read = ReadMembers(root_, kResponsesRules, writer_, request_); !read) {
-    return Fail{read.error()};
-  }
+  writer_.Add("messages", conversation.messages);
+  TRY(ReadMembers(root_, kResponsesRules, writer_, request_));
   request_.stream = root_.Find("stream").boolean();
   request_.max_tokens = root_.Find("max_output_tokens").Integer();
   request_.max_tokens_field = "max_output_tokens";
-  auto tools = ReadResponsesTools(root_.Find("tools"), root_.Find("tool_choice"));
-  if (!tools) return Fail{tools.error()};
-  request_.has_tools = !tools->tools.empty();
-  AddPromptField("tools", tools->tools);
-  if (!tools->tool_choice.empty()) writer_.Add("tool_choice", tools->tool_choice);
-  if (auto read = ReadText(root_.Find("text")); !read) return Fail{read.error()};
-  if (auto read = ReadReasoning(root_.Find("reasoning")); !read) return Fail{read.error()};
+  TRY(auto tools, ReadResponsesTools(root_.Find("tools"), root_.Find("tool_choice")));
+  request_.has_tools = !tools.tools.empty();
+  AddPromptField("tools", tools.tools);
+  if (!tools.tool_choice.empty()) writer_.Add("tool_choice", tools.tool_choice);
+  TRY(ReadText(root_.Find("text")));
+  TRY(ReadReasoning(root_.Find("reasoning")));
   ReadLogprobs();
   const auto state = std::make_shared<ResponsesState>();
   if (Includes("reasoning.encrypted_content")) state->seal_keys = context_.reasoning_keys;
   state->workspace = context_.workspace;
-  state->echo_json = Echo(*tools);
-  state->namespaces = std::move(tools->namespaces);
+  state->echo_json = Echo(tools);
+  state->namespaces = std::move(tools.namespaces);
   request_.state = state;
   request_.members_json = writer_.Take();
   return std::move(request_);

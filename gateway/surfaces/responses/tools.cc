@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
@@ -45,12 +46,12 @@ Result<void> ResponsesToolsReader::ReadTool(json::Value tool, const std::string&
     size_t index = 0;
     for (const json::Value inner : tool.Find("tools")) {
       const std::string at = where + ".tools[" + std::to_string(index++) + "]";
-      if (auto read = ReadTool(inner, at, tool.Find("name")); !read) return read;
+      TRY(ReadTool(inner, at, tool.Find("name")));
     }
     return {};
   }
   if (type.StringEquals("function")) {
-    if (auto checked = CheckFunction(tool, where); !checked) return checked;
+    TRY(CheckFunction(tool, where));
     std::string name = tool.Find("name").string();
     // A model identifies functions by name only, so the first one with a name is used.
     if (names_.insert(name).second) {
@@ -82,9 +83,8 @@ Result<void> ResponsesToolsReader::ReadAllowed(json::Value choice) {
   }
   for (const json::Value tool : tools) {
     if (!tool.Find("type").StringEquals("function")) continue;
-    auto available = IsAvailable(tool.Find("name"));
-    if (!available) return Fail{available.error()};
-    if (*available) allowed_.insert(tool.Find("name").string());
+    TRY(auto available, IsAvailable(tool.Find("name")));
+    if (available) allowed_.insert(tool.Find("name").string());
   }
   read_.echoed_choice = choice.raw();
   if (allowed_.empty()) {
@@ -103,9 +103,8 @@ Result<void> ResponsesToolsReader::ReadChoice(json::Value choice) {
     if (type.StringEquals("allowed_tools")) return ReadAllowed(choice);
     if (!type.StringEquals("function")) return {};
     const json::Value name = choice.Find("name");
-    auto available = IsAvailable(name);
-    if (!available) return Fail{available.error()};
-    if (!*available) return {};
+    TRY(auto available, IsAvailable(name));
+    if (!available) return {};
     read_.tool_choice =
         R"({"type":"function","function":{"name":)" + std::string(name.raw()) + "}}";
     read_.echoed_choice = choice.raw();
@@ -148,17 +147,17 @@ void ResponsesToolsReader::Write() {
 }
 
 Result<ResponsesTools> ResponsesToolsReader::Read(json::Value tools, json::Value choice) {
-  if (auto list = CheckToolList(tools); !list) return Fail{list.error()};
+  TRY(CheckToolList(tools));
   size_t index = 0;
   for (const json::Value tool : tools) {
     const std::string where = "tools[" + std::to_string(index++) + "]";
-    if (auto read = ReadTool(tool, where, {}); !read) return Fail{read.error()};
+    TRY(ReadTool(tool, where, {}));
   }
   if (functions_.size() > kMaxTools) {
     return BadTool("'tools' may hold at most " + std::to_string(kMaxTools) + " functions.");
   }
   read_.echoed_choice = R"("auto")";
-  if (auto read = ReadChoice(choice); !read) return Fail{read.error()};
+  TRY(ReadChoice(choice));
   Write();
   return std::move(read_);
 }

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "common/base/try.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -189,7 +191,7 @@ void ForwardStop(json::Value stop, MemberWriter& writer) {
 const FieldRule* FindEngineField(json::Value member) { return FindRule(kEngineRules, member); }
 
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
-  if (auto checked = CheckField(rule, value); !checked) return checked;
+  TRY(CheckField(rule, value));
   if (rule.action == kRefuse) {
     return BadRequest(
         "'" + std::string(rule.name) + "' is not accepted: it would run on the engine.",

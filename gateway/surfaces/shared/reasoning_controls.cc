@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/engine_fields.h"
 
 namespace tollgate::gateway {
@@ -29,9 +30,7 @@ Result<void> CheckTypes(json::Value reasoning, Wish& wish) {
     return Refuse("reasoning.enabled", "must be true or false.");
   }
   if (!wish.effort.is_null()) {
-    if (auto checked = CheckReasoningEffort(wish.effort, "reasoning.effort"); !checked) {
-      return checked;
-    }
+    TRY(CheckReasoningEffort(wish.effort, "reasoning.effort"));
   }
   if (!wish.max_tokens.is_null()) {
     wish.budget = wish.max_tokens.Integer().value_or(-1);
@@ -98,8 +97,8 @@ Result<void> ReadReasoningControls(json::Value root, const ModelTraits& traits,
             .effort = reasoning.Find("effort"),
             .max_tokens = reasoning.Find("max_tokens"),
             .top_effort = root.Find("reasoning_effort")};
-  if (auto checked = CheckTypes(reasoning, wish); !checked) return checked;
-  if (auto checked = CheckConflicts(wish); !checked) return checked;
+  TRY(CheckTypes(reasoning, wish));
+  TRY(CheckConflicts(wish));
   if (reasoning.Find("exclude").boolean()) request.hides_reasoning = true;
   const bool by_effort = !wish.effort.is_null();
   const bool by_budget = !wish.max_tokens.is_null();

@@ -1,5 +1,6 @@
 #include "gateway/surfaces/shared/request_members.h"
 
+#include "common/base/try.h"
 #include "gateway/surfaces/shared/engine_fields.h"
 
 namespace tollgate::gateway {
@@ -8,7 +9,7 @@ Result<void> ReadMembers(
     json::Value body, std::span<const FieldRule> rules, MemberWriter& writer,
     CanonicalRequest& request,
     const std::function<Result<void>(const FieldRule& rule, json::Value member)>& on_member) {
-  if (auto read = ReadRouting(body, request); !read) return read;
+  TRY(ReadRouting(body, request));
   for (const json::Value member : body) {
     if (member.is_null()) continue;
     const FieldRule* rule = FindRule(rules, member);
@@ -16,14 +17,14 @@ Result<void> ReadMembers(
     if (shared) rule = FindEngineField(member);
     if (rule != nullptr) {
       if (rule->action == FieldAction::kDrop) continue;
-      if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
+      TRY(CheckEngineField(*rule, member));
       if (on_member) {
-        if (auto read = on_member(*rule, member); !read) return read;
+        TRY(on_member(*rule, member));
       }
       if (shared) ReadEngineField(*rule, member, request);
       if (rule->action == FieldAction::kConsume) continue;
     }
-    if (auto read = CheckTemplateArguments(member, request); !read) return read;
+    TRY(CheckTemplateArguments(member, request));
     if (IsPromptField(member)) {
       request.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
     }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/json/member_name.h"
 #include "common/money/money.h"
 
@@ -160,9 +161,8 @@ Result<void> ReadTerm(json::Value value, ProviderTerms& terms) {
   const std::string name = value.key();
   const std::string member = json::MemberName("provider", name);
   const auto names = [&](std::vector<std::string>& into) -> Result<void> {
-    auto read = ReadNames(value, member);
-    if (!read) return Fail{read.error()};
-    into = std::move(*read);
+    TRY(auto read, ReadNames(value, member));
+    into = std::move(read);
     return {};
   };
   if (name == "allow_fallbacks") return ReadFlag(value, member, terms.allow_fallbacks);
@@ -178,7 +178,7 @@ Result<void> ReadTerm(json::Value value, ProviderTerms& terms) {
   }
   if (name == "zdr") {
     bool wanted = false;
-    if (auto read = ReadFlag(value, member, wanted); !read) return read;
+    TRY(ReadFlag(value, member, wanted));
     if (wanted) terms.no_retention = "provider.zdr";
     return {};
   }
@@ -191,7 +191,7 @@ Result<void> ReadTerm(json::Value value, ProviderTerms& terms) {
   }
   if (name == "enforce_distillable_text") {
     bool wanted = false;
-    if (auto read = ReadFlag(value, member, wanted); !read) return read;
+    TRY(ReadFlag(value, member, wanted));
     if (wanted)
       return Bad(member, "cannot be true: the catalog does not say what may be distilled.");
     return {};
@@ -205,7 +205,7 @@ Result<void> ReadProvider(json::Value provider, ProviderTerms& terms) {
   for (const json::Value value : provider) {
     // Null counts as absent, even for an unknown name.
     if (value.is_null()) continue;
-    if (auto read = ReadTerm(value, terms); !read) return read;
+    TRY(ReadTerm(value, terms));
   }
   return {};
 }
@@ -293,19 +293,14 @@ Result<std::string> ReadModel(json::Value body) {
 
 Result<void> ReadRouting(json::Value body, CanonicalRequest& request) {
   if (!body.Find("model").is_null()) request.model_member = "model";
-  if (auto read = ReadModels(body.Find("models"), request); !read) return read;
-  if (auto read = ReadProvider(body.Find("provider"), request.provider); !read) return read;
+  TRY(ReadModels(body.Find("models"), request));
+  TRY(ReadProvider(body.Find("provider"), request.provider));
   const json::Value route = body.Find("route");
   if (!route.is_null() && !route.StringEquals("fallback")) {
     return Bad("route", "must be fallback.");
   }
-  if (auto checked = CheckEmpty(body.Find("transforms"), "transforms", "prompts are not changed.");
-      !checked) {
-    return checked;
-  }
-  if (auto checked = CheckEmpty(body.Find("plugins"), "plugins", "there are none."); !checked) {
-    return checked;
-  }
+  TRY(CheckEmpty(body.Find("transforms"), "transforms", "prompts are not changed."));
+  TRY(CheckEmpty(body.Find("plugins"), "plugins", "there are none."));
   if (request.provider.require_parameters) request.parameters = ParametersOf(body);
   return {};
 }

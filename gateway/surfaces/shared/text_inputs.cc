@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "common/base/try.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -14,14 +16,14 @@ class TextInputReader {
   Result<TextInputs> Read(json::Value value) {
     if (value.is_null()) return Refuse("Missing required parameter: " + Name() + ".");
     if (value.is_string()) {
-      if (auto read = ReadText(value); !read) return Fail{read.error()};
+      TRY(ReadText(value));
       return std::move(inputs_);
     }
     if (!value.is_array()) return BadForm();
     if (value.size() == 0) return Refuse(Name() + " must not be empty.");
     const json::Value first = *value.begin();
     if (first.is_number()) {
-      if (auto read = ReadTokens(value); !read) return Fail{read.error()};
+      TRY(ReadTokens(value));
       return std::move(inputs_);
     }
     const auto count = static_cast<int64_t>(value.size());
@@ -32,8 +34,7 @@ class TextInputReader {
     const bool texts = first.is_string();
     for (const json::Value item : value) {
       if (texts != item.is_string()) return BadForm();
-      auto read = texts ? ReadText(item) : ReadTokens(item);
-      if (!read) return Fail{read.error()};
+      TRY(texts ? ReadText(item) : ReadTokens(item));
     }
     return std::move(inputs_);
   }

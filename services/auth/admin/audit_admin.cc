@@ -7,6 +7,7 @@
 #include "common/admin/filter.h"
 #include "common/admin/values.h"
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 #include "common/base/utc_text.h"
 #include "common/json/writer.h"
 
@@ -23,28 +24,24 @@ constexpr int kExportLines = 500;
 // "workspaces/acme" or "".
 AdminResult<std::string> WorkspaceOf(const std::string& parent) {
   if (parent.empty()) return std::string();
-  auto parts = admin::NameParts("workspaces/*", parent, "parent");
-  if (!parts) return Fail{parts.error()};
-  return parts->front();
+  TRY(auto parts, admin::NameParts("workspaces/*", parent, "parent"));
+  return parts.front();
 }
 
 AdminResult<AuditQuery> QueryOf(const std::string& parent, const std::string& filter) {
   AuditQuery query;
-  auto workspace = WorkspaceOf(parent);
-  if (!workspace) return Fail{workspace.error()};
-  query.workspace = *std::move(workspace);
+  TRY(auto workspace, WorkspaceOf(parent));
+  query.workspace = std::move(workspace);
   static constexpr std::string_view kTexts[] = {"actor", "action", "subject"};
   static constexpr std::string_view kTimes[] = {"time"};
-  auto terms = admin::ParseFilter(filter, kTexts, kTimes);
-  if (!terms) return Fail{terms.error()};
-  for (const admin::FilterTerm& term : *terms) {
+  TRY(auto terms, admin::ParseFilter(filter, kTexts, kTimes));
+  for (const admin::FilterTerm& term : terms) {
     if (term.field == "actor") query.actor = term.value;
     if (term.field == "action") query.action = term.value;
     if (term.field == "subject") query.subject = term.value;
     if (term.field != "time") continue;
-    auto us = admin::FilterTime(term);
-    if (!us) return Fail{us.error()};
-    (term.op == admin::FilterTerm::Op::kAtLeast ? query.from_us : query.before_us) = *us;
+    TRY(auto us, admin::FilterTime(term));
+    (term.op == admin::FilterTerm::Op::kAtLeast ? query.from_us : query.before_us) = us;
   }
   return query;
 }
@@ -93,10 +90,10 @@ AdminResult<pb::AuditEntry> AuditAdmin::Get(const pb::GetAuditEntryRequest& requ
   const size_t slash = request.name().rfind("auditEntries/");
   const std::string parent =
       slash == std::string::npos || slash == 0 ? "" : request.name().substr(0, slash - 1);
-  auto parts = admin::NameParts(parent.empty() ? "auditEntries/*" : "workspaces/*/auditEntries/*",
-                                request.name(), "name");
-  if (!parts) return Fail{parts.error()};
-  const std::string& number = parts->back();
+  TRY(auto parts,
+      admin::NameParts(parent.empty() ? "auditEntries/*" : "workspaces/*/auditEntries/*",
+                       request.name(), "name"));
+  const std::string& number = parts.back();
   int64_t sequence = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), sequence);
   if (error != std::errc() || end != number.data() + number.size() || sequence < 1 ||
@@ -114,29 +111,27 @@ AdminResult<pb::AuditEntry> AuditAdmin::Get(const pb::GetAuditEntryRequest& requ
   });
   if (!done) return Fail{admin::FromError(done.error())};
   const bool fits = found && found->sequence == sequence &&
-                    (parent.empty() || found->workspace_id == parts->front());
+                    (parent.empty() || found->workspace_id == parts.front());
   if (!fits) return admin::NotFound("there is no audit entry " + request.name());
   return ToAdmin(*found, parent);
 }
 
 AdminResult<pb::ListAuditEntriesResponse> AuditAdmin::List(
     const Caller& caller, const pb::ListAuditEntriesRequest& request) {
-  auto page = admin::PageOfList(request, caller);
-  if (!page) return Fail{page.error()};
-  auto query = QueryOf(request.parent(), request.filter());
-  if (!query) return Fail{query.error()};
-  query->limit = page->size + 1;
-  if (!page->position.empty()) query->after = std::strtoll(page->position.c_str(), nullptr, 10);
+  TRY(auto page, admin::PageOfList(request, caller));
+  TRY(auto query, QueryOf(request.parent(), request.filter()));
+  query.limit = page.size + 1;
+  if (!page.position.empty()) query.after = std::strtoll(page.position.c_str(), nullptr, 10);
   std::vector<AuditRecord> records;
   const auto done = store_.Read([&](sql::Connection& sql) {
     records.clear();
-    return ReadAuditLog(sql, *query,
+    return ReadAuditLog(sql, query,
                         [&](AuditRecord record) { records.push_back(std::move(record)); });
   });
   if (!done) return Fail{admin::FromError(done.error())};
   pb::ListAuditEntriesResponse response;
   admin::FillPage(
-      *page, records, response,
+      page, records, response,
       [&](const AuditRecord& record) {
         *response.add_audit_entries() = ToAdmin(record, request.parent());
       },
@@ -148,9 +143,8 @@ AdminResult<pb::VerifyAuditEntriesResponse> AuditAdmin::Verify(
     const AuditCheckpoints& checkpoints, const std::vector<AuditSource>& sources) {
   std::optional<FullFinding> finding;
   const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
-    auto found = VerifyAudit(sql, checkpoints, sources, store_.clock().WallUs());
-    if (!found) return Fail{found.error()};
-    finding = *std::move(found);
+    TRY(auto found, VerifyAudit(sql, checkpoints, sources, store_.clock().WallUs()));
+    finding = std::move(found);
     return {};
   });
   if (!done) return Fail{admin::FromError(done.error())};
@@ -174,15 +168,14 @@ AdminResult<pb::VerifyAuditEntriesResponse> AuditAdmin::Verify(
 
 AdminResult<std::string> AuditAdmin::ExportLines(const pb::ExportAuditEntriesRequest& request,
                                                  int64_t& after) {
-  auto query = QueryOf(request.parent(), request.filter());
-  if (!query) return Fail{query.error()};
-  query->oldest_first = true;
-  query->after = after;
-  query->limit = kExportLines;
+  TRY(auto query, QueryOf(request.parent(), request.filter()));
+  query.oldest_first = true;
+  query.after = after;
+  query.limit = kExportLines;
   std::vector<AuditRecord> records;
   const auto done = store_.Read([&](sql::Connection& sql) {
     records.clear();
-    return ReadAuditLog(sql, *query,
+    return ReadAuditLog(sql, query,
                         [&](AuditRecord record) { records.push_back(std::move(record)); });
   });
   if (!done) return Fail{admin::FromError(done.error())};

@@ -1,5 +1,6 @@
 #include "services/auth/admin/calls.h"
 
+#include "common/base/try.h"
 #include "services/auth/storage/rows.h"
 
 namespace tollgate::auth {
@@ -35,10 +36,8 @@ AdminResult<void> FirstFailure(std::initializer_list<AdminResult<void>> checks) 
 
 sql::SqlResult<void> RequireOpen(AuthStore::Change& change, const std::string& workspace) {
   int64_t state = 0;
-  auto read =
-      change.connection.Query("SELECT state FROM workspace WHERE workspace_id = $1", {workspace},
-                              [&](const sql::Row& row) { state = row.Int(0); });
-  if (!read) return read;
+  TRY(change.connection.Query("SELECT state FROM workspace WHERE workspace_id = $1", {workspace},
+                              [&](const sql::Row& row) { state = row.Int(0); }));
   if (state != 0 && state != kWorkspaceClosed) return {};
   auto refused = change.Refuse(
       state == 0 ? admin::NotFound("there is no workspace " + workspace).error

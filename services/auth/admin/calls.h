@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/admin/requests.h"
+#include "common/base/try.h"
 #include "services/auth/storage/audit_log.h"
 #include "services/auth/storage/auth_store.h"
 
@@ -30,10 +31,9 @@ AdminResult<void> FirstFailure(std::initializer_list<AdminResult<void>> checks);
 template <typename Request>
 AdminResult<AuthStore::Once> OnceOf(const Caller& caller, std::string_view method,
                                     const Request& request) {
-  auto id = admin::RequestIdOrNew(request.request_id());
-  if (!id) return Fail{id.error()};
+  TRY(auto id, admin::RequestIdOrNew(request.request_id()));
   return AuthStore::Once{.scope = caller.actor,
-                         .request_id = *std::move(id),
+                         .request_id = std::move(id),
                          .content = std::string(method) + '\n' + admin::ContentOf(request)};
 }
 

@@ -1,4 +1,5 @@
 // Marks workspaces whose history is made up.
+#include "common/base/try.h"
 #include "services/auth/admin/workspace_admin.h"
 
 namespace tollgate::auth {
@@ -10,15 +11,14 @@ AdminResult<void> WorkspaceAdmin::MarkDemonstration(const Caller& caller,
                              .content = "MarkDemonstration\n" + workspace};
   const auto done =
       store_.ChangeOnce(once, [&](AuthStore::Change& change) -> sql::SqlResult<std::string> {
-        auto marked = change.connection.Execute(
-            "UPDATE workspace SET demonstration = 1 WHERE workspace_id = $1", {workspace});
-        if (!marked) return Fail{marked.error()};
-        if (*marked == 0) {
+        TRY(auto marked,
+            change.connection.Execute(
+                "UPDATE workspace SET demonstration = 1 WHERE workspace_id = $1", {workspace}));
+        if (marked == 0) {
           return change.Refuse(admin::NotFound("there is no workspace " + workspace).error);
         }
-        auto audited =
-            change.Audit(EventOf(caller, "workspace.mark_demonstration", workspace, workspace, ""));
-        if (!audited) return Fail{audited.error()};
+        TRY(change.Audit(
+            EventOf(caller, "workspace.mark_demonstration", workspace, workspace, "")));
         return std::string();
       });
   if (!done) return Fail{done.error()};

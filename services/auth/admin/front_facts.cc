@@ -1,5 +1,6 @@
 #include "services/auth/admin/front_facts.h"
 
+#include "common/base/try.h"
 #include "services/auth/admin/key_policy.h"
 #include "services/auth/domain/rules.h"
 
@@ -70,7 +71,7 @@ Result<v1::NoteChangeResponse> NoteChange(AuthStore& store, const v1::NoteChange
     record.subject = request.subject();
     record.detail = request.detail();
     record.request_id = request.request_id();
-    if (auto audited = change.Audit(std::move(record)); !audited) return Fail{audited.error()};
+    TRY(change.Audit(std::move(record)));
     return std::string("noted");
   });
   v1::NoteChangeResponse response;

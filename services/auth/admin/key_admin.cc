@@ -5,6 +5,7 @@
 #include "common/admin/values.h"
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/base/try.h"
 #include "common/keys/key_format.h"
 #include "services/auth/admin/key_policy.h"
 #include "services/auth/admin/key_values.h"
@@ -29,12 +30,11 @@ struct KeyPath {
 };
 
 AdminResult<KeyPath> PathOf(const std::string& name, const std::string& field) {
-  auto parts = admin::NameParts(kKeyName, name, field);
-  if (!parts) return Fail{parts.error()};
-  if (!IsKeyId((*parts)[1])) {
+  TRY(auto parts, admin::NameParts(kKeyName, name, field));
+  if (!IsKeyId(parts[1])) {
     return admin::InvalidField(field, "the last part of a key's name is 12 letters and digits");
   }
-  return KeyPath{(*parts)[0], (*parts)[1]};
+  return KeyPath{parts[0], parts[1]};
 }
 
 admin::Failure NoKey(const KeyPath& path) {
@@ -45,10 +45,9 @@ admin::Failure NoKey(const KeyPath& path) {
 // Reads the key for a change, or refuses the change.
 SqlResult<KeyRecord> FindKey(Change& change, const Caller& caller, const KeyPath& path) {
   std::optional<KeyRecord> found;
-  auto read = change.connection.Query(
-      kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2",
-      {path.key_id, path.workspace}, [&](const sql::Row& row) { found = ReadKeyRecord(row); });
-  if (!read) return Fail{read.error()};
+  TRY(change.connection.Query(kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2",
+                              {path.key_id, path.workspace},
+                              [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
   if (!found) return Fail{change.Refuse(NoKey(path)).error()};
   if (caller.own_only && found->created_by != OwnerOf(caller)) {
     return Fail{change
@@ -95,7 +94,7 @@ SqlResult<void> AddKey(Change& change, const Caller& caller, KeyRecord& record,
   record.key.set_version(++change.version);
   record.key.set_created_at_us(change.now_us);
   record.key.set_changed_at_us(change.now_us);
-  if (auto added = InsertKey(change.connection, record, stored); !added) return added;
+  TRY(InsertKey(change.connection, record, stored));
   return change.Audit(EventOf(caller, action, record.key.workspace_id(), record.key.key_id(),
                               SettingsText(record)));
 }
@@ -111,89 +110,72 @@ SqlResult<void> SaveKey(Change& change, KeyRecord& record) {
 
 AdminResult<pb::CreateKeyResponse> KeyAdmin::Create(const Caller& caller,
                                                     const pb::CreateKeyRequest& request) {
-  auto parts = admin::NameParts(kParent, request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
-  auto id = admin::RequiredRequestId(request.request_id());
-  if (!id) return Fail{id.error()};
+  TRY(auto parts, admin::NameParts(kParent, request.parent(), "parent"));
+  TRY(admin::RequiredRequestId(request.request_id()));
   const MadeKey made = MakeKey(store_.options().brand);
-  KeyRecord record = NewKey(parts->front(), made.key_id, caller);
+  KeyRecord record = NewKey(parts.front(), made.key_id, caller);
   record.key.set_last_four(made.last_four);
-  if (auto set = SetFields(request.key(), AllFields(), "key.", record); !set) {
-    return Fail{set.error()};
-  }
-  auto once = OnceOf(caller, "CreateKey", request);
-  if (!once) return Fail{once.error()};
-  const auto answer = store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-    if (auto open = RequireOpen(change, parts->front()); !open) return Fail{open.error()};
-    auto added =
-        AddKey(change, caller, record, store_.StoredOf(KeyDigest(made.text)), "key.create");
-    if (!added) return Fail{added.error()};
+  TRY(SetFields(request.key(), AllFields(), "key.", record));
+  TRY(auto once, OnceOf(caller, "CreateKey", request));
+  const auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    TRY(RequireOpen(change, parts.front()));
+    TRY(AddKey(change, caller, record, store_.StoredOf(KeyDigest(made.text)), "key.create"));
     return ToAdmin(record, change.now_us).SerializeAsString();
   });
-  auto key = Parsed<pb::Key>(answer);
-  if (!key) return Fail{key.error()};
+  TRY(auto key, Parsed<pb::Key>(answer));
   pb::CreateKeyResponse response;
-  *response.mutable_key() = *std::move(key);
+  *response.mutable_key() = std::move(key);
   response.set_secret_shown(answer->repeated);
   if (!answer->repeated) response.set_secret(made.text);
   return response;
 }
 
 AdminResult<pb::Key> KeyAdmin::Get(const pb::GetKeyRequest& request) {
-  auto path = PathOf(request.name(), "name");
-  if (!path) return Fail{path.error()};
+  TRY(auto path, PathOf(request.name(), "name"));
   const int64_t now_us = store_.clock().WallUs();
   std::optional<pb::Key> key;
   const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
     key.reset();
     auto read = sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2",
-                          {path->key_id, path->workspace},
+                          {path.key_id, path.workspace},
                           [&](const sql::Row& row) { key = ToAdmin(ReadKeyRecord(row), now_us); });
     if (!read || !key) return read;
     std::vector<pb::Key*> keys = {&*key};
     return AddRequests(sql, now_us, keys);
   });
   if (!done) return Fail{admin::FromError(done.error())};
-  if (!key) return Fail{NoKey(*path)};
+  if (!key) return Fail{NoKey(path)};
   return *std::move(key);
 }
 
 AdminResult<pb::Key> KeyAdmin::Update(const Caller& caller, const pb::UpdateKeyRequest& request) {
-  auto path = PathOf(request.key().name(), "key.name");
-  if (!path) return Fail{path.error()};
+  TRY(auto path, PathOf(request.key().name(), "key.name"));
   pb::Key without_etag = request.key();
   without_etag.clear_etag();
   without_etag.clear_name();
-  auto fields = admin::MaskedFields(request.update_mask(), without_etag, KeyFields());
-  if (!fields) return Fail{fields.error()};
+  TRY(auto fields, admin::MaskedFields(request.update_mask(), without_etag, KeyFields()));
   KeyRecord checked;
-  if (auto set = SetFields(request.key(), *fields, "key.", checked); !set) {
-    return Fail{set.error()};
-  }
-  auto once = OnceOf(caller, "UpdateKey", request);
-  if (!once) return Fail{once.error()};
-  return Parsed<pb::Key>(store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-    auto found = FindKey(change, caller, *path);
-    if (!found) return Fail{found.error()};
-    if (auto current = CheckEtag(request.key().etag(), EtagOf(found->key)); !current) {
+  TRY(SetFields(request.key(), fields, "key.", checked));
+  TRY(auto once, OnceOf(caller, "UpdateKey", request));
+  return Parsed<pb::Key>(store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    TRY(auto found, FindKey(change, caller, path));
+    if (auto current = CheckEtag(request.key().etag(), EtagOf(found.key)); !current) {
       return change.Refuse(current.error());
     }
-    if (found->key.state() == v1::KEY_STATE_REVOKED) return change.Refuse(IsRevoked());
-    KeyRecord record = *found;
-    (void)SetFields(request.key(), *fields, "key.", record);  // checked above
-    if (record.key.expires_at_us() != found->key.expires_at_us()) {
+    if (found.key.state() == v1::KEY_STATE_REVOKED) return change.Refuse(IsRevoked());
+    KeyRecord record = found;
+    (void)SetFields(request.key(), fields, "key.", record);  // checked above
+    if (record.key.expires_at_us() != found.key.expires_at_us()) {
       if (auto ahead = CheckExpiry(record.key.expires_at_us(), change.now_us); !ahead) {
         return change.Refuse(
             admin::InvalidField("key.expire_time", std::string(ahead.error().public_message()))
                 .error);
       }
     }
-    const std::string difference = DifferenceText(*found, record);
+    const std::string difference = DifferenceText(found, record);
     if (difference.empty()) return ToAdmin(record, change.now_us).SerializeAsString();
-    if (auto saved = SaveKey(change, record); !saved) return Fail{saved.error()};
-    auto audited =
-        change.Audit(EventOf(caller, "key.update", path->workspace, path->key_id, difference));
-    if (!audited) return Fail{audited.error()};
+    TRY(SaveKey(change, record));
+    TRY(change.Audit(EventOf(caller, "key.update", path.workspace, path.key_id, difference)));
     return ToAdmin(record, change.now_us).SerializeAsString();
   }));
 }
@@ -201,15 +183,12 @@ AdminResult<pb::Key> KeyAdmin::Update(const Caller& caller, const pb::UpdateKeyR
 template <typename Request>
 AdminResult<pb::Key> KeyAdmin::SetState(const Caller& caller, std::string_view method,
                                         const Request& request, v1::KeyState state) {
-  auto path = PathOf(request.name(), "name");
-  if (!path) return Fail{path.error()};
-  if (auto text = CheckText(request.reason(), "reason"); !text) return Fail{text.error()};
-  auto once = OnceOf(caller, method, request);
-  if (!once) return Fail{once.error()};
-  return Parsed<pb::Key>(store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-    auto found = FindKey(change, caller, *path);
-    if (!found) return Fail{found.error()};
-    KeyRecord& record = *found;
+  TRY(auto path, PathOf(request.name(), "name"));
+  TRY(CheckText(request.reason(), "reason"));
+  TRY(auto once, OnceOf(caller, method, request));
+  return Parsed<pb::Key>(store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    TRY(auto found, FindKey(change, caller, path));
+    KeyRecord& record = found;
     if (record.key.state() == v1::KEY_STATE_REVOKED && state != v1::KEY_STATE_REVOKED) {
       return change.Refuse(IsRevoked());
     }
@@ -218,10 +197,9 @@ AdminResult<pb::Key> KeyAdmin::SetState(const Caller& caller, std::string_view m
     }
     record.key.set_state(state);
     record.state_reason = request.reason();
-    if (auto saved = SaveKey(change, record); !saved) return Fail{saved.error()};
-    auto audited = change.Audit(EventOf(caller, std::string(KeyAction(state)), path->workspace,
-                                        path->key_id, request.reason()));
-    if (!audited) return Fail{audited.error()};
+    TRY(SaveKey(change, record));
+    TRY(change.Audit(EventOf(caller, std::string(KeyAction(state)), path.workspace, path.key_id,
+                             request.reason())));
     return ToAdmin(record, change.now_us).SerializeAsString();
   }));
 }
@@ -238,22 +216,19 @@ AdminResult<pb::Key> KeyAdmin::Revoke(const Caller& caller, const pb::RevokeKeyR
 
 AdminResult<pb::RotateKeyResponse> KeyAdmin::Rotate(const Caller& caller,
                                                     const pb::RotateKeyRequest& request) {
-  auto path = PathOf(request.name(), "name");
-  if (!path) return Fail{path.error()};
-  if (auto id = admin::RequiredRequestId(request.request_id()); !id) return Fail{id.error()};
+  TRY(auto path, PathOf(request.name(), "name"));
+  TRY(admin::RequiredRequestId(request.request_id()));
   const auto& overlap = request.overlap();
   if (overlap.seconds() < 0 || overlap.nanos() < 0 || overlap.seconds() > kMaxOverlapSeconds) {
     return admin::InvalidField("overlap", "the overlap is 0 to 30 days");
   }
   const int64_t overlap_us = overlap.seconds() * 1'000'000 + overlap.nanos() / 1000;
   const MadeKey made = MakeKey(store_.options().brand);
-  auto once = OnceOf(caller, "RotateKey", request);
-  if (!once) return Fail{once.error()};
-  const auto answer = store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-    if (auto open = RequireOpen(change, path->workspace); !open) return Fail{open.error()};
-    auto found = FindKey(change, caller, *path);
-    if (!found) return Fail{found.error()};
-    KeyRecord& old = *found;
+  TRY(auto once, OnceOf(caller, "RotateKey", request));
+  const auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    TRY(RequireOpen(change, path.workspace));
+    TRY(auto found, FindKey(change, caller, path));
+    KeyRecord& old = found;
     if (old.key.state() == v1::KEY_STATE_REVOKED) return change.Refuse(IsRevoked());
     const int64_t expires_us = old.key.expires_at_us();
     if (expires_us != 0 && expires_us <= change.now_us) {
@@ -268,16 +243,12 @@ AdminResult<pb::RotateKeyResponse> KeyAdmin::Rotate(const Caller& caller,
     made_record.last_used_us = 0;
     const int64_t end_us = change.now_us + overlap_us;
     if (expires_us == 0 || expires_us > end_us) old.key.set_expires_at_us(end_us);
-    if (auto saved = SaveKey(change, old); !saved) return Fail{saved.error()};
-    auto audited = change.Audit(EventOf(caller, "key.rotate", path->workspace, path->key_id,
-                                        "replaced by " + made.key_id + "; overlap " +
-                                            std::to_string(overlap_us / 1'000'000) + " s"));
-    if (!audited) return Fail{audited.error()};
-    auto added =
-        AddKey(change, caller, made_record, store_.StoredOf(KeyDigest(made.text)), "key.create");
-    if (!added) return Fail{added.error()};
-    auto copied = CopyModelLimits(change.connection, path->key_id, made.key_id);
-    if (!copied) return Fail{copied.error()};
+    TRY(SaveKey(change, old));
+    TRY(change.Audit(EventOf(caller, "key.rotate", path.workspace, path.key_id,
+                             "replaced by " + made.key_id + "; overlap " +
+                                 std::to_string(overlap_us / 1'000'000) + " s")));
+    TRY(AddKey(change, caller, made_record, store_.StoredOf(KeyDigest(made.text)), "key.create"));
+    TRY(CopyModelLimits(change.connection, path.key_id, made.key_id));
     pb::RotateKeyResponse response;
     *response.mutable_key() = ToAdmin(made_record, change.now_us);
     *response.mutable_rotated() = ToAdmin(old, change.now_us);
@@ -292,9 +263,8 @@ AdminResult<pb::RotateKeyResponse> KeyAdmin::Rotate(const Caller& caller,
 
 AdminResult<pb::ImportKeysResponse> KeyAdmin::Import(const Caller& caller,
                                                      const pb::ImportKeysRequest& request) {
-  auto parts = admin::NameParts(kParent, request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
-  if (auto id = admin::RequiredRequestId(request.request_id()); !id) return Fail{id.error()};
+  TRY(auto parts, admin::NameParts(kParent, request.parent(), "parent"));
+  TRY(admin::RequiredRequestId(request.request_id()));
   if (request.keys_size() < 1 || request.keys_size() > kMaxImport) {
     return admin::InvalidField("keys", "1 to 500 keys are imported at once");
   }
@@ -306,31 +276,26 @@ AdminResult<pb::ImportKeysResponse> KeyAdmin::Import(const Caller& caller,
       return admin::InvalidField(prefix + "sha256",
                                  "sha256 is the SHA-256 of the whole key: 32 bytes");
     }
-    KeyRecord record = NewKey(parts->front(), MakeKey(store_.options().brand).key_id, caller);
-    if (auto set = SetFields(given.key(), AllFields(), prefix + "key.", record); !set) {
-      return Fail{set.error()};
-    }
+    KeyRecord record = NewKey(parts.front(), MakeKey(store_.options().brand).key_id, caller);
+    TRY(SetFields(given.key(), AllFields(), prefix + "key.", record));
     imports.emplace_back(std::move(record), store_.StoredOf(given.sha256()));
   }
-  auto once = OnceOf(caller, "ImportKeys", request);
-  if (!once) return Fail{once.error()};
+  TRY(auto once, OnceOf(caller, "ImportKeys", request));
   return Parsed<pb::ImportKeysResponse>(
-      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        if (auto open = RequireOpen(change, parts->front()); !open) return Fail{open.error()};
+      store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+        TRY(RequireOpen(change, parts.front()));
         pb::ImportKeysResponse response;
         for (int i = 0; i < request.keys_size(); ++i) {
           auto& [record, stored] = imports[static_cast<size_t>(i)];
-          auto known = KeyWithDigest(change.connection, store_, request.keys(i).sha256());
-          if (!known) return Fail{known.error()};
-          if (*known) {
+          TRY(auto known, KeyWithDigest(change.connection, store_, request.keys(i).sha256()));
+          if (known) {
             return change.Refuse(admin::Failure{
                 .code = grpc::StatusCode::ALREADY_EXISTS,
                 .reason = "KEY_EXISTS",
                 .message = "keys[" + std::to_string(i) +
                            "] already exists, or is twice in the request; nothing was imported"});
           }
-          auto added = AddKey(change, caller, record, stored, "key.import");
-          if (!added) return Fail{added.error()};
+          TRY(AddKey(change, caller, record, stored, "key.import"));
           *response.add_keys() = ToAdmin(record, change.now_us);
         }
         return response.SerializeAsString();
@@ -342,11 +307,10 @@ AdminResult<pb::ReportLeakedKeyResponse> KeyAdmin::ReportLeak(
   if (request.secret().empty() || request.secret().size() > kMaxLegacyKeyLength) {
     return admin::InvalidField("secret", "the whole key is required");
   }
-  if (auto text = CheckText(request.source(), "source"); !text) return Fail{text.error()};
+  TRY(CheckText(request.source(), "source"));
   std::string reason = "reported as leaked by " + caller.actor;
   if (!request.source().empty()) reason += ": " + request.source();
-  auto disabled = DisableLeaked(store_, KeyDigest(request.secret()), caller.address, reason);
-  if (!disabled) return Fail{disabled.error()};
+  TRY(DisableLeaked(store_, KeyDigest(request.secret()), caller.address, reason));
   return pb::ReportLeakedKeyResponse();
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/admin/filter.h"
 #include "common/admin/values.h"
+#include "common/base/try.h"
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/admin/key_policy.h"
 #include "services/auth/admin/key_values.h"
@@ -52,12 +53,10 @@ constexpr size_t kTogether = 200;
 AdminResult<KeyQuery> QueryOf(const pb::ListKeysRequest& request, const std::string& workspace,
                               const std::string& position) {
   KeyQuery query{.workspace = workspace, .prefix = request.query()};
-  if (auto text = Checked(CheckRemark(query.prefix, "query"), "query"); !text)
-    return Fail{text.error()};
+  TRY(Checked(CheckRemark(query.prefix, "query"), "query"));
   static constexpr std::string_view kFields[] = {"state", "label"};
-  auto terms = admin::ParseFilter(request.filter(), kFields);
-  if (!terms) return Fail{terms.error()};
-  for (const admin::FilterTerm& term : *terms) {
+  TRY(auto terms, admin::ParseFilter(request.filter(), kFields));
+  for (const admin::FilterTerm& term : terms) {
     if (term.field == "label") {
       if (term.value.find('=') == std::string::npos) {
         return admin::InvalidField("filter", "a label is given as \"name=value\"");
@@ -153,9 +152,8 @@ SqlResult<void> ReadFound(sql::Connection& sql, const KeyQuery& query, const std
 SqlResult<void> ReadPage(sql::Connection& sql, const KeyQuery& query, int limit,
                          const std::function<void(KeyRecord)>& add) {
   if (!query.prefix.empty()) {
-    auto found = FindByPrefix(sql, query);
-    if (!found) return Fail{std::move(found).error()};
-    if (*found) return ReadFound(sql, query, **found, static_cast<size_t>(limit), add);
+    TRY(auto found, FindByPrefix(sql, query));
+    if (found) return ReadFound(sql, query, *found, static_cast<size_t>(limit), add);
   }
   std::string text = kSelectKeyRecords + " WHERE k.workspace_id = $1";
   std::vector<sql::Param> params = {query.workspace};
@@ -193,22 +191,18 @@ SqlResult<void> ReadPage(sql::Connection& sql, const KeyQuery& query, int limit,
 
 AdminResult<pb::ListKeysResponse> KeyAdmin::List(const Caller& caller,
                                                  const pb::ListKeysRequest& request) {
-  auto parts = admin::NameParts(kKeysParent, request.parent(), "parent");
-  if (!parts) return Fail{parts.error()};
-  auto page = admin::PageOfList(request, caller);
-  if (!page) return Fail{page.error()};
-  auto query = QueryOf(request, parts->front(), page->position);
-  if (!query) return Fail{query.error()};
+  TRY(auto parts, admin::NameParts(kKeysParent, request.parent(), "parent"));
+  TRY(auto page, admin::PageOfList(request, caller));
+  TRY(auto query, QueryOf(request, parts.front(), page.position));
   const int64_t now_us = store_.clock().WallUs();
   pb::ListKeysResponse response;
   const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
     response.Clear();
     std::vector<KeyRecord> records;
-    auto read = ReadPage(sql, *query, page->size + 1,
-                         [&](KeyRecord record) { records.push_back(std::move(record)); });
-    if (!read) return read;
+    TRY(ReadPage(sql, query, page.size + 1,
+                 [&](KeyRecord record) { records.push_back(std::move(record)); }));
     admin::FillPage(
-        *page, records, response,
+        page, records, response,
         [&](const KeyRecord& record) { *response.add_keys() = ToAdmin(record, now_us); },
         [](const KeyRecord& record) { return PositionOf(record.key); });
     std::vector<pb::Key*> keys;
@@ -226,10 +220,10 @@ AdminResult<pb::ListKeysResponse> KeyAdmin::ListByIds(const std::string& workspa
   const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
     response.Clear();
     for (const std::string& id : ids) {
-      auto read = sql.Query(
-          kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2", {id, workspace},
-          [&](const sql::Row& row) { *response.add_keys() = ToAdmin(ReadKeyRecord(row), now_us); });
-      if (!read) return read;
+      TRY(sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2",
+                    {id, workspace}, [&](const sql::Row& row) {
+                      *response.add_keys() = ToAdmin(ReadKeyRecord(row), now_us);
+                    }));
     }
     std::vector<pb::Key*> keys;
     for (pb::Key& key : *response.mutable_keys()) keys.push_back(&key);

@@ -6,6 +6,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/keys/key_format.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -82,14 +83,13 @@ SqlResult<void> WriteRefusals(sql::Connection& sql, const std::string& reporter,
         refusal.quarter() > (now_us + kMaxAheadUs) / kQuarterUs) {
       continue;
     }
-    auto put = sql.Execute(
+    TRY(sql.Execute(
         "INSERT INTO key_refusal_reason (key_id, quarter, code, reason, source, amount)"
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (key_id, quarter, code, reason, source)"
         " DO UPDATE SET amount = excluded.amount"
         " WHERE excluded.amount > key_refusal_reason.amount",
         {use.key_id(), refusal.quarter(), refusal.code(), refusal.reason(), reporter,
-         refusal.count()});
-    if (!put) return Fail{put.error()};
+         refusal.count()}));
   }
   return {};
 }
@@ -98,10 +98,9 @@ SqlResult<void> WriteRefusals(sql::Connection& sql, const std::string& reporter,
 SqlResult<void> WriteUse(sql::Connection& sql, const std::string& reporter, const v1::KeyUse& use,
                          int64_t now_us) {
   const int64_t used_us = std::min(use.last_used_us(), now_us);
-  auto done = sql.Execute(
+  TRY(sql.Execute(
       "UPDATE virtual_key SET last_used_us = $1 WHERE key_id = $2 AND last_used_us < $1",
-      {used_us, use.key_id()});
-  if (!done) return Fail{done.error()};
+      {used_us, use.key_id()}));
   static constexpr char kUpsert[] =
       "INSERT INTO key_use (key_id, kind, period, source, amount) VALUES ($1, $2, $3, $4, $5) "
       "ON CONFLICT (key_id, kind, period, source) DO UPDATE SET amount = excluded.amount "
@@ -109,17 +108,13 @@ SqlResult<void> WriteUse(sql::Connection& sql, const std::string& reporter, cons
   const auto put = [&](int64_t kind, int64_t period, int64_t period_us, const std::string& source,
                        int64_t amount) -> SqlResult<void> {
     if (amount <= 0 || period < 0 || period > (now_us + kMaxAheadUs) / period_us) return {};
-    auto put = sql.Execute(kUpsert, {use.key_id(), kind, period, source, amount});
-    if (!put) return Fail{put.error()};
+    TRY(sql.Execute(kUpsert, {use.key_id(), kind, period, source, amount}));
     return {};
   };
-  auto written = put(kRequestsOfHour, use.hour(), kHourUs, reporter, use.requests_in_hour());
-  if (!written) return written;
-  written = put(kRefusalsOfMinute, use.minute(), kMinuteUs, reporter, use.refusals_in_minute());
-  if (!written) return written;
+  TRY(put(kRequestsOfHour, use.hour(), kHourUs, reporter, use.requests_in_hour()));
+  TRY(put(kRefusalsOfMinute, use.minute(), kMinuteUs, reporter, use.refusals_in_minute()));
   for (const uint64_t address : use.addresses()) {
-    written = put(kAddressesOfHour, use.hour(), kHourUs, Hex(address), 1);
-    if (!written) return written;
+    TRY(put(kAddressesOfHour, use.hour(), kHourUs, Hex(address), 1));
   }
   return WriteRefusals(sql, reporter, use, now_us);
 }
@@ -127,11 +122,10 @@ SqlResult<void> WriteUse(sql::Connection& sql, const std::string& reporter, cons
 SqlResult<int64_t> SumOf(sql::Connection& sql, const std::string& key_id, int64_t kind,
                          int64_t period) {
   int64_t sum = 0;
-  auto read = sql.Query(
-      "SELECT CAST(sum(amount) AS BIGINT) FROM key_use WHERE key_id = $1 AND kind = $2 "
-      "AND period = $3",
-      {key_id, kind, period}, [&](const sql::Row& row) { sum = row.Int(0); });
-  if (!read) return Fail{read.error()};
+  TRY(
+      sql.Query("SELECT CAST(sum(amount) AS BIGINT) FROM key_use WHERE key_id = $1 AND kind = $2 "
+                "AND period = $3",
+                {key_id, kind, period}, [&](const sql::Row& row) { sum = row.Int(0); }));
   return sum;
 }
 
@@ -176,18 +170,16 @@ void SoundAlarm(const std::string& key_id) {
 
 SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, const v1::KeyUse& use) {
   if (policy.refusals_per_minute > 0 && use.refusals_in_minute() > 0) {
-    auto sum = SumOf(sql, use.key_id(), kRefusalsOfMinute, use.minute());
-    if (!sum) return Fail{sum.error()};
-    if (*sum > policy.refusals_per_minute) {
+    TRY(auto sum, SumOf(sql, use.key_id(), kRefusalsOfMinute, use.minute()));
+    if (sum > policy.refusals_per_minute) {
       return Verdict{"refusals-" + use.key_id() + "-" + std::to_string(use.minute()),
                      "more than " + std::to_string(policy.refusals_per_minute) +
                          " refused requests in a minute"};
     }
   }
   if (policy.addresses_per_hour > 0 && use.addresses_size() > 0) {
-    auto sum = SumOf(sql, use.key_id(), kAddressesOfHour, use.hour());
-    if (!sum) return Fail{sum.error()};
-    if (*sum > policy.addresses_per_hour) {
+    TRY(auto sum, SumOf(sql, use.key_id(), kAddressesOfHour, use.hour()));
+    if (sum > policy.addresses_per_hour) {
       return Verdict{"addresses-" + use.key_id() + "-" + std::to_string(use.hour()),
                      "used from more than " + std::to_string(policy.addresses_per_hour) +
                          " addresses in an hour"};
@@ -206,15 +198,14 @@ AdminResult<void> DisableByPolicy(AuthStore& store, const std::string& policy,
                                   const std::string& reason, const Find& find) {
   const AuthStore::Once once{.scope = "policy:" + policy, .request_id = id, .content = id};
   auto answer = store.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
-    auto found = find(change.connection);
-    if (!found) return Fail{found.error()};
-    if (!*found || (*found)->key.state() != v1::KEY_STATE_ACTIVE) return std::string();
-    KeyRecord& record = **found;
+    TRY(auto found, find(change.connection));
+    if (!found || found->key.state() != v1::KEY_STATE_ACTIVE) return std::string();
+    KeyRecord& record = *found;
     record.key.set_state(v1::KEY_STATE_DISABLED);
     record.state_reason = reason;
     record.key.set_version(++change.version);
     record.key.set_changed_at_us(change.now_us);
-    if (auto saved = UpdateKey(change.connection, record); !saved) return Fail{saved.error()};
+    TRY(UpdateKey(change.connection, record));
     AuditRecord event;
     event.actor = "policy:" + policy;
     event.address = address;
@@ -222,7 +213,7 @@ AdminResult<void> DisableByPolicy(AuthStore& store, const std::string& policy,
     event.workspace_id = record.key.workspace_id();
     event.subject = record.key.key_id();
     event.detail = reason;
-    if (auto audited = change.Audit(std::move(event)); !audited) return Fail{audited.error()};
+    TRY(change.Audit(std::move(event)));
     return record.key.key_id();
   });
   if (!answer) return Fail{answer.error()};
@@ -246,10 +237,8 @@ SqlResult<std::optional<KeyRecord>> KeyWithDigest(sql::Connection& connection,
                                                   const AuthStore& store, std::string_view digest) {
   std::optional<KeyRecord> found;
   for (const std::string& lookup : store.LookupsOf(digest)) {
-    auto read =
-        connection.Query(kSelectKeyRecords + " WHERE k.lookup = $1", {sql::Param::Blob(lookup)},
-                         [&](const sql::Row& row) { found = ReadKeyRecord(row); });
-    if (!read) return Fail{read.error()};
+    TRY(connection.Query(kSelectKeyRecords + " WHERE k.lookup = $1", {sql::Param::Blob(lookup)},
+                         [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
     if (found) break;
   }
   return found;
@@ -264,7 +253,7 @@ AdminResult<void> DisableLeaked(AuthStore& store, std::string_view digest,
 
 Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions& policy,
                                           const v1::ReportKeyUseRequest& request) {
-  if (auto checked = CheckReport(request); !checked) return Fail{checked.error()};
+  TRY(CheckReport(request));
   // Sorted by key, so that two reports lock rows in the same order and do not deadlock.
   std::multimap<std::string, const v1::KeyUse*> uses;
   for (const v1::KeyUse& use : request.uses()) uses.emplace(use.key_id(), &use);
@@ -274,12 +263,9 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
       store.database().Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
         verdicts.clear();
         for (const auto& [key_id, use] : uses) {
-          if (auto written = WriteUse(sql, request.reporter(), *use, now_us); !written) {
-            return written;
-          }
-          auto verdict = Judge(sql, policy, *use);
-          if (!verdict) return Fail{verdict.error()};
-          if (!verdict->id.empty()) verdicts[key_id] = *verdict;
+          TRY(WriteUse(sql, request.reporter(), *use, now_us));
+          TRY(auto verdict, Judge(sql, policy, *use));
+          if (!verdict.id.empty()) verdicts[key_id] = verdict;
         }
         return FindCanaries(sql, uses, now_us, verdicts);
       });
@@ -290,9 +276,8 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
         store, verdict.policy, verdict.id, "", verdict.reason,
         [&, id = key_id](sql::Connection& sql) -> SqlResult<std::optional<KeyRecord>> {
           std::optional<KeyRecord> found;
-          auto read = sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
-                                [&](const sql::Row& row) { found = ReadKeyRecord(row); });
-          if (!read) return Fail{read.error()};
+          TRY(sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
+                        [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
           return found;
         });
     // The reporter sends the report again, which repeats the decision.
@@ -329,13 +314,10 @@ Result<void> PruneUse(AuthStore& store) {
          std::map<int64_t, int64_t>{{kRequestsOfHour, now_us / kHourUs - 25},
                                     {kRefusalsOfMinute, now_us / kMinuteUs - 10},
                                     {kAddressesOfHour, now_us / kHourUs - 2}}) {
-      auto pruned =
-          sql.Execute("DELETE FROM key_use WHERE kind = $1 AND period < $2", {kind, before});
-      if (!pruned) return Fail{pruned.error()};
+      TRY(sql.Execute("DELETE FROM key_use WHERE kind = $1 AND period < $2", {kind, before}));
     }
-    auto pruned = sql.Execute("DELETE FROM key_refusal_reason WHERE quarter < $1",
-                              {now_us / kQuarterUs - kKeptQuarters});
-    if (!pruned) return Fail{pruned.error()};
+    TRY(sql.Execute("DELETE FROM key_refusal_reason WHERE quarter < $1",
+                    {now_us / kQuarterUs - kKeptQuarters}));
     return {};
   });
 }

@@ -4,6 +4,7 @@
 
 #include "common/admin/values.h"
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "common/base/utc_text.h"
 #include "common/money/money.h"
 #include "services/auth/domain/rules.h"
@@ -100,10 +101,9 @@ AdminResult<void> SetField(const pb::Key& from, const std::string& path, const s
       key.set_expires_at_us(0);
       return {};
     }
-    auto us = admin::ToMicros(from.expire_time(), field);
-    if (!us) return Fail{us.error()};
+    TRY(auto us, admin::ToMicros(from.expire_time(), field));
     // 0 would mean that the key never expires.
-    key.set_expires_at_us(std::max<int64_t>(*us, 1));
+    key.set_expires_at_us(std::max<int64_t>(us, 1));
     return {};
   }
   if (path == "allowed_models") {
@@ -120,10 +120,9 @@ AdminResult<void> SetField(const pb::Key& from, const std::string& path, const s
   if (path == "monthly_quota_usd") {
     key.clear_monthly_quota_nano_usd();
     if (!from.has_monthly_quota_usd()) return {};
-    auto nano = admin::ParseUsd(from.monthly_quota_usd(), field);
-    if (!nano) return Fail{nano.error()};
-    key.set_monthly_quota_nano_usd(*nano);
-    return Checked(CheckQuota(*nano), field);
+    TRY(auto nano, admin::ParseUsd(from.monthly_quota_usd(), field));
+    key.set_monthly_quota_nano_usd(nano);
+    return Checked(CheckQuota(nano), field);
   }
   if (path == "labels") {
     into.labels = {from.labels().begin(), from.labels().end()};
@@ -176,7 +175,7 @@ const std::vector<std::string_view>& KeyFields() {
 AdminResult<void> SetFields(const pb::Key& from, const std::vector<std::string>& paths,
                             const std::string& prefix, KeyRecord& into) {
   for (const std::string& path : paths) {
-    if (auto set = SetField(from, path, prefix + path, into); !set) return set;
+    TRY(SetField(from, path, prefix + path, into));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include "common/admin/values.h"
 #include "common/base/crypto.h"
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/key_rows.h"
@@ -67,9 +68,8 @@ admin::Failure NoWorkspace(const std::string& id) {
 
 SqlResult<WorkspaceRow> FindWorkspace(Change& change, const std::string& id) {
   std::optional<WorkspaceRow> found;
-  auto read = change.connection.Query(std::string(kSelect) + " WHERE workspace_id = $1", {id},
-                                      [&](const sql::Row& row) { found = ReadWorkspaceRow(row); });
-  if (!read) return Fail{read.error()};
+  TRY(change.connection.Query(std::string(kSelect) + " WHERE workspace_id = $1", {id},
+                              [&](const sql::Row& row) { found = ReadWorkspaceRow(row); }));
   if (found) return *std::move(found);
   return Fail{change.Refuse(NoWorkspace(id)).error()};
 }
@@ -78,12 +78,11 @@ SqlResult<WorkspaceRow> FindWorkspace(Change& change, const std::string& id) {
 SqlResult<void> Save(Change& change, WorkspaceRow& row) {
   row.updated_us = change.now_us;
   ++row.revision;
-  auto saved = change.connection.Execute(
+  TRY(change.connection.Execute(
       "UPDATE workspace SET name = $1, report_time_zone = $2, state = $3, updated_at_us = $4, "
       "close_at_us = $5, revision = $6 WHERE workspace_id = $7",
       {row.name, row.time_zone, static_cast<int64_t>(row.state), row.updated_us, row.close_us,
-       row.revision, row.id});
-  if (!saved) return Fail{saved.error()};
+       row.revision, row.id}));
   return {};
 }
 
@@ -133,58 +132,50 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
   const pb::Workspace& given = request.workspace();
   row.name = given.display_name().empty() ? row.id : given.display_name();
   row.time_zone = given.report_time_zone().empty() ? "UTC" : given.report_time_zone();
-  const auto checked = FirstFailure({Checked(CheckWorkspaceId(row.id), "workspace_id"),
-                                     Checked(CheckName(row.name), "workspace.display_name"),
-                                     CheckTimeZone(row.time_zone, "workspace.report_time_zone")});
-  if (!checked) return Fail{checked.error()};
-  auto once = OnceOf(caller, "CreateWorkspace", request);
-  if (!once) return Fail{once.error()};
-  return Parsed<pb::Workspace>(
-      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        row.created_us = change.now_us;
-        ++change.version;
-        auto added = change.connection.Execute(
+  TRY(FirstFailure({Checked(CheckWorkspaceId(row.id), "workspace_id"),
+                    Checked(CheckName(row.name), "workspace.display_name"),
+                    CheckTimeZone(row.time_zone, "workspace.report_time_zone")}));
+  TRY(auto once, OnceOf(caller, "CreateWorkspace", request));
+  return Parsed<
+      pb::Workspace>(store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    row.created_us = change.now_us;
+    ++change.version;
+    TRY(auto added,
+        change.connection.Execute(
             "INSERT INTO workspace (workspace_id, name, requests_per_minute, tokens_per_minute, "
             "concurrent_requests, created_at_us, report_time_zone, updated_at_us) "
             "VALUES ($1, $2, 0, 0, 0, $3, $4, $3) ON CONFLICT (workspace_id) DO NOTHING",
-            {row.id, row.name, row.created_us, row.time_zone});
-        if (!added) return Fail{added.error()};
-        if (*added == 0) {
-          return change.Refuse(admin::Failure{
-              .code = grpc::StatusCode::ALREADY_EXISTS,
-              .reason = "WORKSPACE_EXISTS",
-              .message = "the workspace " + row.id + " exists already: choose another id"});
-        }
-        if (!caller.user_id.empty()) {
-          if (auto owned = MakeOwner(change, row.id, caller.user_id); !owned) {
-            return Fail{owned.error()};
-          }
-        }
-        auto audited =
-            change.Audit(EventOf(caller, "workspace.create", row.id, row.id, "name: " + row.name));
-        if (!audited) return Fail{audited.error()};
-        return ToAdmin(row).SerializeAsString();
-      }));
+            {row.id, row.name, row.created_us, row.time_zone}));
+    if (added == 0) {
+      return change.Refuse(admin::Failure{
+          .code = grpc::StatusCode::ALREADY_EXISTS,
+          .reason = "WORKSPACE_EXISTS",
+          .message = "the workspace " + row.id + " exists already: choose another id"});
+    }
+    if (!caller.user_id.empty()) {
+      TRY(MakeOwner(change, row.id, caller.user_id));
+    }
+    TRY(change.Audit(EventOf(caller, "workspace.create", row.id, row.id, "name: " + row.name)));
+    return ToAdmin(row).SerializeAsString();
+  }));
 }
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Get(const pb::GetWorkspaceRequest& request) {
-  auto parts = admin::NameParts(kWorkspaceName, request.name(), "name");
-  if (!parts) return Fail{parts.error()};
+  TRY(auto parts, admin::NameParts(kWorkspaceName, request.name(), "name"));
   std::optional<pb::Workspace> found;
   const auto done = store_.Read([&](sql::Connection& sql) {
     found.reset();
-    return sql.Query(std::string(kSelect) + " WHERE workspace_id = $1", {parts->front()},
+    return sql.Query(std::string(kSelect) + " WHERE workspace_id = $1", {parts.front()},
                      [&](const sql::Row& row) { found = ToAdmin(ReadWorkspaceRow(row)); });
   });
   if (!done) return Fail{admin::FromError(done.error())};
-  if (!found) return Fail{NoWorkspace(parts->front())};
+  if (!found) return Fail{NoWorkspace(parts.front())};
   return *std::move(found);
 }
 
 AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
     const Caller& caller, const pb::ListWorkspacesRequest& request) {
-  auto page = admin::PageOfList(request, caller);
-  if (!page) return Fail{page.error()};
+  TRY(auto page, admin::PageOfList(request, caller));
   std::string text = std::string(kSelect) + " WHERE 1 = 1";
   std::vector<sql::Param> params;
   const auto next = [&](sql::Param value) {
@@ -200,13 +191,13 @@ AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
     text += " AND workspace_id IN (" + marks + ")";
   }
   std::string before_id;
-  if (!page->position.empty()) {
-    const size_t colon = page->position.find(':');
-    before_id = page->position.substr(colon + 1);
-    const std::string us = next(std::strtoll(page->position.c_str(), nullptr, 10));
+  if (!page.position.empty()) {
+    const size_t colon = page.position.find(':');
+    before_id = page.position.substr(colon + 1);
+    const std::string us = next(std::strtoll(page.position.c_str(), nullptr, 10));
     text += " AND (created_at_us, workspace_id) < (" + us + ", " + next(before_id) + ")";
   }
-  text += " ORDER BY created_at_us DESC, workspace_id DESC LIMIT " + std::to_string(page->size + 1);
+  text += " ORDER BY created_at_us DESC, workspace_id DESC LIMIT " + std::to_string(page.size + 1);
   std::vector<WorkspaceRow> rows;
   const auto done = store_.Read([&](sql::Connection& sql) {
     rows.clear();
@@ -216,7 +207,7 @@ AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
   if (!done) return Fail{admin::FromError(done.error())};
   pb::ListWorkspacesResponse response;
   admin::FillPage(
-      *page, rows, response,
+      page, rows, response,
       [&](const WorkspaceRow& row) { *response.add_workspaces() = ToAdmin(row); },
       [](const WorkspaceRow& row) { return std::to_string(row.created_us) + ":" + row.id; });
   return response;
@@ -224,27 +215,22 @@ AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
                                                   const pb::UpdateWorkspaceRequest& request) {
-  auto parts = admin::NameParts(kWorkspaceName, request.workspace().name(), "workspace.name");
-  if (!parts) return Fail{parts.error()};
+  TRY(auto parts, admin::NameParts(kWorkspaceName, request.workspace().name(), "workspace.name"));
   static constexpr std::string_view kFields[] = {"display_name", "report_time_zone"};
   pb::Workspace given = request.workspace();
   given.clear_name();
   given.clear_etag();
-  auto fields = admin::MaskedFields(request.update_mask(), given, kFields);
-  if (!fields) return Fail{fields.error()};
-  for (const std::string& field : *fields) {
-    auto checked = field == "display_name"
-                       ? Checked(CheckName(given.display_name()), "workspace.display_name")
-                       : CheckTimeZone(given.report_time_zone(), "workspace.report_time_zone");
-    if (!checked) return Fail{checked.error()};
+  TRY(auto fields, admin::MaskedFields(request.update_mask(), given, kFields));
+  for (const std::string& field : fields) {
+    TRY(field == "display_name"
+            ? Checked(CheckName(given.display_name()), "workspace.display_name")
+            : CheckTimeZone(given.report_time_zone(), "workspace.report_time_zone"));
   }
-  auto once = OnceOf(caller, "UpdateWorkspace", request);
-  if (!once) return Fail{once.error()};
+  TRY(auto once, OnceOf(caller, "UpdateWorkspace", request));
   return Parsed<pb::Workspace>(
-      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        auto row = FindWorkspace(change, parts->front());
-        if (!row) return Fail{row.error()};
-        if (auto current = CheckEtag(request.workspace().etag(), std::to_string(row->revision));
+      store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+        TRY(auto row, FindWorkspace(change, parts.front()));
+        if (auto current = CheckEtag(request.workspace().etag(), std::to_string(row.revision));
             !current) {
           return change.Refuse(current.error());
         }
@@ -254,15 +240,14 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
           detail += (detail.empty() ? "" : "; ") + std::string(label) + ": " + into + " → " + value;
           into = value;
         };
-        for (const std::string& field : *fields) {
-          if (field == "display_name") set("name", given.display_name(), row->name);
-          if (field == "report_time_zone") set("zone", given.report_time_zone(), row->time_zone);
+        for (const std::string& field : fields) {
+          if (field == "display_name") set("name", given.display_name(), row.name);
+          if (field == "report_time_zone") set("zone", given.report_time_zone(), row.time_zone);
         }
-        if (detail.empty()) return ToAdmin(*row).SerializeAsString();
-        if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
-        auto audited = change.Audit(EventOf(caller, "workspace.update", row->id, row->id, detail));
-        if (!audited) return Fail{audited.error()};
-        return ToAdmin(*row).SerializeAsString();
+        if (detail.empty()) return ToAdmin(row).SerializeAsString();
+        TRY(Save(change, row));
+        TRY(change.Audit(EventOf(caller, "workspace.update", row.id, row.id, detail)));
+        return ToAdmin(row).SerializeAsString();
       }));
 }
 
@@ -273,60 +258,48 @@ AdminResult<void> WorkspaceAdmin::CheckClose(const pb::CloseWorkspaceRequest& re
 AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
                                                  const pb::CloseWorkspaceRequest& request,
                                                  bool has_zero_balance) {
-  auto parts = admin::NameParts(kWorkspaceName, request.name(), "name");
-  if (!parts) return Fail{parts.error()};
-  if (auto checked = CheckClose(request); !checked) return Fail{checked.error()};
-  auto once = OnceOf(caller, "CloseWorkspace", request);
-  if (!once) return Fail{once.error()};
+  TRY(auto parts, admin::NameParts(kWorkspaceName, request.name(), "name"));
+  TRY(CheckClose(request));
+  TRY(auto once, OnceOf(caller, "CloseWorkspace", request));
   return Parsed<pb::Workspace>(
-      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        auto row = FindWorkspace(change, parts->front());
-        if (!row) return Fail{row.error()};
-        if (row->state != pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(*row).SerializeAsString();
+      store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+        TRY(auto row, FindWorkspace(change, parts.front()));
+        if (row.state != pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(row).SerializeAsString();
         if (!has_zero_balance) {
           return change.Refuse(
               admin::Precondition("BALANCE_NOT_ZERO",
-                                  "the workspace " + row->id +
+                                  "the workspace " + row.id +
                                       " has, holds or owes credit: use it up, give it back with an "
                                       "adjustment, or wait until running requests have ended")
                   .error);
         }
-        row->state = pb::WORKSPACE_STATE_CLOSING;
-        row->close_us = change.now_us + kCloseAfterUs;
-        if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
-        auto audited =
-            change.Audit(EventOf(caller, "workspace.close", row->id, row->id, request.reason()));
-        if (!audited) return Fail{audited.error()};
-        return ToAdmin(*row).SerializeAsString();
+        row.state = pb::WORKSPACE_STATE_CLOSING;
+        row.close_us = change.now_us + kCloseAfterUs;
+        TRY(Save(change, row));
+        TRY(change.Audit(EventOf(caller, "workspace.close", row.id, row.id, request.reason())));
+        return ToAdmin(row).SerializeAsString();
       }));
 }
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Reopen(const Caller& caller,
                                                   const pb::ReopenWorkspaceRequest& request) {
-  auto parts = admin::NameParts(kWorkspaceName, request.name(), "name");
-  if (!parts) return Fail{parts.error()};
-  if (auto text = Checked(CheckRemark(request.reason(), "reason"), "reason"); !text) {
-    return Fail{text.error()};
-  }
-  auto once = OnceOf(caller, "ReopenWorkspace", request);
-  if (!once) return Fail{once.error()};
+  TRY(auto parts, admin::NameParts(kWorkspaceName, request.name(), "name"));
+  TRY(Checked(CheckRemark(request.reason(), "reason"), "reason"));
+  TRY(auto once, OnceOf(caller, "ReopenWorkspace", request));
   return Parsed<pb::Workspace>(
-      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
-        auto row = FindWorkspace(change, parts->front());
-        if (!row) return Fail{row.error()};
-        if (row->state == pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(*row).SerializeAsString();
-        if (row->state == pb::WORKSPACE_STATE_CLOSED) {
+      store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+        TRY(auto row, FindWorkspace(change, parts.front()));
+        if (row.state == pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(row).SerializeAsString();
+        if (row.state == pb::WORKSPACE_STATE_CLOSED) {
           return change.Refuse(
               admin::Precondition("WORKSPACE_CLOSED", "the workspace is closed; its keys are gone")
                   .error);
         }
-        row->state = pb::WORKSPACE_STATE_ACTIVE;
-        row->close_us = 0;
-        if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
-        auto audited =
-            change.Audit(EventOf(caller, "workspace.reopen", row->id, row->id, request.reason()));
-        if (!audited) return Fail{audited.error()};
-        return ToAdmin(*row).SerializeAsString();
+        row.state = pb::WORKSPACE_STATE_ACTIVE;
+        row.close_us = 0;
+        TRY(Save(change, row));
+        TRY(change.Audit(EventOf(caller, "workspace.reopen", row.id, row.id, request.reason())));
+        return ToAdmin(row).SerializeAsString();
       }));
 }
 
@@ -346,8 +319,7 @@ AdminResult<void> WorkspaceAdmin::CloseDue(const PrepareClose& prepare_close) {
     std::string why;
     if (!zero) why = "its credit is unknown: " + zero.error().ToString();
     if (zero && !*zero) why = "it has, holds or owes credit";
-    auto ended = why.empty() ? CloseNow(row.id, row.close_us) : PutOff(row.id, row.close_us, why);
-    if (!ended) return ended;
+    TRY(why.empty() ? CloseNow(row.id, row.close_us) : PutOff(row.id, row.close_us, why));
     // If billing does not answer, do not wait for it once per workspace.
     if (!zero) break;
   }
@@ -359,20 +331,17 @@ AdminResult<void> WorkspaceAdmin::PutOff(const std::string& workspace, int64_t c
   const Caller policy = Policy();
   const auto once = OnceOfClose(workspace, close_at_us);
   auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
-    auto row = FindWorkspace(change, workspace);
-    if (!row) return Fail{row.error()};
-    if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
+    TRY(auto row, FindWorkspace(change, workspace));
+    if (row.state != pb::WORKSPACE_STATE_CLOSING || row.close_us != close_at_us) {
       return std::string();
     }
     // Audits the first postponement only: a repeated one finds close_us exactly kPutOffUs after the
     // last update.
-    const bool again = row->close_us - row->updated_us == kPutOffUs;
-    row->close_us = change.now_us + kPutOffUs;
-    if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
+    const bool again = row.close_us - row.updated_us == kPutOffUs;
+    row.close_us = change.now_us + kPutOffUs;
+    TRY(Save(change, row));
     if (again) return workspace;
-    auto audited =
-        change.Audit(EventOf(policy, "workspace.close_put_off", workspace, workspace, why));
-    if (!audited) return Fail{audited.error()};
+    TRY(change.Audit(EventOf(policy, "workspace.close_put_off", workspace, workspace, why)));
     return workspace;
   });
   if (!answer) return Fail{answer.error()};
@@ -385,31 +354,28 @@ AdminResult<void> WorkspaceAdmin::CloseNow(const std::string& workspace, int64_t
   const Caller policy = Policy();
   const auto once = OnceOfClose(workspace, close_at_us);
   auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
-    auto row = FindWorkspace(change, workspace);
-    if (!row) return Fail{row.error()};
+    TRY(auto row, FindWorkspace(change, workspace));
     // Closing was cancelled meanwhile.
-    if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
+    if (row.state != pb::WORKSPACE_STATE_CLOSING || row.close_us != close_at_us) {
       return std::string();
     }
     // Locks the rows in the same order as reports of use (StoreUse), so that they do not deadlock.
     std::vector<KeyRecord> keys;
-    auto read = change.connection.Query(
+    TRY(change.connection.Query(
         kSelectKeyRecords + " WHERE k.workspace_id = $1 AND k.state <> $2 ORDER BY k.key_id",
         {workspace, static_cast<int64_t>(v1::KEY_STATE_REVOKED)},
-        [&](const sql::Row& found) { keys.push_back(ReadKeyRecord(found)); });
-    if (!read) return Fail{read.error()};
+        [&](const sql::Row& found) { keys.push_back(ReadKeyRecord(found)); }));
     for (KeyRecord& record : keys) {
       record.key.set_state(v1::KEY_STATE_REVOKED);
       record.state_reason = "the workspace was closed";
       record.key.set_version(++change.version);
       record.key.set_changed_at_us(change.now_us);
-      if (auto saved = UpdateKey(change.connection, record); !saved) return Fail{saved.error()};
+      TRY(UpdateKey(change.connection, record));
     }
-    row->state = pb::WORKSPACE_STATE_CLOSED;
-    if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
-    auto audited = change.Audit(EventOf(policy, "workspace.closed", workspace, workspace,
-                                        std::to_string(keys.size()) + " keys revoked"));
-    if (!audited) return Fail{audited.error()};
+    row.state = pb::WORKSPACE_STATE_CLOSED;
+    TRY(Save(change, row));
+    TRY(change.Audit(EventOf(policy, "workspace.closed", workspace, workspace,
+                             std::to_string(keys.size()) + " keys revoked")));
     return workspace;
   });
   if (!answer) return Fail{answer.error()};

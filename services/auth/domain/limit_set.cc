@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "common/base/try.h"
 #include "common/base/workspace_id.h"
 
 namespace tollgate::auth {
@@ -68,7 +69,7 @@ Result<void> CheckModelLimits(const ModelLimits& limits, std::string_view field)
       return BadRequest("\"" + model + "\" is not a model id of the form <namespace>/<model>.",
                         std::string(field));
     }
-    if (auto checked = CheckLimits(values); !checked) return checked;
+    TRY(CheckLimits(values));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/http/http_call.h"
 #include "common/json/json.h"
 #include "common/json/writer.h"
@@ -122,9 +123,8 @@ struct Oidc::State {
     const std::string base = options.issuer.ends_with('/')
                                  ? options.issuer.substr(0, options.issuer.size() - 1)
                                  : options.issuer;
-    auto text = Get(base + "/.well-known/openid-configuration");
-    if (!text) return Fail{text.error()};
-    auto document = json::Document::Parse(*text);
+    TRY(auto text, Get(base + "/.well-known/openid-configuration"));
+    auto document = json::Document::Parse(text);
     if (!document || !document->root().is_object()) return Unreachable("metadata: not JSON");
     const json::Value root = document->root();
     if (TextOf(root, "issuer") != options.issuer) {
@@ -138,9 +138,8 @@ struct Oidc::State {
     if (!MayCall(read.authorization) || !MayCall(read.token)) {
       return Unreachable("metadata: an endpoint is missing or not https");
     }
-    auto keys = Get(read.keys_url);
-    if (!keys) return Fail{keys.error()};
-    read.keys = *std::move(keys);
+    TRY(auto keys, Get(read.keys_url));
+    read.keys = std::move(keys);
     read.read_us = now_us;
     metadata = read;
     return read;
@@ -154,8 +153,7 @@ void Oidc::Stop() { state_->stopped = true; }
 
 AdminResult<Oidc::Started> Oidc::Start(const std::string& redirect_uri,
                                        const std::string& return_path, bool step_up) {
-  auto metadata = state_->Read(false);
-  if (!metadata) return Fail{metadata.error()};
+  TRY(auto metadata, state_->Read(false));
   const std::string state = NewSecret(), nonce = NewSecret(), verifier = NewSecret();
   const std::string flow = json::Writer()
                                .Text("state", state)
@@ -180,7 +178,7 @@ AdminResult<Oidc::Started> Oidc::Start(const std::string& redirect_uri,
     query.emplace_back("prompt", "login");
     query.emplace_back("max_age", "0");
   }
-  std::string url = metadata->authorization;
+  std::string url = metadata.authorization;
   char separator = url.find('?') == std::string::npos ? '?' : '&';
   for (const auto& [name, value] : query) {
     url += separator + std::string(name) + "=" + http::PercentEncode(value);
@@ -208,16 +206,15 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
   if (TextOf(root, "redirect_uri") != answer.redirect_uri) {
     return Failed("OpenID Connect: the redirect address does not match");
   }
-  auto metadata = state_->Read(false);
-  if (!metadata) return Fail{metadata.error()};
-  if ((metadata->sends_iss || !answer.iss.empty()) && answer.iss != state_->options.issuer) {
+  TRY(auto metadata, state_->Read(false));
+  if ((metadata.sends_iss || !answer.iss.empty()) && answer.iss != state_->options.issuer) {
     return Failed("OpenID Connect: the answer is from another issuer");
   }
   if (answer.code.empty()) return Failed("OpenID Connect: the provider refused the sign-in");
 
   http::HttpCall call;
   call.method = "POST";
-  call.url = metadata->token;
+  call.url = metadata.token;
   call.timeout_ms = kTimeoutMs;
   call.abort = &state_->stopped;
   call.form = {{"grant_type", "authorization_code"},
@@ -247,12 +244,11 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
                            .audience = state_->options.client_id,
                            .nonce = TextOf(root, "nonce"),
                            .now_us = state_->clock.WallUs()};
-  auto token = VerifyIdToken(id_token, metadata->keys, rules);
+  auto token = VerifyIdToken(id_token, metadata.keys, rules);
   if (!token) {
     // The provider may have rotated its keys.
-    auto fresh = state_->Read(true);
-    if (!fresh) return Fail{fresh.error()};
-    token = VerifyIdToken(id_token, fresh->keys, rules);
+    TRY(auto fresh, state_->Read(true));
+    token = VerifyIdToken(id_token, fresh.keys, rules);
   }
   if (!token) return Failed("OpenID Connect: " + token.error());
   const bool step_up = root.Find("step_up").boolean();

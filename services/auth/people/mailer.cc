@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 
@@ -47,9 +48,8 @@ void Mailer::Stop() {
 void Mailer::ShowOldest() {
   int64_t oldest_us = 0;
   auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = MailOutbox::OldestUs(tx);
-    if (!found) return Fail{found.error()};
-    oldest_us = *found;
+    TRY(auto found, MailOutbox::OldestUs(tx));
+    oldest_us = found;
     return {};
   });
   if (!read) return;
@@ -66,16 +66,14 @@ bool Mailer::Claim(OutboxMail& mail) {
     claimed = false;
     mine = mail;
     const int64_t until_us = tx.now_us() + options_.claim_us;
-    auto first = MailOutbox::Claim(tx, mine, until_us);
-    if (!first) return Fail{first.error()};
-    if (!*first) return {};
+    TRY(auto first, MailOutbox::Claim(tx, mine, until_us));
+    if (!first) return {};
     mine.next_us = until_us;
     ++mine.attempts;
     claimed = true;
     if (mine.kind != MailOutbox::kResetRequest) return {};
-    auto something = store_.outbox().Expand(tx, mine);
-    if (!something) return Fail{something.error()};
-    if (*something) return {};
+    TRY(auto something, store_.outbox().Expand(tx, mine));
+    if (something) return {};
     claimed = false;
     return MailOutbox::Remove(tx, mine);
   };
@@ -128,9 +126,8 @@ void Mailer::Finish(const OutboxMail& mail, const mail::Sent& sent) {
 int Mailer::DeliverDue() {
   std::vector<OutboxMail> due;
   auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = MailOutbox::Due(tx, kBatch);
-    if (!found) return Fail{found.error()};
-    due = *std::move(found);
+    TRY(auto found, MailOutbox::Due(tx, kBatch));
+    due = std::move(found);
     return {};
   });
   if (!read) {

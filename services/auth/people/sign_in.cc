@@ -5,6 +5,7 @@
 #include "common/base/seal.h"
 #include "common/base/text.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/auth/domain/totp.h"
 #include "services/auth/people/sign_in_events.h"
 #include "services/auth/people/try_limits.h"
@@ -27,12 +28,11 @@ AdminResult<void> SignIn::TakeTries(const std::vector<std::string>& subjects,
   if (taken.ok() || taken.error().reason != "THROTTLED") return taken;
   // At most one event per subject in ten minutes, so that a flood cannot fill the log.
   auto noted = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto subject = ExhaustedOf(tx, subjects);
-    if (!subject) return Fail{subject.error()};
-    if (subject->empty()) return {};
-    if (auto first = auth::TakeTries(tx, {NotedSubject(*subject)}); !first) return first;
+    TRY(auto subject, ExhaustedOf(tx, subjects));
+    if (subject.empty()) return {};
+    TRY(auth::TakeTries(tx, {NotedSubject(subject)}));
     return tx.Audit(SignInEvent("anonymous", "sign_in.throttle", "",
-                                subject->substr(0, subject->find(':')), browser));
+                                subject.substr(0, subject.find(':')), browser));
   });
   if (!noted.ok() && noted.error().reason != "THROTTLED") return noted;
   return taken;
@@ -48,15 +48,13 @@ AdminResult<void> SignIn::Refused(const std::string& user_id, const char* what,
 
 AdminResult<NewSession> SignIn::Open(PeopleTx& tx, const Person& person, const Browser& browser,
                                      const std::string& how, std::optional<int64_t> signed_in_us) {
-  auto expired = tx.Execute("DELETE FROM session WHERE expires_at_us < $1 OR used_at_us < $2",
-                            {tx.now_us(), tx.now_us() - store_.times().idle_us});
-  if (!expired) return Fail{expired.error()};
+  TRY(tx.Execute("DELETE FROM session WHERE expires_at_us < $1 OR used_at_us < $2",
+                 {tx.now_us(), tx.now_us() - store_.times().idle_us}));
   // Each sign-in gets a new session id, so an attacker who knew the old one gains nothing (session
   // fixation).
   if (!browser.cookie.empty()) {
     const std::string hash = HashSecret(browser.cookie);
-    auto old = tx.Execute("DELETE FROM session WHERE token_hash = $1", {sql::Param::Blob(hash)});
-    if (!old) return Fail{old.error()};
+    TRY(tx.Execute("DELETE FROM session WHERE token_hash = $1", {sql::Param::Blob(hash)}));
   }
   Session session{.id = Id::New().ToHex(),
                   .user_id = person.user_id,
@@ -67,15 +65,10 @@ AdminResult<NewSession> SignIn::Open(PeopleTx& tx, const Person& person, const B
                   .used_us = tx.now_us(),
                   .expires_us = tx.now_us() + store_.times().absolute_us};
   NewSession made{.cookie = NewSecret(), .expires_us = session.expires_us};
-  if (auto inserted = InsertSession(tx, session, made.cookie); !inserted) {
-    return Fail{inserted.error()};
-  }
-  if (auto forgot = ForgetTries(tx, AccountSubject(person.email)); !forgot) {
-    return Fail{forgot.error()};
-  }
-  auto audited = tx.Audit(
-      SignInEvent("user:" + person.user_id, "sign_in", "session:" + session.id, how, browser));
-  if (!audited) return Fail{audited.error()};
+  TRY(InsertSession(tx, session, made.cookie));
+  TRY(ForgetTries(tx, AccountSubject(person.email)));
+  TRY(tx.Audit(
+      SignInEvent("user:" + person.user_id, "sign_in", "session:" + session.id, how, browser)));
   return made;
 }
 
@@ -83,20 +76,17 @@ AdminResult<SignedIn> SignIn::OpenOrChallenge(PeopleTx& tx, const Person& person
                                               const Browser& browser, const std::string& how) {
   SignedIn result;
   if (person.totp_sealed.empty()) {
-    auto session = Open(tx, person, browser, how);
-    if (!session) return Fail{session.error()};
-    result.session = *std::move(session);
+    TRY(auto session, Open(tx, person, browser, how));
+    result.session = std::move(session);
     return result;
   }
   result.challenge = NewSecret();
   const std::string hash = HashSecret(result.challenge);
-  auto old = tx.Execute("DELETE FROM sign_in_challenge WHERE expires_at_us < $1", {tx.now_us()});
-  if (!old) return Fail{old.error()};
-  auto added = tx.Execute(
+  TRY(tx.Execute("DELETE FROM sign_in_challenge WHERE expires_at_us < $1", {tx.now_us()}));
+  TRY(tx.Execute(
       "INSERT INTO sign_in_challenge (token_hash, user_id, tries, expires_at_us) VALUES ($1, $2, "
       "0, $3)",
-      {sql::Param::Blob(hash), person.user_id, tx.now_us() + kChallengeUs});
-  if (!added) return Fail{added.error()};
+      {sql::Param::Blob(hash), person.user_id, tx.now_us() + kChallengeUs}));
   return result;
 }
 
@@ -105,13 +95,11 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
   // A malformed address is handled like one without an account.
   const auto normal = NormalEmail(text, "email");
   const std::string email = normal.ok() ? *normal : "?" + text.substr(0, 254);
-  auto taken = TakeTries({AccountSubject(email), AddressSubjectOf(browser)}, browser);
-  if (!taken) return Fail{taken.error()};
+  TRY(TakeTries({AccountSubject(email), AddressSubjectOf(browser)}, browser));
   Person person;
   auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = FindPersonByEmail(tx, email);
-    if (!found) return Fail{found.error()};
-    person = found->value_or(Person());
+    TRY(auto found, FindPersonByEmail(tx, email));
+    person = found.value_or(Person());
     return {};
   });
   if (!read) return Fail{read.error()};
@@ -120,19 +108,16 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
     auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
       result.reset();
       // Password hashing takes a while: the password or the state may have changed.
-      auto now = FindPerson(tx, person.user_id);
-      if (!now) return Fail{now.error()};
-      if (!*now || !(*now)->active() || (*now)->password_hash != person.password_hash) return {};
-      auto opened = OpenOrChallenge(tx, **now, browser, "password");
-      if (!opened) return Fail{opened.error()};
-      result = *std::move(opened);
+      TRY(auto now, FindPerson(tx, person.user_id));
+      if (!now || !now->active() || now->password_hash != person.password_hash) return {};
+      TRY(auto opened, OpenOrChallenge(tx, *now, browser, "password"));
+      result = std::move(opened);
       return {};
     });
     if (!done) return Fail{done.error()};
   }
   if (!result) {
-    if (auto audited = Refused(person.user_id, "password", browser); !audited)
-      return Fail{audited.error()};
+    TRY(Refused(person.user_id, "password", browser));
     return SignInFailed();
   }
   return *std::move(result);
@@ -142,25 +127,23 @@ AdminResult<bool> SignIn::TakeCode(PeopleTx& tx, Person& person, const std::stri
                                    const std::string& recovery_code) {
   if (!recovery_code.empty()) {
     const std::string hash = RecoveryHash(recovery_code);
-    auto used = tx.Execute("DELETE FROM recovery_code WHERE user_id = $1 AND code_hash = $2",
-                           {person.user_id, sql::Param::Blob(hash)});
-    if (!used) return Fail{used.error()};
-    return *used > 0;
+    TRY(auto used, tx.Execute("DELETE FROM recovery_code WHERE user_id = $1 AND code_hash = $2",
+                              {person.user_id, sql::Param::Blob(hash)}));
+    return used > 0;
   }
   const auto secret = Unseal(seal_key_, "totp " + person.user_id, person.totp_sealed);
   if (!secret) return false;
   const auto step = MatchTotp(*secret, code, tx.now_us(), person.totp_step);
   if (!step) return false;
   person.totp_step = *step;
-  if (auto updated = UpdatePerson(tx, person); !updated) return Fail{updated.error()};
+  TRY(UpdatePerson(tx, person));
   return true;
 }
 
 AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const std::string& code,
                                            const std::string& recovery_code,
                                            const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
-    return Fail{taken.error()};
+  TRY(TakeTries({AddressSubjectOf(browser)}, browser));
   std::optional<NewSession> session;
   const std::string hash = HashSecret(challenge);
   std::string user_id;
@@ -174,36 +157,31 @@ AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const s
   });
   if (!find) return Fail{find.error()};
   if (user_id.empty()) {
-    auto audited = Refused("", "second step of an unknown or expired sign-in", browser);
-    if (!audited) return Fail{audited.error()};
+    TRY(Refused("", "second step of an unknown or expired sign-in", browser));
     return SignInFailed();
   }
   // Limits codes across challenges: an attacker who has the password can open any number of them.
-  if (auto taken = TakeTries({CodeSubject(user_id)}, browser); !taken) return Fail{taken.error()};
+  TRY(TakeTries({CodeSubject(user_id)}, browser));
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     session.reset();
-    auto counted = tx.Execute(
-        "UPDATE sign_in_challenge SET tries = tries + 1 WHERE token_hash = $1 AND expires_at_us > "
-        "$2 AND tries < $3",
-        {sql::Param::Blob(hash), tx.now_us(), kChallengeTries});
-    if (!counted) return Fail{counted.error()};
-    auto person = FindPerson(tx, user_id);
-    if (!person) return Fail{person.error()};
-    if (*counted == 0 || !*person || !(*person)->active()) return {};
-    auto right = TakeCode(tx, **person, code, recovery_code);
-    if (!right) return Fail{right.error()};
-    if (!*right) {
+    TRY(auto counted, tx.Execute("UPDATE sign_in_challenge SET tries = tries + 1 WHERE "
+                                 "token_hash = $1 AND expires_at_us > "
+                                 "$2 AND tries < $3",
+                                 {sql::Param::Blob(hash), tx.now_us(), kChallengeTries}));
+    TRY(auto person, FindPerson(tx, user_id));
+    if (counted == 0 || !person || !person->active()) return {};
+    TRY(auto right, TakeCode(tx, *person, code, recovery_code));
+    if (!right) {
       return tx.Audit(
           SignInEvent("anonymous", "sign_in.refuse", "user:" + user_id, "second step", browser));
     }
-    auto used =
-        tx.Execute("DELETE FROM sign_in_challenge WHERE token_hash = $1", {sql::Param::Blob(hash)});
-    if (!used) return Fail{used.error()};
-    if (auto forgot = ForgetTries(tx, CodeSubject(user_id)); !forgot) return forgot;
-    auto opened = Open(tx, **person, browser,
-                       recovery_code.empty() ? "password and code" : "password and recovery code");
-    if (!opened) return Fail{opened.error()};
-    session = *std::move(opened);
+    TRY(tx.Execute("DELETE FROM sign_in_challenge WHERE token_hash = $1",
+                   {sql::Param::Blob(hash)}));
+    TRY(ForgetTries(tx, CodeSubject(user_id)));
+    TRY(auto opened,
+        Open(tx, *person, browser,
+             recovery_code.empty() ? "password and code" : "password and recovery code"));
+    session = std::move(opened);
     return {};
   });
   if (!done) return Fail{done.error()};

@@ -1,5 +1,6 @@
 // SignIn by links: one-time links, invitations, forgotten passwords.
 #include "common/base/id.h"
+#include "common/base/try.h"
 #include "services/auth/people/sign_in_events.h"
 #include "services/auth/people/try_limits.h"
 
@@ -16,7 +17,7 @@ Fail<admin::Failure> LinkInvalid() {
 }  // namespace
 
 AdminResult<std::string> SignIn::HashOfNew(const std::string& password, const std::string& field) {
-  if (auto good = CheckPassword(password, "", field); !good) return Fail{good.error()};
+  TRY(CheckPassword(password, "", field));
   std::string hash = hasher_.Hash(password);
   if (hash.empty()) return Fail{admin::FromError(Unavailable("no memory").error)};
   return hash;
@@ -25,11 +26,10 @@ AdminResult<std::string> SignIn::HashOfNew(const std::string& password, const st
 AdminResult<void> SignIn::StorePassword(PeopleTx& tx, Person& person, const std::string& hash,
                                         const char* how, const Browser& browser) {
   person.password_hash = hash;
-  if (auto updated = UpdatePerson(tx, person); !updated) return updated;
-  if (auto ended = EndPending(tx, person.user_id); !ended) return ended;
-  if (auto ended = DeleteSessions(tx, person.user_id); !ended) return Fail{ended.error()};
-  auto told = store_.outbox().Tell(tx, person, SecurityChange::kPassword, browser.address);
-  if (!told) return told;
+  TRY(UpdatePerson(tx, person));
+  TRY(EndPending(tx, person.user_id));
+  TRY(DeleteSessions(tx, person.user_id));
+  TRY(store_.outbox().Tell(tx, person, SecurityChange::kPassword, browser.address));
   const std::string name = "user:" + person.user_id;
   return tx.Audit(SignInEvent(name, "user.set_password", name, how, browser));
 }
@@ -43,36 +43,28 @@ Fail<admin::Failure> SignIn::RefusedLink(const admin::Failure& failure, const ch
 
 AdminResult<SignedIn> SignIn::ByLink(const std::string& token, const std::string& new_password,
                                      const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
-    return Fail{taken.error()};
+  TRY(TakeTries({AddressSubjectOf(browser)}, browser));
   std::string password_hash;
   if (!new_password.empty()) {
-    auto made = HashOfNew(new_password, "new_password");
-    if (!made) return Fail{made.error()};
-    password_hash = *std::move(made);
+    TRY(auto made, HashOfNew(new_password, "new_password"));
+    password_hash = std::move(made);
   }
   const std::string hash = HashSecret(token);
   SignedIn result;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     result = {};
     std::string user_id;
-    auto read = tx.Query(
-        "SELECT user_id FROM sign_in_link WHERE token_hash = $1 AND expires_at_us > $2",
-        {sql::Param::Blob(hash), tx.now_us()}, [&](const sql::Row& row) { user_id = row.Text(0); });
-    if (!read) return read;
-    auto used =
-        tx.Execute("DELETE FROM sign_in_link WHERE token_hash = $1", {sql::Param::Blob(hash)});
-    if (!used) return Fail{used.error()};
-    auto person = FindPerson(tx, user_id);
-    if (!person) return Fail{person.error()};
-    if (!*person || !(*person)->active()) return LinkInvalid();
+    TRY(tx.Query("SELECT user_id FROM sign_in_link WHERE token_hash = $1 AND expires_at_us > $2",
+                 {sql::Param::Blob(hash), tx.now_us()},
+                 [&](const sql::Row& row) { user_id = row.Text(0); }));
+    TRY(tx.Execute("DELETE FROM sign_in_link WHERE token_hash = $1", {sql::Param::Blob(hash)}));
+    TRY(auto person, FindPerson(tx, user_id));
+    if (!person || !person->active()) return LinkInvalid();
     if (!password_hash.empty()) {
-      auto stored = StorePassword(tx, **person, password_hash, "by link", browser);
-      if (!stored) return stored;
+      TRY(StorePassword(tx, *person, password_hash, "by link", browser));
     }
-    auto opened = OpenOrChallenge(tx, **person, browser, "link");
-    if (!opened) return Fail{opened.error()};
-    result = *std::move(opened);
+    TRY(auto opened, OpenOrChallenge(tx, *person, browser, "link"));
+    result = std::move(opened);
     return {};
   });
   if (!done) return RefusedLink(done.error(), "link", browser);
@@ -82,42 +74,30 @@ AdminResult<SignedIn> SignIn::ByLink(const std::string& token, const std::string
 AdminResult<NewSession> SignIn::ByInvitation(const std::string& token,
                                              const std::string& display_name,
                                              const std::string& password, const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
-    return Fail{taken.error()};
-  if (auto name = CheckDisplayName(display_name, "display_name"); !name) return Fail{name.error()};
-  auto password_hash = HashOfNew(password, "password");
-  if (!password_hash) return Fail{password_hash.error()};
+  TRY(TakeTries({AddressSubjectOf(browser)}, browser));
+  TRY(CheckDisplayName(display_name, "display_name"));
+  TRY(auto password_hash, HashOfNew(password, "password"));
   NewSession session;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto invitation = OpenInvitation(tx, token);
-    if (!invitation) return Fail{invitation.error()};
-    auto same = FindPersonByEmail(tx, invitation->email);
-    if (!same) return Fail{same.error()};
-    if (*same) {
+    TRY(auto invitation, OpenInvitation(tx, token));
+    TRY(auto same, FindPersonByEmail(tx, invitation.email));
+    if (same) {
       return admin::Precondition("USER_EXISTS",
                                  "there is an account for the invited address: sign in with it, "
                                  "then accept the invitation");
     }
     Person person;
     person.user_id = Id::New().ToHex();
-    person.email = invitation->email;
+    person.email = invitation.email;
     person.display_name = display_name;
-    person.password_hash = *password_hash;
+    person.password_hash = password_hash;
     person.created_us = tx.now_us();
-    if (auto inserted = InsertPerson(tx, person); !inserted) return inserted;
+    TRY(InsertPerson(tx, person));
     const std::string name = "user:" + person.user_id;
-    if (auto made = tx.Audit(SignInEvent(name, "user.create", name, "by invitation", browser));
-        !made) {
-      return made;
-    }
-    if (auto used =
-            UseInvitation(tx, {.name = name, .address = browser.address}, person, *invitation);
-        !used) {
-      return used;
-    }
-    auto opened = Open(tx, person, browser, "invitation");
-    if (!opened) return Fail{opened.error()};
-    session = *std::move(opened);
+    TRY(tx.Audit(SignInEvent(name, "user.create", name, "by invitation", browser)));
+    TRY(UseInvitation(tx, {.name = name, .address = browser.address}, person, invitation));
+    TRY(auto opened, Open(tx, person, browser, "invitation"));
+    session = std::move(opened);
     return {};
   });
   if (!done) return Fail{done.error()};
@@ -134,10 +114,8 @@ AdminResult<void> SignIn::RequestPasswordReset(const std::string& text, const Br
   // One transaction that does the same for every address. The mailer checks later whether the
   // address has an account.
   return store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto taken = auth::TakeTries(tx, {ResetSubject(email), ResetAddressSubject(browser.address)});
-    if (!taken) return taken;
-    auto put = store_.outbox().PutResetRequest(tx, email, browser.address);
-    if (!put) return Fail{put.error()};
+    TRY(auth::TakeTries(tx, {ResetSubject(email), ResetAddressSubject(browser.address)}));
+    TRY(store_.outbox().PutResetRequest(tx, email, browser.address));
     return {};
   });
 }
@@ -145,25 +123,18 @@ AdminResult<void> SignIn::RequestPasswordReset(const std::string& text, const Br
 AdminResult<SignedIn> SignIn::ResetPassword(const std::string& token,
                                             const std::string& new_password,
                                             const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
-    return Fail{taken.error()};
-  auto hash = HashOfNew(new_password, "new_password");
-  if (!hash) return Fail{hash.error()};
+  TRY(TakeTries({AddressSubjectOf(browser)}, browser));
+  TRY(auto hash, HashOfNew(new_password, "new_password"));
   SignedIn result;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     result = {};
-    auto user_id = TakePasswordReset(tx, token);
-    if (!user_id) return Fail{user_id.error()};
-    auto person = FindPerson(tx, *user_id);
-    if (!person) return Fail{person.error()};
-    if (!*person || !(*person)->active()) return LinkInvalid();
-    if (auto stored = StorePassword(tx, **person, *hash, "by mail", browser); !stored) {
-      return stored;
-    }
+    TRY(auto user_id, TakePasswordReset(tx, token));
+    TRY(auto person, FindPerson(tx, user_id));
+    if (!person || !person->active()) return LinkInvalid();
+    TRY(StorePassword(tx, *person, hash, "by mail", browser));
     // Access to the mailbox is one factor: a person with a second step still has to pass it.
-    auto opened = OpenOrChallenge(tx, **person, browser, "password reset");
-    if (!opened) return Fail{opened.error()};
-    result = *std::move(opened);
+    TRY(auto opened, OpenOrChallenge(tx, *person, browser, "password reset"));
+    result = std::move(opened);
     return {};
   });
   if (!done) return RefusedLink(done.error(), "password reset", browser);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/id.h"
+#include "common/base/try.h"
 #include "services/auth/people/sign_in_events.h"
 #include "services/auth/people/try_limits.h"
 
@@ -22,22 +23,19 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
   NewSession session;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     std::string user_id;
-    auto linked = tx.Query("SELECT user_id FROM oidc_link WHERE issuer = $1 AND subject = $2",
-                           {claims.issuer, claims.subject},
-                           [&](const sql::Row& row) { user_id = row.Text(0); });
-    if (!linked) return linked;
+    TRY(tx.Query("SELECT user_id FROM oidc_link WHERE issuer = $1 AND subject = $2",
+                 {claims.issuer, claims.subject},
+                 [&](const sql::Row& row) { user_id = row.Text(0); }));
     std::optional<Person> person;
     if (!user_id.empty()) {
-      auto found = FindPerson(tx, user_id);
-      if (!found) return Fail{found.error()};
-      person = *std::move(found);
+      TRY(auto found, FindPerson(tx, user_id));
+      person = std::move(found);
     } else {
       // First sign-in of this subject: only an address that the provider has verified counts.
       auto email = NormalEmail(claims.email, "email");
       if (!email || !claims.email_verified) return SignInFailed();
-      auto found = FindPersonByEmail(tx, *email);
-      if (!found) return Fail{found.error()};
-      person = *std::move(found);
+      TRY(auto found, FindPersonByEmail(tx, *email));
+      person = std::move(found);
       // Anyone may have created a password account for an address that is not theirs. Linking it
       // would hand that account to the real holder of the address, with the attacker's password
       // still valid.
@@ -48,10 +46,9 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
       }
       if (!person) {
         int64_t invitations = 0;
-        auto invited =
-            tx.Query("SELECT count(*) FROM invitation WHERE email = $1 AND expires_at_us > $2",
-                     {*email, tx.now_us()}, [&](const sql::Row& row) { invitations = row.Int(0); });
-        if (!invited) return invited;
+        TRY(tx.Query("SELECT count(*) FROM invitation WHERE email = $1 AND expires_at_us > $2",
+                     {*email, tx.now_us()},
+                     [&](const sql::Row& row) { invitations = row.Int(0); }));
         if (invitations == 0 && !DomainAllowed(*email)) return SignInFailed();
         person = Person();
         person->user_id = Id::New().ToHex();
@@ -59,33 +56,27 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
         person->email_verified = true;
         if (CheckDisplayName(claims.name, "name").ok()) person->display_name = claims.name;
         person->created_us = tx.now_us();
-        if (auto inserted = InsertPerson(tx, *person); !inserted) return inserted;
+        TRY(InsertPerson(tx, *person));
         const std::string name = "user:" + person->user_id;
-        auto made =
-            tx.Audit(SignInEvent(name, "user.create", name, "by " + claims.issuer, browser));
-        if (!made) return made;
+        TRY(tx.Audit(SignInEvent(name, "user.create", name, "by " + claims.issuer, browser)));
       }
-      auto added =
-          tx.Execute("INSERT INTO oidc_link (issuer, subject, user_id) VALUES ($1, $2, $3)",
-                     {claims.issuer, claims.subject, person->user_id});
-      if (!added) return Fail{added.error()};
+      TRY(tx.Execute("INSERT INTO oidc_link (issuer, subject, user_id) VALUES ($1, $2, $3)",
+                     {claims.issuer, claims.subject, person->user_id}));
       if (!person->email_verified) {
         person->email_verified = true;
-        if (auto updated = UpdatePerson(tx, *person); !updated) return updated;
+        TRY(UpdatePerson(tx, *person));
       }
     }
     if (!person || !person->active()) return SignInFailed();
     if (step_up) {
-      auto holder = HolderOf(tx, browser.cookie);
-      if (!holder) return Fail{holder.error()};
-      if (holder->person.user_id != person->user_id) return SignInFailed();
+      TRY(auto holder, HolderOf(tx, browser.cookie));
+      if (holder.person.user_id != person->user_id) return SignInFailed();
     }
     // The provider's second step counts from the time that it reports. Without one, treat the
     // sign-in as old.
     const int64_t signed_in_us = std::min(claims.signed_in_us.value_or(0), tx.now_us());
-    auto opened = Open(tx, *person, browser, claims.issuer, signed_in_us);
-    if (!opened) return Fail{opened.error()};
-    session = *std::move(opened);
+    TRY(auto opened, Open(tx, *person, browser, claims.issuer, signed_in_us));
+    session = std::move(opened);
     return {};
   });
   if (!done) return Fail{done.error()};

@@ -2,6 +2,7 @@
 #include "common/admin/access.h"
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
+#include "common/base/try.h"
 #include "services/auth/domain/totp.h"
 #include "services/auth/people/sign_in_events.h"
 #include "services/auth/people/try_limits.h"
@@ -42,21 +43,18 @@ std::string SignIn::RecoveryHash(const std::string& code) const {
 }
 
 AdminResult<SignIn::Holder> SignIn::HolderOf(PeopleTx& tx, const std::string& cookie) {
-  auto session = FindSession(tx, cookie, store_.times());
-  if (!session) return Fail{session.error()};
-  if (!*session) return SessionEnded();
-  auto person = FindPerson(tx, (*session)->user_id);
-  if (!person) return Fail{person.error()};
-  if (!*person || !(*person)->active()) return SessionEnded();
-  return Holder{**std::move(person), **std::move(session)};
+  TRY(auto session, FindSession(tx, cookie, store_.times()));
+  if (!session) return SessionEnded();
+  TRY(auto person, FindPerson(tx, session->user_id));
+  if (!person || !person->active()) return SessionEnded();
+  return Holder{*std::move(person), *std::move(session)};
 }
 
 AdminResult<void> SignIn::SignOut(const std::string& cookie, const Browser& browser) {
   return store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     auto holder = HolderOf(tx, cookie);
     if (!holder) return tx.error() ? AdminResult<void>(Fail{holder.error()}) : AdminResult<void>();
-    auto gone = tx.Execute("DELETE FROM session WHERE session_id = $1", {holder->session.id});
-    if (!gone) return Fail{gone.error()};
+    TRY(tx.Execute("DELETE FROM session WHERE session_id = $1", {holder->session.id}));
     return tx.Audit(Event(holder->person.user_id, "sign_out", browser));
   });
 }
@@ -66,36 +64,30 @@ AdminResult<NewSession> SignIn::Reauthenticate(const std::string& cookie,
                                                const Browser& browser) {
   Holder holder;
   auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = HolderOf(tx, cookie);
-    if (!found) return Fail{found.error()};
-    holder = *std::move(found);
+    TRY(auto found, HolderOf(tx, cookie));
+    holder = std::move(found);
     return {};
   });
   if (!read) return Fail{read.error()};
   const std::string subject = CodeSubject(holder.person.user_id);
-  if (auto taken = TakeTries({subject, AddressSubjectOf(browser)}, browser); !taken) {
-    return Fail{taken.error()};
-  }
+  TRY(TakeTries({subject, AddressSubjectOf(browser)}, browser));
   const bool matches = hasher_.Matches(holder.person.password_hash, password);
   std::optional<NewSession> session;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     session.reset();
-    auto now = HolderOf(tx, cookie);
-    if (!now) return Fail{now.error()};
-    Person& person = now->person;
+    TRY(auto now, HolderOf(tx, cookie));
+    Person& person = now.person;
     bool right = matches && person.password_hash == holder.person.password_hash;
     if (right && !person.totp_sealed.empty()) {
-      auto taken = TakeCode(tx, person, code, "");
-      if (!taken) return Fail{taken.error()};
-      right = *taken;
+      TRY(auto taken, TakeCode(tx, person, code, ""));
+      right = taken;
     }
     if (!right) return tx.Audit(Event(person.user_id, "sign_in.refuse", browser));
-    if (auto forgot = ForgetTries(tx, subject); !forgot) return forgot;
+    TRY(ForgetTries(tx, subject));
     Browser same = browser;
     same.cookie = cookie;
-    auto opened = Open(tx, person, same, "step-up");
-    if (!opened) return Fail{opened.error()};
-    session = *std::move(opened);
+    TRY(auto opened, Open(tx, person, same, "step-up"));
+    session = std::move(opened);
     return {};
   });
   if (!done) return Fail{done.error()};
@@ -107,16 +99,13 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
                                             const std::string& wanted, const Browser& browser) {
   Holder holder;
   auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = HolderOf(tx, cookie);
-    if (!found) return Fail{found.error()};
-    holder = *std::move(found);
+    TRY(auto found, HolderOf(tx, cookie));
+    holder = std::move(found);
     return {};
   });
   if (!read) return Fail{read.error()};
   const Person& before = holder.person;
-  if (auto good = CheckPassword(wanted, before.email, "new_password"); !good) {
-    return Fail{good.error()};
-  }
+  TRY(CheckPassword(wanted, before.email, "new_password"));
   if (before.password_hash.empty()) {
     if (!admin::IsFresh(holder.session.signed_in_us, store_.database().NowUs())) {
       return admin::PermissionDenied(
@@ -125,10 +114,9 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
     }
   } else {
     const std::string subject = CodeSubject(before.user_id);
-    if (auto taken = TakeTries({subject}, browser); !taken) return Fail{taken.error()};
+    TRY(TakeTries({subject}, browser));
     if (!hasher_.Matches(before.password_hash, current)) {
-      auto audited = Refused(before.user_id, "current password", browser);
-      if (!audited) return Fail{audited.error()};
+      TRY(Refused(before.user_id, "current password", browser));
       return Wrong("the current password is wrong");
     }
   }
@@ -136,24 +124,19 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
   if (hash.empty()) return Fail{admin::FromError(Unavailable("no memory").error)};
   NewSession session;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto now = HolderOf(tx, cookie);
-    if (!now) return Fail{now.error()};
-    Person& person = now->person;
+    TRY(auto now, HolderOf(tx, cookie));
+    Person& person = now.person;
     if (person.password_hash != before.password_hash) return SessionEnded();
     person.password_hash = hash;
-    if (auto updated = UpdatePerson(tx, person); !updated) return updated;
-    if (auto ended = EndPending(tx, person.user_id); !ended) return ended;
-    if (auto ended = DeleteSessions(tx, person.user_id); !ended) return Fail{ended.error()};
-    if (auto forgot = ForgetTries(tx, CodeSubject(person.user_id)); !forgot) return forgot;
-    auto told = store_.outbox().Tell(tx, person, SecurityChange::kPassword, browser.address);
-    if (!told) return told;
-    if (auto audited = tx.Audit(Event(person.user_id, "user.set_password", browser)); !audited) {
-      return audited;
-    }
+    TRY(UpdatePerson(tx, person));
+    TRY(EndPending(tx, person.user_id));
+    TRY(DeleteSessions(tx, person.user_id));
+    TRY(ForgetTries(tx, CodeSubject(person.user_id)));
+    TRY(store_.outbox().Tell(tx, person, SecurityChange::kPassword, browser.address));
+    TRY(tx.Audit(Event(person.user_id, "user.set_password", browser)));
     // Keeps the old sign-in time: a change of the password does not include the second step.
-    auto opened = Open(tx, person, browser, "new password", now->session.signed_in_us);
-    if (!opened) return Fail{opened.error()};
-    session = *std::move(opened);
+    TRY(auto opened, Open(tx, person, browser, "new password", now.session.signed_in_us));
+    session = std::move(opened);
     return {};
   });
   if (!done) return Fail{done.error()};
@@ -163,10 +146,9 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
 AdminResult<SignIn::TotpSecret> SignIn::StartTotp(const std::string& cookie) {
   TotpSecret result;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto holder = HolderOf(tx, cookie);
-    if (!holder) return Fail{holder.error()};
-    Person& person = holder->person;
-    if (!admin::IsFresh(holder->session.signed_in_us, tx.now_us())) {
+    TRY(auto holder, HolderOf(tx, cookie));
+    Person& person = holder.person;
+    if (!admin::IsFresh(holder.session.signed_in_us, tx.now_us())) {
       return admin::PermissionDenied("STEP_UP_REQUIRED",
                                      "this requires a sign-in within the last five minutes");
     }
@@ -188,19 +170,17 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
   const std::vector<std::string> codes = NewRecoveryCodes();
   std::string user_id;
   auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto holder = HolderOf(tx, cookie);
-    if (!holder) return Fail{holder.error()};
-    user_id = holder->person.user_id;
+    TRY(auto holder, HolderOf(tx, cookie));
+    user_id = holder.person.user_id;
     return {};
   });
   if (!read) return Fail{read.error()};
-  if (auto taken = TakeTries({CodeSubject(user_id)}, browser); !taken) return Fail{taken.error()};
+  TRY(TakeTries({CodeSubject(user_id)}, browser));
   bool wrong = false;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     wrong = false;
-    auto holder = HolderOf(tx, cookie);
-    if (!holder) return Fail{holder.error()};
-    Person& person = holder->person;
+    TRY(auto holder, HolderOf(tx, cookie));
+    Person& person = holder.person;
     const auto secret = Unseal(seal_key_, "totp " + person.user_id, person.totp_pending);
     if (!secret) {
       return admin::Precondition("TOTP_NOT_STARTED", "start the second step before confirming it");
@@ -211,23 +191,19 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
       return tx.Audit(SignInEvent("anonymous", "sign_in.refuse", "user:" + user_id,
                                   "confirmation of the second step", browser));
     }
-    if (auto forgot = ForgetTries(tx, CodeSubject(user_id)); !forgot) return forgot;
+    TRY(ForgetTries(tx, CodeSubject(user_id)));
     person.totp_sealed = person.totp_pending;
     person.totp_pending.clear();
     person.totp_step = *step;
-    if (auto updated = UpdatePerson(tx, person); !updated) return updated;
-    auto old = tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id});
-    if (!old) return Fail{old.error()};
+    TRY(UpdatePerson(tx, person));
+    TRY(tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id}));
     for (const std::string& one : codes) {
       const std::string hash = RecoveryHash(one);
-      auto added = tx.Execute("INSERT INTO recovery_code (user_id, code_hash) VALUES ($1, $2)",
-                              {person.user_id, sql::Param::Blob(hash)});
-      if (!added) return Fail{added.error()};
+      TRY(tx.Execute("INSERT INTO recovery_code (user_id, code_hash) VALUES ($1, $2)",
+                     {person.user_id, sql::Param::Blob(hash)}));
     }
-    auto ended = DeleteSessions(tx, person.user_id, holder->session.id);
-    if (!ended) return Fail{ended.error()};
-    auto told = store_.outbox().Tell(tx, person, SecurityChange::kTotpOn, browser.address);
-    if (!told) return told;
+    TRY(DeleteSessions(tx, person.user_id, holder.session.id));
+    TRY(store_.outbox().Tell(tx, person, SecurityChange::kTotpOn, browser.address));
     return tx.Audit(Event(person.user_id, "user.enable_totp", browser));
   });
   if (!done) return Fail{done.error()};
@@ -237,17 +213,15 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
 
 AdminResult<void> SignIn::DisableTotp(const std::string& cookie, const Browser& browser) {
   return store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto holder = HolderOf(tx, cookie);
-    if (!holder) return Fail{holder.error()};
-    Person& person = holder->person;
-    if (!admin::IsFresh(holder->session.signed_in_us, tx.now_us())) {
+    TRY(auto holder, HolderOf(tx, cookie));
+    Person& person = holder.person;
+    if (!admin::IsFresh(holder.session.signed_in_us, tx.now_us())) {
       return admin::PermissionDenied("STEP_UP_REQUIRED",
                                      "this requires a sign-in within the last five minutes");
     }
     if (person.totp_sealed.empty()) return {};
-    if (auto removed = RemoveTotp(tx, person); !removed) return removed;
-    auto told = store_.outbox().Tell(tx, person, SecurityChange::kTotpOff, browser.address);
-    if (!told) return told;
+    TRY(RemoveTotp(tx, person));
+    TRY(store_.outbox().Tell(tx, person, SecurityChange::kTotpOff, browser.address));
     return tx.Audit(Event(person.user_id, "user.disable_totp", browser));
   });
 }
@@ -261,9 +235,8 @@ AdminResult<std::optional<common::v1::Identity>> SignIn::ResolveCookie(const std
     session.reset();
     auto holder = HolderOf(tx, cookie);
     if (!holder) return tx.error() ? AdminResult<void>(Fail{holder.error()}) : AdminResult<void>();
-    auto memberships = MembershipsOf(tx, holder->person.user_id);
-    if (!memberships) return Fail{memberships.error()};
-    identity = IdentityOf(holder->person, *memberships);
+    TRY(auto memberships, MembershipsOf(tx, holder->person.user_id));
+    identity = IdentityOf(holder->person, memberships);
     identity->set_signed_in_us(holder->session.signed_in_us);
     identity->set_session_id(holder->session.id);
     identity->set_address(browser.address);
@@ -273,10 +246,8 @@ AdminResult<std::optional<common::v1::Identity>> SignIn::ResolveCookie(const std
   if (!done) return Fail{done.error()};
   if (session && session->used_us + kUsedStepUs <= store_.database().NowUs()) {
     auto touched = store_.database().Touch([&](PeopleTx& tx) -> AdminResult<void> {
-      auto moved =
-          tx.Execute("UPDATE session SET used_at_us = $1 WHERE session_id = $2 AND used_at_us < $1",
-                     {tx.now_us(), session->id});
-      if (!moved) return Fail{moved.error()};
+      TRY(tx.Execute("UPDATE session SET used_at_us = $1 WHERE session_id = $2 AND used_at_us < $1",
+                     {tx.now_us(), session->id}));
       return {};
     });
     if (!touched) return Fail{touched.error()};
@@ -291,16 +262,13 @@ AdminResult<std::optional<common::v1::Identity>> SignIn::ResolveToken(const std:
   if (!token.starts_with(kTokenPrefix)) return identity;
   auto done = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
     identity.reset();
-    auto read = FindToken(tx, token);
-    if (!read) return Fail{read.error()};
-    found = *std::move(read);
+    TRY(auto read, FindToken(tx, token));
+    found = std::move(read);
     if (!found) return {};
-    auto person = FindPerson(tx, found->user_id);
-    if (!person) return Fail{person.error()};
-    if (!*person || !(*person)->active()) return {};
-    auto memberships = MembershipsOf(tx, found->user_id);
-    if (!memberships) return Fail{memberships.error()};
-    identity = IdentityOf(**person, *memberships);
+    TRY(auto person, FindPerson(tx, found->user_id));
+    if (!person || !person->active()) return {};
+    TRY(auto memberships, MembershipsOf(tx, found->user_id));
+    identity = IdentityOf(*person, memberships);
     identity->set_actor("token:" + found->id);
     identity->set_by_token(true);
     identity->set_address(browser.address);
@@ -310,10 +278,9 @@ AdminResult<std::optional<common::v1::Identity>> SignIn::ResolveToken(const std:
   if (!done) return Fail{done.error()};
   if (identity && found->used_us + kUsedStepUs <= store_.database().NowUs()) {
     auto touched = store_.database().Touch([&](PeopleTx& tx) -> AdminResult<void> {
-      auto moved = tx.Execute(
+      TRY(tx.Execute(
           "UPDATE access_token SET used_at_us = $1 WHERE token_id = $2 AND used_at_us < $1",
-          {tx.now_us(), found->id});
-      if (!moved) return Fail{moved.error()};
+          {tx.now_us(), found->id}));
       return {};
     });
     if (!touched) return Fail{touched.error()};

@@ -5,6 +5,7 @@
 #include "common/base/address_subject.h"
 #include "common/base/crypto.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/auth/people/people_rules.h"
 
 namespace tollgate::auth {
@@ -63,9 +64,8 @@ AdminResult<void> TakeTries(PeopleTx& tx, const std::vector<std::string>& subjec
   std::vector<int64_t> full(subjects.size(), 0);
   int64_t wait_us = 0;
   for (size_t i = 0; i < subjects.size(); ++i) {
-    auto read = tx.Query("SELECT full_at_us FROM sign_in_tries WHERE subject = $1", {subjects[i]},
-                         [&](const sql::Row& row) { full[i] = row.Int(0); });
-    if (!read) return read;
+    TRY(tx.Query("SELECT full_at_us FROM sign_in_tries WHERE subject = $1", {subjects[i]},
+                 [&](const sql::Row& row) { full[i] = row.Int(0); }));
     wait_us = std::max(wait_us, WaitForTry(LimitOf(subjects[i]), full[i], tx.now_us()));
   }
   if (wait_us > 0) {
@@ -75,31 +75,27 @@ AdminResult<void> TakeTries(PeopleTx& tx, const std::vector<std::string>& subjec
                                .retry_after_ms = (wait_us + 999) / 1000}};
   }
   for (size_t i = 0; i < subjects.size(); ++i) {
-    auto put = tx.Execute(
+    TRY(tx.Execute(
         "INSERT INTO sign_in_tries (subject, full_at_us) VALUES ($1, $2) ON CONFLICT (subject) "
         "DO UPDATE SET full_at_us = excluded.full_at_us",
-        {subjects[i], AfterTry(LimitOf(subjects[i]), full[i], tx.now_us())});
-    if (!put) return Fail{put.error()};
+        {subjects[i], AfterTry(LimitOf(subjects[i]), full[i], tx.now_us())}));
   }
-  auto old = tx.Execute("DELETE FROM sign_in_tries WHERE full_at_us < $1", {tx.now_us()});
-  if (!old) return Fail{old.error()};
+  TRY(tx.Execute("DELETE FROM sign_in_tries WHERE full_at_us < $1", {tx.now_us()}));
   return {};
 }
 
 AdminResult<std::string> ExhaustedOf(PeopleTx& tx, const std::vector<std::string>& subjects) {
   for (const std::string& subject : subjects) {
     int64_t full = 0;
-    auto read = tx.Query("SELECT full_at_us FROM sign_in_tries WHERE subject = $1", {subject},
-                         [&](const sql::Row& row) { full = row.Int(0); });
-    if (!read) return Fail{read.error()};
+    TRY(tx.Query("SELECT full_at_us FROM sign_in_tries WHERE subject = $1", {subject},
+                 [&](const sql::Row& row) { full = row.Int(0); }));
     if (WaitForTry(LimitOf(subject), full, tx.now_us()) > 0) return subject;
   }
   return std::string();
 }
 
 AdminResult<void> ForgetTries(PeopleTx& tx, const std::string& subject) {
-  auto gone = tx.Execute("DELETE FROM sign_in_tries WHERE subject = $1", {subject});
-  if (!gone) return Fail{gone.error()};
+  TRY(tx.Execute("DELETE FROM sign_in_tries WHERE subject = $1", {subject}));
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <future>
 
+#include "common/base/try.h"
 #include "common/observability/metrics.h"
 
 namespace tollgate::auth {
@@ -49,7 +50,7 @@ AuthBackend::AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Cl
       refusals_(store_->database(), kAuditTables, clock) {}
 
 Result<void> AuthBackend::Start() {
-  if (auto started = housekeeper_.Start(); !started) return started;
+  TRY(housekeeper_.Start());
   feed_.Start();
   copier_.Start();
   refusals_.Start();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <span>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/server.h"
@@ -104,10 +105,9 @@ grpc::ServerUnaryReactor* AuthRpc::ReadVersion(grpc::CallbackServerContext* cont
                                                v1::ReadVersionResponse* response) {
   version_reads_.Increment();
   return Read(backend_, context, response, [](AuthStore& store) -> Result<v1::ReadVersionResponse> {
-    auto version = store.Version();
-    if (!version) return Fail{version.error()};
+    TRY(auto version, store.Version());
     v1::ReadVersionResponse read;
-    read.set_version(*version);
+    read.set_version(version);
     return read;
   });
 }

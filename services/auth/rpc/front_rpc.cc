@@ -1,3 +1,4 @@
+#include "common/base/try.h"
 #include "services/auth/admin/front_facts.h"
 #include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/auth_backend.h"
@@ -32,9 +33,8 @@ class FrontRpc : public v1::FrontService::CallbackService {
     AuthBackend* const backend = backend_.load();
     if (!backend) return rpc::Answer(context, Unavailable("auth is not running"));
     return rpc::ServeBlocking(context, backend->workers(), [=]() -> Result<void> {
-      auto result = call(*backend);
-      if (!result) return Fail{result.error()};
-      *response = *std::move(result);
+      TRY(auto result, call(*backend));
+      *response = std::move(result);
       return {};
     });
   }

@@ -2,6 +2,7 @@
 
 #include "common/admin/paging.h"
 #include "common/admin/values.h"
+#include "common/base/try.h"
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/admin_run.h"
@@ -145,18 +146,16 @@ class KeyRpc : public pb::KeyService::CallbackService {
   }
   static admin::AdminResult<billing::v1::ListKeySpendRequest> TopSpentOf(
       const pb::ListKeysRequest& request) {
-    auto parts = admin::NameParts(request);
-    if (!parts) return Fail{parts.error()};
+    TRY(auto parts, admin::NameParts(request));
     if (request.view() != pb::KEY_VIEW_TOP_SPENT || !request.page_token().empty() ||
         !request.query().empty() || !request.filter().empty()) {
       return admin::InvalidField(
           "view", "view is KEY_VIEW_TOP_SPENT, without page_token, query and filter");
     }
-    auto size = admin::PageSize(request.page_size());
-    if (!size) return Fail{size.error()};
+    TRY(auto size, admin::PageSize(request.page_size()));
     billing::v1::ListKeySpendRequest ask;
-    ask.set_workspace_id(parts->front());
-    ask.set_top(request.page_size() == 0 ? kTopSpent : *size);
+    ask.set_workspace_id(parts.front());
+    ask.set_top(request.page_size() == 0 ? kTopSpent : size);
     return ask;
   }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/try.h"
 #include "services/auth/rpc/admin_run.h"
 #include "services/auth/rpc/limit_use.h"
 #include "tollgate/admin/v1/limits.grpc.pb.h"
@@ -72,10 +73,9 @@ void ToResource(const AuthStore::Plan& from, av::Plan& into) {
 // The fields of the mask; without a mask, those that are set in the resource.
 AdminResult<FieldMask> MaskOf(const FieldMask& mask, const google::protobuf::Message& resource,
                               std::span<const std::string_view> changeable) {
-  auto fields = admin::MaskedFields(mask, resource, changeable);
-  if (!fields) return Fail{fields.error()};
+  TRY(auto fields, admin::MaskedFields(mask, resource, changeable));
   FieldMask checked;
-  for (const std::string& field : *fields) checked.add_paths(field);
+  for (const std::string& field : fields) checked.add_paths(field);
   return checked;
 }
 bool Names(const FieldMask& mask, std::string_view field) {
@@ -114,11 +114,10 @@ class LimitRpc : public av::LimitService::CallbackService {
     return AskLimiter(
         context, request,
         [=](AuthBackend& backend, const Caller&, const Parts& name) -> AdminResult<Uses> {
-          auto limits = Translate(backend.store().GetLimits(name[0]));
-          if (!limits) return Fail{limits.error()};
+          TRY(auto limits, Translate(backend.store().GetLimits(name[0])));
           response->set_name(request->name());
-          if (!limits->plan.empty()) response->set_plan(kPlanPrefix + limits->plan);
-          return Uses{SubjectsOf(name[0], *limits, *response), UseDetail::kMinutes};
+          if (!limits.plan.empty()) response->set_plan(kPlanPrefix + limits.plan);
+          return Uses{SubjectsOf(name[0], limits, *response), UseDetail::kMinutes};
         });
   }
 
@@ -128,10 +127,9 @@ class LimitRpc : public av::LimitService::CallbackService {
     return AskLimiter(
         context, request,
         [=](AuthBackend& backend, const Caller&, const Parts& name) -> AdminResult<Uses> {
-          auto key = Translate(backend.store().KeyWithLimits(name[0], name[1]));
-          if (!key) return Fail{key.error()};
+          TRY(auto key, Translate(backend.store().KeyWithLimits(name[0], name[1])));
           response->set_name(request->name());
-          return Uses{SubjectsOf(*key, *response), UseDetail::kMinutes};
+          return Uses{SubjectsOf(key, *response), UseDetail::kMinutes};
         });
   }
 
@@ -141,20 +139,18 @@ class LimitRpc : public av::LimitService::CallbackService {
     return AskLimiter(
         context, request,
         [=](AuthBackend& backend, const Caller& caller, const Parts& name) -> AdminResult<Uses> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto keys = Translate(
-              backend.store().KeysWithLimits(name[0], PlaceOf(page->position), page->size + 1));
-          if (!keys) return Fail{keys.error()};
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto keys, Translate(backend.store().KeysWithLimits(name[0], PlaceOf(page.position),
+                                                                  page.size + 1)));
           Uses uses{{}, UseDetail::kHour};
           int taken = 0;
-          for (const v1::Key& key : *keys) {
+          for (const v1::Key& key : keys) {
             auto usage = std::make_unique<av::LimitUsage>();
             const auto subjects = SubjectsOf(key, *usage);
-            if (taken == page->size ||
+            if (taken == page.size ||
                 (taken > 0 && uses.subjects.size() + subjects.size() > kMaxUseSubjects)) {
               response->set_next_page_token(admin::EncodePageToken(
-                  page->binding, PositionOf((*keys)[static_cast<size_t>(taken) - 1])));
+                  page.binding, PositionOf(keys[static_cast<size_t>(taken) - 1])));
               break;
             }
             ++taken;
@@ -176,21 +172,19 @@ class LimitRpc : public av::LimitService::CallbackService {
           const av::Limits& from = request->limits();
           static constexpr std::string_view kFields[] = {"plan", "workspace_limits",
                                                          "model_limits"};
-          auto mask = MaskOf(request->update_mask(), from, kFields);
-          if (!mask) return Fail{mask.error()};
+          TRY(auto mask, MaskOf(request->update_mask(), from, kFields));
           std::string plan;
           if (!from.plan().empty()) {
-            auto plan_parts = admin::NameParts(kPlan, from.plan(), "limits.plan");
-            if (!plan_parts) return Fail{plan_parts.error()};
-            plan = (*plan_parts)[0];
+            TRY(auto plan_parts, admin::NameParts(kPlan, from.plan(), "limits.plan"));
+            plan = plan_parts[0];
           }
           auto done =
               backend.store().UpdateLimits(ChangeOf(caller, *request), name[0],
                                            [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
                                              av::Limits now;
                                              ToResource(name[0], limits, now);
-                                             Merge(from, *mask, now);
-                                             if (Names(*mask, "plan")) limits.plan = plan;
+                                             Merge(from, mask, now);
+                                             if (Names(mask, "plan")) limits.plan = plan;
                                              limits.limits = FromProto(now.workspace_limits());
                                              limits.model_limits = FromProto(now.model_limits());
                                              return {};
@@ -219,8 +213,7 @@ class LimitRpc : public av::LimitService::CallbackService {
           const av::KeyModelLimits& from = request->key_model_limits();
           static constexpr std::string_view kFields[] = {"model_limits"};
           if (request->update_mask().paths_size() > 0) {
-            auto mask = MaskOf(request->update_mask(), from, kFields);
-            if (!mask) return Fail{mask.error()};
+            TRY(MaskOf(request->update_mask(), from, kFields));
           }
           auto done =
               backend.store().UpdateKeyModelLimits(ChangeOf(caller, *request), name[0], name[1],
@@ -247,12 +240,10 @@ class LimitRpc : public av::LimitService::CallbackService {
     return admin::Handle(
         context, request, response, workers_,
         [=](AuthBackend& backend, const Caller& caller) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto plans = Translate(backend.store().ListPlans(page->size + 1, page->position));
-          if (!plans) return Fail{plans.error()};
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto plans, Translate(backend.store().ListPlans(page.size + 1, page.position)));
           admin::FillPage(
-              *page, *plans, *response,
+              page, plans, *response,
               [&](const AuthStore::Plan& plan) { ToResource(plan, *response->add_plans()); },
               [](const AuthStore::Plan& plan) { return plan.id; });
           return {};
@@ -269,13 +260,12 @@ class LimitRpc : public av::LimitService::CallbackService {
           static constexpr std::string_view kFields[] = {"workspace_limits",
                                                          "workspace_model_limits", "key_limits",
                                                          "key_model_limits", "shadow"};
-          auto mask = MaskOf(request->update_mask(), from, kFields);
-          if (!mask) return Fail{mask.error()};
+          TRY(auto mask, MaskOf(request->update_mask(), from, kFields));
           auto done = backend.store().UpdatePlan(
               ChangeOf(caller, *request), name[0], [&](AuthStore::Plan& plan) -> Result<void> {
                 av::Plan now;
                 ToResource(plan, now);
-                Merge(from, *mask, now);
+                Merge(from, mask, now);
                 plan.limits = {.key = FromProto(now.key_limits()),
                                .workspace = FromProto(now.workspace_limits()),
                                .key_models = FromProto(now.key_model_limits()),
@@ -330,23 +320,20 @@ class LimitRpc : public av::LimitService::CallbackService {
 
   static AdminResult<void> ReadLimits(AuthBackend& backend, const Parts& name,
                                       av::Limits& response) {
-    auto limits = Translate(backend.store().GetLimits(name[0]));
-    if (!limits) return Fail{limits.error()};
-    ToResource(name[0], *limits, response);
+    TRY(auto limits, Translate(backend.store().GetLimits(name[0])));
+    ToResource(name[0], limits, response);
     return {};
   }
   static AdminResult<void> ReadKeyLimits(AuthBackend& backend, const Parts& name,
                                          av::KeyModelLimits& response) {
-    auto limits = Translate(backend.store().GetKeyModelLimits(name[0], name[1]));
-    if (!limits) return Fail{limits.error()};
+    TRY(auto limits, Translate(backend.store().GetKeyModelLimits(name[0], name[1])));
     response.set_name("workspaces/" + name[0] + "/keys/" + name[1] + "/modelLimits");
-    ToProto(*limits, *response.mutable_model_limits());
+    ToProto(limits, *response.mutable_model_limits());
     return {};
   }
   static AdminResult<void> ReadPlan(AuthBackend& backend, const Parts& name, av::Plan& response) {
-    auto plan = Translate(backend.store().GetPlan(name[0]));
-    if (!plan) return Fail{plan.error()};
-    ToResource(*plan, response);
+    TRY(auto plan, Translate(backend.store().GetPlan(name[0])));
+    ToResource(plan, response);
     return {};
   }
 

@@ -1,5 +1,6 @@
 #include <grpcpp/grpcpp.h>
 
+#include "common/base/try.h"
 #include "services/auth/rpc/people_convert.h"
 #include "services/auth/rpc/people_rpc.h"
 #include "tollgate/admin/v1/members.grpc.pb.h"
@@ -28,9 +29,8 @@ class MemberRpc : public pb::MemberService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto member = people.store().GetMember(name[0], ResolveMe(name[1], caller));
-          if (!member) return Fail{member.error()};
-          Fill(*member, name[0], *response);
+          TRY(auto member, people.store().GetMember(name[0], ResolveMe(name[1], caller)));
+          Fill(member, name[0], *response);
           return {};
         });
   }
@@ -43,13 +43,11 @@ class MemberRpc : public pb::MemberService::CallbackService {
           if (request->query().size() > kMaxQuery) {
             return admin::InvalidField("query", "a query has at most 100 bytes");
           }
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto members =
-              people.store().ListMembers(name[0], request->query(), page->size + 1, page->position);
-          if (!members) return Fail{members.error()};
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto members,
+              people.store().ListMembers(name[0], request->query(), page.size + 1, page.position));
           admin::FillPage(
-              *page, *members, *response,
+              page, members, *response,
               [&](const Member& member) { Fill(member, name[0], *response->add_members()); },
               [](const Member& member) { return member.person.user_id; });
           return {};
@@ -66,15 +64,13 @@ class MemberRpc : public pb::MemberService::CallbackService {
               return admin::InvalidField("update_mask", "the only field to update is role");
             }
           }
-          auto role = ParseRole(request->member().role(), "member.role");
-          if (!role) return Fail{role.error()};
-          if (*role == Role::ROLE_OWNER) {
-            if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
+          TRY(auto role, ParseRole(request->member().role(), "member.role"));
+          if (role == Role::ROLE_OWNER) {
+            TRY(admin::RequireStepUp(caller));
           }
-          auto member =
-              people.store().SetRole(ActorOf(caller), name[0], ResolveMe(name[1], caller), *role);
-          if (!member) return Fail{member.error()};
-          Fill(*member, name[0], *response);
+          TRY(auto member,
+              people.store().SetRole(ActorOf(caller), name[0], ResolveMe(name[1], caller), role));
+          Fill(member, name[0], *response);
           return {};
         });
   }
@@ -113,30 +109,27 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
           // The person vouches for what their token creates.
           Invitation invitation{.workspace = name[0],
                                 .actor = caller.user_id.empty() ? "" : "user:" + caller.user_id};
-          auto email = NormalEmail(request->invitation().email(), "invitation.email");
-          if (!email) return Fail{email.error()};
-          invitation.email = *email;
-          auto role = ParseRole(request->invitation().role(), "invitation.role");
-          if (!role) return Fail{role.error()};
-          invitation.role = *role;
+          TRY(auto email, NormalEmail(request->invitation().email(), "invitation.email"));
+          invitation.email = email;
+          TRY(auto role, ParseRole(request->invitation().role(), "invitation.role"));
+          invitation.role = role;
           // Operators of the platform invite a workspace's first owner.
           const Role inviter =
               caller.platform_operator ? Role::ROLE_OWNER : admin::ActingRole(caller);
-          if (!MayManage(inviter, *role)) {
+          if (!MayManage(inviter, role)) {
             return admin::PermissionDenied("PERMISSION_DENIED",
                                            "only an owner may invite owners and admins");
           }
-          if (*role == Role::ROLE_OWNER) {
-            if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
+          if (role == Role::ROLE_OWNER) {
+            TRY(admin::RequireStepUp(caller));
           }
-          auto made =
-              people.store().CreateInvitation(ActorOf(caller), invitation, request->request_id());
-          if (!made) return Fail{made.error()};
-          Fill(made->invitation, *response->mutable_invitation());
-          if (!made->token.empty()) {
-            response->set_accept_path("/session/v1/invitation?token=" + made->token);
+          TRY(auto made,
+              people.store().CreateInvitation(ActorOf(caller), invitation, request->request_id()));
+          Fill(made.invitation, *response->mutable_invitation());
+          if (!made.token.empty()) {
+            response->set_accept_path("/session/v1/invitation?token=" + made.token);
           }
-          response->set_mailed(made->mailed);
+          response->set_mailed(made.mailed);
           return {};
         });
   }
@@ -146,12 +139,10 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto found = people.store().ListInvitations(name[0], page->size + 1, page->position);
-          if (!found) return Fail{found.error()};
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto found, people.store().ListInvitations(name[0], page.size + 1, page.position));
           admin::FillPage(
-              *page, *found, *response,
+              page, found, *response,
               [&](const Invitation& one) { Fill(one, *response->add_invitations()); },
               [](const Invitation& one) { return one.id; });
           return {};
@@ -169,19 +160,18 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
   ServerUnaryReactor* AcceptInvitation(CallbackServerContext* context,
                                        const pb::AcceptInvitationRequest* request,
                                        pb::Member* response) override {
-    return admin::Handle(context, request, response, people_,
-                         [=](People& people, const Caller& caller) -> AdminResult<void> {
-                           if (request->token().empty()) {
-                             return admin::InvalidField("token",
-                                                        "the token of the invitation is required");
-                           }
-                           std::string workspace;
-                           auto member = people.store().AcceptInvitation(
-                               ActorOf(caller), caller.user_id, request->token(), &workspace);
-                           if (!member) return Fail{member.error()};
-                           Fill(*member, workspace, *response);
-                           return {};
-                         });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller) -> AdminResult<void> {
+          if (request->token().empty()) {
+            return admin::InvalidField("token", "the token of the invitation is required");
+          }
+          std::string workspace;
+          TRY(auto member, people.store().AcceptInvitation(ActorOf(caller), caller.user_id,
+                                                           request->token(), &workspace));
+          Fill(member, workspace, *response);
+          return {};
+        });
   }
 
  private:

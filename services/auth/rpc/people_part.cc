@@ -8,6 +8,7 @@
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/auth/oidc/oidc.h"
 #include "services/auth/rpc/people_rpc.h"
@@ -93,22 +94,20 @@ void PeoplePart::Register(grpc::ServerBuilder& builder) {
 
 Result<void> PeoplePart::Start(sql::Database& database) {
   const config::v1::PeopleSettings& people = settings_.people();
-  auto seal_key = SealKey(settings_);
-  if (!seal_key) return Fail{seal_key.error()};
-  PeopleOptions options{.seal_key = *seal_key,
+  TRY(auto seal_key, SealKey(settings_));
+  PeopleOptions options{.seal_key = seal_key,
                         .oidc_domains = {people.oidc().allowed_domains().begin(),
                                          people.oidc().allowed_domains().end()}};
   options.self_service = people.self_service_workspaces();
-  if (auto mail = SetMail(people, options); !mail) return mail;
+  TRY(SetMail(people, options));
   if (people.session_idle_minutes() > 0) {
     options.times.idle_us = people.session_idle_minutes() * kMinuteUs;
   }
   if (people.session_absolute_hours() > 0) {
     options.times.absolute_us = people.session_absolute_hours() * 60 * kMinuteUs;
   }
-  auto oidc = MakeOidc(people.oidc(), *seal_key, clock_);
-  if (!oidc) return Fail{oidc.error()};
-  people_ = std::make_unique<People>(database, clock_, options, *std::move(oidc));
+  TRY(auto oidc, MakeOidc(people.oidc(), seal_key, clock_));
+  people_ = std::make_unique<People>(database, clock_, options, std::move(oidc));
   if (people.demonstration()) {
     auto link = people_->store().DemonstrationLink(kDemonstrationWorkspace);
     if (!link) return Internal("the demonstration owner was not made: " + link.error().message);

@@ -1,5 +1,6 @@
 #include <grpcpp/grpcpp.h>
 
+#include "common/base/try.h"
 #include "services/auth/oidc/oidc.h"
 #include "services/auth/rpc/people_rpc.h"
 #include "tollgate/auth/v1/session.grpc.pb.h"
@@ -100,13 +101,11 @@ class SessionRpc : public v1::SessionService::CallbackService {
                                 v1::StartOidcResponse* response) override {
     return Serve(context, &People::provider, [=](People& people) -> AdminResult<void> {
       if (people.oidc() == nullptr) return NoOidc();
-      auto taken = people.sign_in().TakeOidcTry(BrowserOf(request->client()));
-      if (!taken) return taken;
-      auto started =
-          people.oidc()->Start(request->redirect_uri(), request->return_path(), request->step_up());
-      if (!started) return Fail{started.error()};
-      response->set_url(started->url);
-      response->set_flow(started->flow);
+      TRY(people.sign_in().TakeOidcTry(BrowserOf(request->client())));
+      TRY(auto started, people.oidc()->Start(request->redirect_uri(), request->return_path(),
+                                             request->step_up()));
+      response->set_url(started.url);
+      response->set_flow(started.flow);
       return {};
     });
   }
@@ -116,15 +115,14 @@ class SessionRpc : public v1::SessionService::CallbackService {
     return Serve(context, &People::provider, [=](People& people) -> AdminResult<void> {
       if (people.oidc() == nullptr) return NoOidc();
       const Browser browser = BrowserOf(request->client());
-      if (auto taken = people.sign_in().TakeOidcTry(browser); !taken) return taken;
-      auto finished = people.oidc()->Finish({.flow = request->flow(),
-                                             .state = request->state(),
-                                             .code = request->code(),
-                                             .iss = request->iss(),
-                                             .redirect_uri = request->redirect_uri()});
-      if (!finished) return Fail{finished.error()};
-      response->set_return_path(finished->return_path);
-      return FillSession(people.sign_in().ByOidc(finished->person, finished->step_up, browser),
+      TRY(people.sign_in().TakeOidcTry(browser));
+      TRY(auto finished, people.oidc()->Finish({.flow = request->flow(),
+                                                .state = request->state(),
+                                                .code = request->code(),
+                                                .iss = request->iss(),
+                                                .redirect_uri = request->redirect_uri()}));
+      response->set_return_path(finished.return_path);
+      return FillSession(people.sign_in().ByOidc(finished.person, finished.step_up, browser),
                          *response);
     });
   }
@@ -149,13 +147,12 @@ class SessionRpc : public v1::SessionService::CallbackService {
     return Serve(context, &People::workers, [=](People& people) -> AdminResult<void> {
       const Browser browser = BrowserOf(request->client());
       const std::string& token = request->token();
-      auto identity = token.empty() ? people.sign_in().ResolveCookie(request->cookie(), browser)
-                      : token.starts_with(kSupportPrefix)
-                          ? people.support().Use(token, browser.address, request->use())
-                          : people.sign_in().ResolveToken(token, browser);
-      if (!identity) return Fail{identity.error()};
-      if (!*identity) return {};
-      *response->mutable_identity() = **std::move(identity);
+      TRY(auto identity, token.empty() ? people.sign_in().ResolveCookie(request->cookie(), browser)
+                         : token.starts_with(kSupportPrefix)
+                             ? people.support().Use(token, browser.address, request->use())
+                             : people.sign_in().ResolveToken(token, browser));
+      if (!identity) return {};
+      *response->mutable_identity() = *std::move(identity);
       if (request->token().empty()) response->set_csrf_token(CsrfToken(request->cookie()));
       return {};
     });
@@ -183,10 +180,9 @@ class SessionRpc : public v1::SessionService::CallbackService {
   ServerUnaryReactor* StartTotp(CallbackServerContext* context, const v1::StartTotpRequest* request,
                                 v1::StartTotpResponse* response) override {
     return Serve(context, &People::workers, [=](People& people) -> AdminResult<void> {
-      auto started = people.sign_in().StartTotp(request->cookie());
-      if (!started) return Fail{started.error()};
-      response->set_secret(started->secret);
-      response->set_uri(started->uri);
+      TRY(auto started, people.sign_in().StartTotp(request->cookie()));
+      response->set_secret(started.secret);
+      response->set_uri(started.uri);
       return {};
     });
   }
@@ -194,10 +190,9 @@ class SessionRpc : public v1::SessionService::CallbackService {
                                   const v1::ConfirmTotpRequest* request,
                                   v1::ConfirmTotpResponse* response) override {
     return Serve(context, &People::workers, [=](People& people) -> AdminResult<void> {
-      auto codes = people.sign_in().ConfirmTotp(request->cookie(), request->code(),
-                                                BrowserOf(request->client()));
-      if (!codes) return Fail{codes.error()};
-      for (const std::string& code : *codes) response->add_recovery_codes(code);
+      TRY(auto codes, people.sign_in().ConfirmTotp(request->cookie(), request->code(),
+                                                   BrowserOf(request->client())));
+      for (const std::string& code : codes) response->add_recovery_codes(code);
       return {};
     });
   }

@@ -1,5 +1,6 @@
 #include <grpcpp/grpcpp.h>
 
+#include "common/base/try.h"
 #include "services/auth/rpc/people_convert.h"
 #include "services/auth/rpc/people_rpc.h"
 #include "tollgate/admin/v1/support_sessions.grpc.pb.h"
@@ -34,17 +35,17 @@ class SupportRpc : public pb::SupportSessionService::CallbackService {
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
           const pb::SupportSession& wanted = request->support_session();
-          auto made = people.support().Create(
-              ActorOf(caller),
-              {.workspace = name[0],
-               .user_id = caller.user_id,
-               .reason = wanted.reason(),
-               .expires_us = wanted.has_expire_time() ? UsOf(wanted.expire_time()) : 0},
-              request->request_id());
-          if (!made) return Fail{made.error()};
-          Fill(made->session, *response->mutable_support_session());
-          response->set_secret(made->secret);
-          response->set_secret_shown(made->secret.empty());
+          TRY(auto made,
+              people.support().Create(
+                  ActorOf(caller),
+                  {.workspace = name[0],
+                   .user_id = caller.user_id,
+                   .reason = wanted.reason(),
+                   .expires_us = wanted.has_expire_time() ? UsOf(wanted.expire_time()) : 0},
+                  request->request_id()));
+          Fill(made.session, *response->mutable_support_session());
+          response->set_secret(made.secret);
+          response->set_secret_shown(made.secret.empty());
           return {};
         });
   }
@@ -55,12 +56,10 @@ class SupportRpc : public pb::SupportSessionService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto sessions = people.support().List(name[0], page->size + 1, page->position);
-          if (!sessions) return Fail{sessions.error()};
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto sessions, people.support().List(name[0], page.size + 1, page.position));
           admin::FillPage(
-              *page, *sessions, *response,
+              page, sessions, *response,
               [&](const SupportSession& one) { Fill(one, *response->add_support_sessions()); },
               [](const SupportSession& one) { return one.id; });
           return {};
@@ -73,9 +72,8 @@ class SupportRpc : public pb::SupportSessionService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto ended = people.support().End(ActorOf(caller), name[0], name[1]);
-          if (!ended) return Fail{ended.error()};
-          Fill(*ended, *response);
+          TRY(auto ended, people.support().End(ActorOf(caller), name[0], name[1]));
+          Fill(ended, *response);
           return {};
         });
   }

@@ -1,5 +1,6 @@
 #include <grpcpp/grpcpp.h>
 
+#include "common/base/try.h"
 #include "services/auth/rpc/people_convert.h"
 #include "services/auth/rpc/people_rpc.h"
 #include "tollgate/admin/v1/users.grpc.pb.h"
@@ -41,12 +42,10 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = UserOf(name, caller);
-          if (!user) return Fail{user.error()};
-          if (*user != caller.user_id && !IsOperator(caller)) return NotYours();
-          auto view = people.store().GetPerson(*user);
-          if (!view) return Fail{view.error()};
-          Fill(*view, *response);
+          TRY(auto user, UserOf(name, caller));
+          if (user != caller.user_id && !IsOperator(caller)) return NotYours();
+          TRY(auto view, people.store().GetPerson(user));
+          Fill(view, *response);
           return {};
         });
   }
@@ -57,61 +56,56 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = UserOf(name, caller);
-          if (!user) return Fail{user.error()};
-          auto change = ChangeOf(*request);
-          if (!change) return Fail{change.error()};
-          const bool me = *user == caller.user_id;
-          if (!me || change->state || change->platform_operator) {
+          TRY(auto user, UserOf(name, caller));
+          TRY(auto change, ChangeOf(*request));
+          const bool me = user == caller.user_id;
+          if (!me || change.state || change.platform_operator) {
             if (!IsOperator(caller)) return NotYours();
-            if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
+            TRY(admin::RequireStepUp(caller));
           }
-          if (me && (change->state || change->platform_operator)) {
+          if (me && (change.state || change.platform_operator)) {
             return admin::Precondition(
                 "SAME_PERSON",
                 "you cannot change your own state or operator role; ask another operator");
           }
-          auto view = people.store().ChangePerson(ActorOf(caller), *user, *change);
-          if (!view) return Fail{view.error()};
-          Fill(*view, *response);
+          TRY(auto view, people.store().ChangePerson(ActorOf(caller), user, change));
+          Fill(view, *response);
           return {};
         });
   }
 
   ServerUnaryReactor* ListUsers(CallbackServerContext* context, const pb::ListUsersRequest* request,
                                 pb::ListUsersResponse* response) override {
-    return admin::Handle(context, request, response, people_,
-                         [=](People& people, const Caller& caller) -> AdminResult<void> {
-                           auto page = admin::PageOfList(*request, caller);
-                           if (!page) return Fail{page.error()};
-                           auto views = people.store().ListPersons(page->size + 1, page->position);
-                           if (!views) return Fail{views.error()};
-                           admin::FillPage(
-                               *page, *views, *response,
-                               [&](const auto& view) { Fill(view, *response->add_users()); },
-                               [](const auto& view) { return view.person.user_id; });
-                           return {};
-                         });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller) -> AdminResult<void> {
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto views, people.store().ListPersons(page.size + 1, page.position));
+          admin::FillPage(
+              page, views, *response, [&](const auto& view) { Fill(view, *response->add_users()); },
+              [](const auto& view) { return view.person.user_id; });
+          return {};
+        });
   }
 
   ServerUnaryReactor* CreateUser(CallbackServerContext* context,
                                  const pb::CreateUserRequest* request,
                                  pb::CreateUserResponse* response) override {
-    return admin::Handle(context, request, response, people_,
-                         [=](People& people, const Caller& caller) -> AdminResult<void> {
-                           auto made = people.store().CreatePerson(
-                               ActorOf(caller),
-                               {.email = request->user().email(),
-                                .display_name = request->user().display_name(),
-                                .platform_operator = request->user().platform_operator(),
-                                .request_id = request->request_id()});
-                           if (!made) return Fail{made.error()};
-                           Fill(made->view, *response->mutable_user());
-                           if (!made->link_token.empty()) {
-                             response->set_sign_in_path(LinkPath(made->link_token));
-                           }
-                           return {};
-                         });
+    return admin::Handle(
+        context, request, response, people_,
+        [=](People& people, const Caller& caller) -> AdminResult<void> {
+          TRY(auto made,
+              people.store().CreatePerson(ActorOf(caller),
+                                          {.email = request->user().email(),
+                                           .display_name = request->user().display_name(),
+                                           .platform_operator = request->user().platform_operator(),
+                                           .request_id = request->request_id()}));
+          Fill(made.view, *response->mutable_user());
+          if (!made.link_token.empty()) {
+            response->set_sign_in_path(LinkPath(made.link_token));
+          }
+          return {};
+        });
   }
 
   ServerUnaryReactor* CreateSignInLink(CallbackServerContext* context,
@@ -120,12 +114,10 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = UserOf(name, caller);
-          if (!user) return Fail{user.error()};
-          auto link = people.store().CreateLink(ActorOf(caller), *user, request->request_id());
-          if (!link) return Fail{link.error()};
-          if (!link->token.empty()) response->set_sign_in_path(LinkPath(link->token));
-          SetTime(link->expires_us, *response->mutable_expire_time());
+          TRY(auto user, UserOf(name, caller));
+          TRY(auto link, people.store().CreateLink(ActorOf(caller), user, request->request_id()));
+          if (!link.token.empty()) response->set_sign_in_path(LinkPath(link.token));
+          SetTime(link.expires_us, *response->mutable_expire_time());
           return {};
         });
   }
@@ -135,15 +127,13 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = UserOf(name, caller);
-          if (!user) return Fail{user.error()};
-          if (*user == caller.user_id) {
+          TRY(auto user, UserOf(name, caller));
+          if (user == caller.user_id) {
             return admin::Precondition(
                 "SAME_PERSON", "you cannot reset your own second step; ask another operator");
           }
-          auto view = people.store().ResetTotp(ActorOf(caller), *user);
-          if (!view) return Fail{view.error()};
-          Fill(*view, *response);
+          TRY(auto view, people.store().ResetTotp(ActorOf(caller), user));
+          Fill(view, *response);
           return {};
         });
   }
@@ -151,30 +141,29 @@ class UserRpc : public pb::UserService::CallbackService {
   ServerUnaryReactor* GetPermissions(CallbackServerContext* context,
                                      const pb::GetPermissionsRequest* request,
                                      pb::Permissions* response) override {
-    return admin::Handle(
-        context, request, response, people_,
-        [=](People&, const Caller& caller) -> AdminResult<void> {
-          std::string workspace;
-          if (!request->parent().empty()) {
-            auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
-            if (!parts) return Fail{parts.error()};
-            workspace = parts->front();
-          }
-          for (const auto& [method, rule] : admin::AllRules()) {
-            // Only support sessions distinguish reads from writes.
-            const bool reads = method.find("/Get") != std::string::npos ||
-                               method.find("/List") != std::string::npos;
-            Caller stepped_up = caller;
-            stepped_up.fresh = !caller.by_token;
-            auto allowed = admin::Check(stepped_up, &rule, workspace, reads);
-            if (!allowed) continue;
-            auto* added = response->add_permissions();
-            added->set_method(method);
-            added->set_own_only(allowed->own_only);
-            added->set_step_up(rule.step_up());
-          }
-          return {};
-        });
+    return admin::Handle(context, request, response, people_,
+                         [=](People&, const Caller& caller) -> AdminResult<void> {
+                           std::string workspace;
+                           if (!request->parent().empty()) {
+                             TRY(auto parts,
+                                 admin::NameParts("workspaces/*", request->parent(), "parent"));
+                             workspace = parts.front();
+                           }
+                           for (const auto& [method, rule] : admin::AllRules()) {
+                             // Only support sessions distinguish reads from writes.
+                             const bool reads = method.find("/Get") != std::string::npos ||
+                                                method.find("/List") != std::string::npos;
+                             Caller stepped_up = caller;
+                             stepped_up.fresh = !caller.by_token;
+                             auto allowed = admin::Check(stepped_up, &rule, workspace, reads);
+                             if (!allowed) continue;
+                             auto* added = response->add_permissions();
+                             added->set_method(method);
+                             added->set_own_only(allowed->own_only);
+                             added->set_step_up(rule.step_up());
+                           }
+                           return {};
+                         });
   }
 
   ServerUnaryReactor* ListSessions(CallbackServerContext* context,
@@ -183,11 +172,9 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = Me(name, caller);
-          if (!user) return Fail{user.error()};
-          auto sessions = people.store().ListSessions(*user);
-          if (!sessions) return Fail{sessions.error()};
-          for (const Session& session : *sessions) {
+          TRY(auto user, Me(name, caller));
+          TRY(auto sessions, people.store().ListSessions(user));
+          for (const Session& session : sessions) {
             Fill(session, caller.session_id, *response->add_sessions());
           }
           return {};
@@ -199,9 +186,8 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto parts = OwnPart(name, caller);
-          if (!parts) return Fail{parts.error()};
-          return people.store().DeleteSession(ActorOf(caller), caller.user_id, *parts);
+          TRY(auto parts, OwnPart(name, caller));
+          return people.store().DeleteSession(ActorOf(caller), caller.user_id, parts);
         });
   }
   ServerUnaryReactor* RevokeOtherSessions(CallbackServerContext* context,
@@ -210,12 +196,10 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = Me(name, caller);
-          if (!user) return Fail{user.error()};
-          auto count =
-              people.store().RevokeOtherSessions(ActorOf(caller), *user, caller.session_id);
-          if (!count) return Fail{count.error()};
-          response->set_revoked_count(static_cast<int32_t>(*count));
+          TRY(auto user, Me(name, caller));
+          TRY(auto count,
+              people.store().RevokeOtherSessions(ActorOf(caller), user, caller.session_id));
+          response->set_revoked_count(static_cast<int32_t>(count));
           return {};
         });
   }
@@ -226,16 +210,13 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = Me(name, caller);
-          if (!user) return Fail{user.error()};
-          auto token = TokenOf(request->token(), caller, people.store().database().NowUs());
-          if (!token) return Fail{token.error()};
-          token->user_id = *user;
-          auto made = people.store().CreateToken(ActorOf(caller), *token, request->request_id());
-          if (!made) return Fail{made.error()};
-          Fill(made->token, *response->mutable_token());
-          response->set_secret(made->secret);
-          response->set_secret_shown(made->secret.empty());
+          TRY(auto user, Me(name, caller));
+          TRY(auto token, TokenOf(request->token(), caller, people.store().database().NowUs()));
+          token.user_id = user;
+          TRY(auto made, people.store().CreateToken(ActorOf(caller), token, request->request_id()));
+          Fill(made.token, *response->mutable_token());
+          response->set_secret(made.secret);
+          response->set_secret_shown(made.secret.empty());
           return {};
         });
   }
@@ -245,11 +226,9 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto user = Me(name, caller);
-          if (!user) return Fail{user.error()};
-          auto tokens = people.store().ListTokens(*user);
-          if (!tokens) return Fail{tokens.error()};
-          for (const AccessToken& token : *tokens) Fill(token, *response->add_tokens());
+          TRY(auto user, Me(name, caller));
+          TRY(auto tokens, people.store().ListTokens(user));
+          for (const AccessToken& token : tokens) Fill(token, *response->add_tokens());
           return {};
         });
   }
@@ -259,9 +238,8 @@ class UserRpc : public pb::UserService::CallbackService {
     return admin::Handle(
         context, request, response, people_,
         [=](People& people, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto id = OwnPart(name, caller);
-          if (!id) return Fail{id.error()};
-          return people.store().DeleteToken(ActorOf(caller), caller.user_id, *id);
+          TRY(auto id, OwnPart(name, caller));
+          return people.store().DeleteToken(ActorOf(caller), caller.user_id, id);
         });
   }
 
@@ -293,9 +271,7 @@ class UserRpc : public pb::UserService::CallbackService {
     PeopleStore::PersonChange change;
     for (const std::string& path : paths) {
       if (path == "display_name" || path == "displayName") {
-        if (auto good = CheckDisplayName(user.display_name(), "user.display_name"); !good) {
-          return Fail{good.error()};
-        }
+        TRY(CheckDisplayName(user.display_name(), "user.display_name"));
         change.display_name = user.display_name();
       } else if (path == "state") {
         if (user.state() != pb::USER_STATE_ACTIVE && user.state() != pb::USER_STATE_DISABLED) {
@@ -319,13 +295,9 @@ class UserRpc : public pb::UserService::CallbackService {
     if (token.name.empty()) {
       return admin::InvalidField("token.display_name", "a name is required");
     }
-    if (auto good = CheckDisplayName(token.name, "token.display_name"); !good) {
-      return Fail{good.error()};
-    }
+    TRY(CheckDisplayName(token.name, "token.display_name"));
     token.scopes.assign(from.scopes().begin(), from.scopes().end());
-    if (auto good = CheckScopes(token.scopes, caller.roles, caller.platform_operator); !good) {
-      return Fail{good.error()};
-    }
+    TRY(CheckScopes(token.scopes, caller.roles, caller.platform_operator));
     token.expires_us = from.has_expire_time() ? UsOf(from.expire_time()) : 0;
     if (token.expires_us <= now_us || token.expires_us > now_us + kMaxTokenUs) {
       return admin::InvalidField("token.expire_time", "a time within the coming year is required");

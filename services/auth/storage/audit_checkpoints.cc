@@ -1,14 +1,14 @@
 #include "services/auth/storage/audit_checkpoints.h"
 
+#include "common/base/try.h"
 #include "services/auth/storage/audit_log.h"
 
 namespace tollgate::auth {
 
 BasicResult<AuditCheckpointWriter, std::string> AuditCheckpointWriter::Open(
     const std::string& file, const std::string& key_file) {
-  auto opened = CheckpointFile::Open(file, key_file);
-  if (!opened.ok()) return Fail{std::move(opened).error()};
-  return AuditCheckpointWriter(std::move(*opened));
+  TRY(auto opened, CheckpointFile::Open(file, key_file));
+  return AuditCheckpointWriter(std::move(opened));
 }
 
 std::string AuditCheckpointWriter::Write(AuthStore& store) {

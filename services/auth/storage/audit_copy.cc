@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/base/try.h"
+
 namespace tollgate::auth {
 
 using audit::Record;
@@ -21,11 +23,10 @@ std::string Entry(int64_t sequence, const std::string& source) {
 // The last entry of the source that was copied; before the first one, 0 and the genesis hash.
 SqlResult<audit::Head> ReadPosition(Connection& connection, const std::string& source) {
   audit::Head position{0, audit::GenesisHash()};
-  auto read = connection.Query(
+  TRY(connection.Query(
       "SELECT source_sequence, source_hash FROM audit_event WHERE source = $1 AND source <> ''"
       " ORDER BY source_sequence DESC LIMIT 1",
-      {source}, [&](const sql::Row& row) { position = {row.Int(0), row.Text(1)}; });
-  if (!read) return Fail{std::move(read).error()};
+      {source}, [&](const sql::Row& row) { position = {row.Int(0), row.Text(1)}; }));
   return position;
 }
 
@@ -53,12 +54,10 @@ Result<int64_t> AppendCopies(sql::Database& database, const AuditSource& source,
   const auto done =
       database.Transact(sql::TxMode::kWrite, [&](Connection& connection) -> SqlResult<void> {
         copied = 0;
-        auto locked = connection.Query("SELECT version FROM auth_head WHERE id = 1 FOR UPDATE", {},
-                                       [](const sql::Row&) {});
-        if (!locked) return locked;
-        auto now = ReadPosition(connection, source.name);
-        if (!now) return Fail{std::move(now).error()};
-        if (now->sequence != position.sequence || now->hash != position.hash) return {};
+        TRY(connection.Query("SELECT version FROM auth_head WHERE id = 1 FOR UPDATE", {},
+                             [](const sql::Row&) {}));
+        TRY(auto now, ReadPosition(connection, source.name));
+        if (now.sequence != position.sequence || now.hash != position.hash) return {};
         std::vector<Record> copies = records;
         auto added = audit::Append(connection, kAuditTables, copies);
         if (added) copied = static_cast<int64_t>(copies.size());
@@ -79,12 +78,10 @@ class CopyReader {
     if (next_ == page_.size() && !ended_) {
       page_.clear();
       next_ = 0;
-      auto read =
-          connection_.Query(audit::SelectRecords(kAuditTables) +
+      TRY(connection_.Query(audit::SelectRecords(kAuditTables) +
                                 " WHERE sequence > $1 AND source = $2 ORDER BY sequence LIMIT $3",
                             {after_, source_, kPage},
-                            [&](const sql::Row& row) { page_.push_back(audit::ReadRecord(row)); });
-      if (!read) return Fail{std::move(read).error()};
+                            [&](const sql::Row& row) { page_.push_back(audit::ReadRecord(row)); }));
       ended_ = page_.size() < kPage;
       if (!page_.empty()) after_ = page_.back().sequence;
     }
@@ -127,20 +124,18 @@ Result<CopyStep> CopyAudit(sql::Database& database, const AuditSource& source) {
   audit::Head position;
   const auto found =
       database.Transact(sql::TxMode::kRead, [&](Connection& connection) -> SqlResult<void> {
-        auto read = ReadPosition(connection, source.name);
-        if (!read) return Fail{std::move(read).error()};
-        position = *std::move(read);
+        TRY(auto read, ReadPosition(connection, source.name));
+        position = std::move(read);
         return {};
       });
   if (!found) return Fail{ToError(found.error())};
-  auto page = source.read(position.sequence, kPage);
-  if (!page) return Fail{page.error()};
+  TRY(auto page, source.read(position.sequence, kPage));
   CopyStep step;
-  step.problem = CheckEnd(source, position, *page);
+  step.problem = CheckEnd(source, position, page);
   if (!step.problem.empty()) return step;
   audit::Verifier chain(position.sequence, position.hash);
   std::vector<Record> copies;
-  for (const Record& record : page->records) {
+  for (const Record& record : page.records) {
     if (!chain.Add(record)) {
       step.problem = "the log of " + source.name + ": " + chain.problem();
       break;
@@ -152,11 +147,10 @@ Result<CopyStep> CopyAudit(sql::Database& database, const AuditSource& source) {
     copies.push_back(std::move(copy));
   }
   if (!copies.empty()) {
-    auto copied = AppendCopies(database, source, position, copies);
-    if (!copied) return Fail{copied.error()};
-    step.copied = *copied;
+    TRY(auto copied, AppendCopies(database, source, position, copies));
+    step.copied = copied;
   }
-  step.complete = step.problem.empty() && chain.sequence() >= page->head.sequence &&
+  step.complete = step.problem.empty() && chain.sequence() >= page.head.sequence &&
                   step.copied == static_cast<int64_t>(copies.size());
   return step;
 }
@@ -169,8 +163,7 @@ SqlResult<SourceFinding> VerifySource(Connection& connection, const AuditSource&
     return finding;
   };
   // Read before the source, so entries that are copied from now on are left out.
-  auto last = ReadPosition(connection, source.name);
-  if (!last) return Fail{std::move(last).error()};
+  TRY(auto last, ReadPosition(connection, source.name));
   CopyReader copies(connection, source.name);
   audit::Verifier chain;
   while (true) {
@@ -181,16 +174,15 @@ SqlResult<SourceFinding> VerifySource(Connection& connection, const AuditSource&
     }
     for (const Record& record : page->records) {
       if (!chain.Add(record)) return fail("the log of " + source.name + ": " + chain.problem());
-      auto copy = copies.Next();
-      if (!copy) return Fail{std::move(copy).error()};
-      if (*copy) {
-        std::string differs = CompareWithCopy(record, **copy, source.name);
+      TRY(auto copy, copies.Next());
+      if (copy) {
+        std::string differs = CompareWithCopy(record, *copy, source.name);
         if (!differs.empty()) return fail(std::move(differs));
         finding.sequence = chain.sequence();
         finding.hash = chain.hash();
         continue;
       }
-      if (record.sequence <= last->sequence || record.at_us < now_us - kLateUs) {
+      if (record.sequence <= last.sequence || record.at_us < now_us - kLateUs) {
         return fail(Entry(record.sequence, source.name) + " is not in the log");
       }
       ++finding.waiting;
@@ -202,11 +194,10 @@ SqlResult<SourceFinding> VerifySource(Connection& connection, const AuditSource&
       break;
     }
   }
-  auto extra = copies.Next();
-  if (!extra) return Fail{std::move(extra).error()};
-  if (*extra && (*extra)->source_sequence <= last->sequence) {
-    return fail("event " + std::to_string((*extra)->sequence) + " of the log is the copy of " +
-                Entry((*extra)->source_sequence, source.name) + ", which does not exist");
+  TRY(auto extra, copies.Next());
+  if (extra && extra->source_sequence <= last.sequence) {
+    return fail("event " + std::to_string(extra->sequence) + " of the log is the copy of " +
+                Entry(extra->source_sequence, source.name) + ", which does not exist");
   }
   return finding;
 }
@@ -223,13 +214,11 @@ std::string FullFinding::problem() const {
 SqlResult<FullFinding> VerifyAudit(Connection& connection, const AuditCheckpoints& checkpoints,
                                    const std::vector<AuditSource>& sources, int64_t now_us) {
   FullFinding finding;
-  auto log = VerifyAuditLog(connection, checkpoints);
-  if (!log) return Fail{std::move(log).error()};
-  finding.log = *std::move(log);
+  TRY(auto log, VerifyAuditLog(connection, checkpoints));
+  finding.log = std::move(log);
   for (const AuditSource& source : sources) {
-    auto compared = VerifySource(connection, source, now_us);
-    if (!compared) return Fail{std::move(compared).error()};
-    finding.sources.push_back(*std::move(compared));
+    TRY(auto compared, VerifySource(connection, source, now_us));
+    finding.sources.push_back(std::move(compared));
   }
   for (const std::string& name : finding.log.sources) {
     const bool given = std::ranges::find(sources, name, &AuditSource::name) != sources.end();

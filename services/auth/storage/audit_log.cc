@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 #include "common/checkpoint/checkpoint_file.h"
 
 namespace tollgate::auth {
@@ -41,12 +42,11 @@ namespace {
 // Heads of the audit log in the checkpoints, by sequence.
 BasicResult<std::map<int64_t, std::string>, std::string> ReadHeads(
     const AuditCheckpoints& checkpoints, AuditFinding& finding) {
-  auto key = checkpoints.private_key ? SigningKey::ReadPrivate(checkpoints.key_file)
-                                     : SigningKey::ReadPublic(checkpoints.key_file);
-  if (!key.ok()) return Fail{std::move(key).error()};
+  TRY(auto key, checkpoints.private_key ? SigningKey::ReadPrivate(checkpoints.key_file)
+                                        : SigningKey::ReadPublic(checkpoints.key_file));
   std::map<int64_t, std::string> heads;
   auto read = ReadCheckpoints(
-      checkpoints.file, *key,
+      checkpoints.file, key,
       [&](const Checkpoint& checkpoint) {
         ++finding.checkpoints;
         for (const Anchor& anchor : checkpoint.anchors) {
@@ -83,8 +83,7 @@ SqlResult<AuditFinding> VerifyAuditLog(sql::Connection& connection,
       heads = std::move(*read);
     }
   }
-  auto snapshot = sql::Transaction::Begin(connection, sql::TxMode::kRead);
-  if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+  TRY(auto snapshot, sql::Transaction::Begin(connection, sql::TxMode::kRead));
   audit::Verifier verifier;
   auto head = heads.begin();
   std::string rewritten;
@@ -100,17 +99,16 @@ SqlResult<AuditFinding> VerifyAuditLog(sql::Connection& connection,
         ++head;
       });
   if (!read) return Fail{read.error()};
-  auto stored = audit::ReadHead(connection, kAuditTables);
-  if (!stored) return Fail{stored.error()};
+  TRY(auto stored, audit::ReadHead(connection, kAuditTables));
   finding.sequence = verifier.sequence();
   finding.hash = verifier.hash();
   const auto report = [&](std::string problem) {
     if (finding.problem.empty()) finding.problem = std::move(problem);
   };
   if (!rewritten.empty()) report(rewritten);
-  if (!*stored) {
+  if (!stored) {
     report("the stored head of the log is missing");
-  } else if (!verifier.Finish((*stored)->sequence, (*stored)->hash)) {
+  } else if (!verifier.Finish(stored->sequence, stored->hash)) {
     report(verifier.problem());
   }
   if (head != heads.end()) {

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 #include "common/keys/key_filter.h"
 #include "services/auth/storage/audit_log.h"
 #include "services/auth/storage/rows.h"
@@ -160,11 +161,10 @@ Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& r
 void AuthStore::MoveToPepper(const std::string& key_id, std::string_view digest) {
   const Stored stored = StoredOf(digest);
   (void)Read([&](sql::Connection& sql) -> SqlResult<void> {
-    auto updated = sql.Execute(
+    TRY(sql.Execute(
         "UPDATE virtual_key SET lookup = $1, pepper_id = $2, filter_tag = $3 WHERE key_id = $4",
         {sql::Param::Blob(stored.lookup), stored.pepper_id, static_cast<int64_t>(stored.filter_tag),
-         key_id});
-    if (!updated) return Fail{updated.error()};
+         key_id}));
     return {};
   });
 }

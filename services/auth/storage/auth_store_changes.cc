@@ -2,6 +2,7 @@
 // one transaction.
 #include "common/admin/requests.h"
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 #include "services/auth/storage/audit_log.h"
 #include "services/auth/storage/auth_store.h"
 
@@ -62,9 +63,8 @@ admin::AdminResult<AuthStore::Answer> AuthStore::ChangeOnce(const Once& once, co
 SqlResult<AuthStore::Answer> AuthStore::ApplyOnce(Change& change, const std::string& request_id,
                                                   const std::string& content, const Body& body) {
   sql::Connection& sql = change.connection;
-  auto locked = sql.Query("SELECT version FROM auth_head WHERE id = 1 FOR UPDATE", {},
-                          [&](const sql::Row& row) { change.version = row.Int(0); });
-  if (!locked) return Fail{locked.error()};
+  TRY(sql.Query("SELECT version FROM auth_head WHERE id = 1 FOR UPDATE", {},
+                [&](const sql::Row& row) { change.version = row.Int(0); }));
   change.now_us = clock_.WallUs();
 
   std::optional<std::string> stored_content;
@@ -82,21 +82,17 @@ SqlResult<AuthStore::Answer> AuthStore::ApplyOnce(Change& change, const std::str
   }
 
   const int64_t before = change.version;
-  auto response = body(change);
-  if (!response) return Fail{response.error()};
-  auto stored = WithoutValue(sql.Execute(
+  TRY(auto response, body(change));
+  TRY(WithoutValue(sql.Execute(
       "INSERT INTO admin_request (request_id, content, answer, at_us) VALUES ($1, $2, $3, $4)",
-      {request_id, sql::Param::Blob(content), sql::Param::Blob(*response), change.now_us}));
-  if (!stored) return Fail{stored.error()};
-  auto pruned = WithoutValue(sql.Execute("DELETE FROM admin_request WHERE at_us < $1",
-                                         {change.now_us - kKeepResponsesUs}));
-  if (!pruned) return Fail{pruned.error()};
+      {request_id, sql::Param::Blob(content), sql::Param::Blob(response), change.now_us})));
+  TRY(WithoutValue(sql.Execute("DELETE FROM admin_request WHERE at_us < $1",
+                               {change.now_us - kKeepResponsesUs})));
   if (change.version != before) {
-    auto advanced = WithoutValue(
-        sql.Execute("UPDATE auth_head SET version = $1 WHERE id = 1", {change.version}));
-    if (!advanced) return Fail{advanced.error()};
+    TRY(WithoutValue(
+        sql.Execute("UPDATE auth_head SET version = $1 WHERE id = 1", {change.version})));
   }
-  return Answer{std::move(*response), false};
+  return Answer{std::move(response), false};
 }
 
 }  // namespace tollgate::auth

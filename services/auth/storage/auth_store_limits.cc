@@ -1,5 +1,6 @@
 // AuthStore: limits by model, and plans.
 #include "common/admin/requests.h"
+#include "common/base/try.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/rows.h"
 #include "tollgate/auth/v1/auth.pb.h"
@@ -125,35 +126,32 @@ SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
     std::string text = "FROM virtual_key WHERE " + condition;
     return text.replace(text.find('?'), 1, number);
   };
-  auto locked =
-      change.connection.Query("SELECT key_id " + keys("$1") + " ORDER BY key_id FOR UPDATE",
-                              {parameter}, [](const sql::Row&) {});
-  if (!locked) return locked;
-  auto touched = change.connection.Execute(
-      "UPDATE virtual_key SET version = $1 + n.place, updated_at_us = $2 FROM (SELECT key_id AS "
-      "id, ROW_NUMBER() OVER "
-      "(ORDER BY key_id) AS place " +
-          keys("$3") + ") n WHERE n.id = virtual_key.key_id",
-      {change.version, change.now_us, parameter});
-  if (!touched) return Fail{touched.error()};
+  TRY(change.connection.Query("SELECT key_id " + keys("$1") + " ORDER BY key_id FOR UPDATE",
+                              {parameter}, [](const sql::Row&) {}));
+  TRY(auto touched,
+      change.connection.Execute("UPDATE virtual_key SET version = $1 + n.place, "
+                                "updated_at_us = $2 FROM (SELECT key_id AS "
+                                "id, ROW_NUMBER() OVER "
+                                "(ORDER BY key_id) AS place " +
+                                    keys("$3") + ") n WHERE n.id = virtual_key.key_id",
+                                {change.version, change.now_us, parameter}));
   // At least one, because the audit event is stored with the version.
-  change.version += std::max<int64_t>(*touched, 1);
+  change.version += std::max<int64_t>(touched, 1);
   return {};
 }
 
 admin::AdminResult<void> AuthStore::ApplyLimits(
     const LimitChange& change, std::string_view kind,
     const std::function<SqlResult<void>(Change&)>& body) {
-  auto id = admin::RequestIdOrNew(change.request_id);
-  if (!id) return Fail{id.error()};
+  TRY(auto id, admin::RequestIdOrNew(change.request_id));
   if (auto checked = CheckRemark(change.actor, "actor"); !checked) {
     return Fail{admin::FromError(checked.error())};
   }
   const auto applied = ChangeOnce({.scope = change.actor,
-                                   .request_id = *std::move(id),
+                                   .request_id = std::move(id),
                                    .content = std::string(kind) + '\n' + change.content},
                                   [&](Change& open) -> SqlResult<std::string> {
-                                    if (auto done = body(open); !done) return Fail{done.error()};
+                                    TRY(body(open));
                                     return std::string();
                                   });
   if (!applied) return Fail{applied.error()};
@@ -168,9 +166,8 @@ admin::AdminResult<void> AuthStore::UpdateLimits(LimitChange change,
       return Fail{open.Refuse(std::move(error)).error()};
     };
     std::optional<WorkspaceLimits> limits;
-    auto read = open.connection.Query(kSelectLimits, {workspace_id},
-                                      [&](const sql::Row& row) { limits = ReadLimits(row); });
-    if (!read) return read;
+    TRY(open.connection.Query(kSelectLimits, {workspace_id},
+                              [&](const sql::Row& row) { limits = ReadLimits(row); }));
     if (!limits) return refuse(NoSuch("workspace", workspace_id).error);
     if (auto edited = edit(*limits); !edited) return refuse(edited.error());
     for (const auto& checked : {CheckLimits(limits->limits),
@@ -179,9 +176,8 @@ admin::AdminResult<void> AuthStore::UpdateLimits(LimitChange change,
     }
     if (!limits->plan.empty()) {
       bool exists = false;
-      auto found = open.connection.Query(std::string(kSelectPlans) + " WHERE plan_id = $1",
-                                         {limits->plan}, [&](const sql::Row&) { exists = true; });
-      if (!found) return found;
+      TRY(open.connection.Query(std::string(kSelectPlans) + " WHERE plan_id = $1", {limits->plan},
+                                [&](const sql::Row&) { exists = true; }));
       if (!exists) {
         return refuse(
             BadRequest("There is no plan \"" + limits->plan + "\".", "limits.plan").error);
@@ -191,13 +187,12 @@ admin::AdminResult<void> AuthStore::UpdateLimits(LimitChange change,
     stored.workspace_models = limits->model_limits;
     const std::string by_model = FormatLimits(stored);
     stored.workspace = limits->limits;
-    auto updated = WithoutValue(open.connection.Execute(
+    TRY(WithoutValue(open.connection.Execute(
         "UPDATE workspace SET plan = $1, requests_per_minute = $2, tokens_per_minute = $3, "
         "concurrent_requests = $4, model_limits = $5 WHERE workspace_id = $6",
         {limits->plan, limits->limits.requests_per_minute, limits->limits.tokens_per_minute,
-         limits->limits.concurrent_requests, by_model, workspace_id}));
-    if (!updated) return updated;
-    if (auto touched = Touch(open, "workspace_id = ?", workspace_id); !touched) return touched;
+         limits->limits.concurrent_requests, by_model, workspace_id})));
+    TRY(Touch(open, "workspace_id = ?", workspace_id));
     return open.Audit({.actor = change.actor,
                        .action = "workspace.limits",
                        .workspace_id = workspace_id,
@@ -217,10 +212,9 @@ admin::AdminResult<void> AuthStore::UpdateKeyModelLimits(LimitChange change,
       return Fail{open.Refuse(std::move(error)).error()};
     };
     std::optional<ModelLimits> limits;
-    auto read = open.connection.Query(
-        kSelectKeyLimits, {key_id, workspace_id},
-        [&](const sql::Row& row) { limits = ParseLimits(row.Bytes(0)).key_models; });
-    if (!read) return read;
+    TRY(open.connection.Query(kSelectKeyLimits, {key_id, workspace_id}, [&](const sql::Row& row) {
+      limits = ParseLimits(row.Bytes(0)).key_models;
+    }));
     if (!limits) return refuse(NoSuch("key", key_id).error);
     if (auto edited = edit(*limits); !edited) return refuse(edited.error());
     if (auto checked = CheckModelLimits(*limits, "key_model_limits.model_limits"); !checked) {
@@ -228,11 +222,10 @@ admin::AdminResult<void> AuthStore::UpdateKeyModelLimits(LimitChange change,
     }
     LimitSet stored;
     stored.key_models = *limits;
-    auto updated = WithoutValue(
+    TRY(WithoutValue(
         open.connection.Execute("UPDATE virtual_key SET model_limits = $1 WHERE key_id = $2",
-                                {FormatLimits(stored), key_id}));
-    if (!updated) return updated;
-    if (auto touched = Touch(open, "key_id = ?", key_id); !touched) return touched;
+                                {FormatLimits(stored), key_id})));
+    TRY(Touch(open, "key_id = ?", key_id));
     return open.Audit({.actor = change.actor,
                        .action = "key.model_limits",
                        .workspace_id = workspace_id,
@@ -251,9 +244,8 @@ admin::AdminResult<void> AuthStore::UpdatePlan(LimitChange change, const std::st
     };
     if (auto checked = CheckPlanId(plan_id); !checked) return refuse(checked.error());
     Plan plan{.id = plan_id};
-    auto read = open.connection.Query(std::string(kSelectPlans) + " WHERE plan_id = $1", {plan_id},
-                                      [&](const sql::Row& row) { plan = ReadPlan(row); });
-    if (!read) return read;
+    TRY(open.connection.Query(std::string(kSelectPlans) + " WHERE plan_id = $1", {plan_id},
+                              [&](const sql::Row& row) { plan = ReadPlan(row); }));
     if (auto edited = edit(plan); !edited) return refuse(edited.error());
     for (const auto& checked :
          {CheckLimits(plan.limits.key), CheckLimits(plan.limits.workspace),
@@ -261,14 +253,12 @@ admin::AdminResult<void> AuthStore::UpdatePlan(LimitChange change, const std::st
           CheckModelLimits(plan.limits.workspace_models, "plan.workspace_model_limits")}) {
       if (!checked) return refuse(checked.error());
     }
-    auto stored = WithoutValue(open.connection.Execute(
+    TRY(WithoutValue(open.connection.Execute(
         "INSERT INTO plan (plan_id, limits, shadow) VALUES ($1, $2, $3) ON CONFLICT (plan_id) DO "
         "UPDATE SET limits = excluded.limits, shadow = excluded.shadow",
-        {plan_id, FormatLimits(plan.limits), int64_t{plan.shadow}}));
-    if (!stored) return stored;
-    auto touched =
-        Touch(open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = ?)", plan_id);
-    if (!touched) return touched;
+        {plan_id, FormatLimits(plan.limits), int64_t{plan.shadow}})));
+    TRY(Touch(open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = ?)",
+              plan_id));
     return open.Audit(
         {.actor = change.actor,
          .action = "plan.update",

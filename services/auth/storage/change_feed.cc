@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 
 namespace tollgate::auth {
@@ -92,12 +93,11 @@ void ChangeFeed::TellHealth(const Result<void>& polled, bool vouches) {
 }
 
 Result<void> ChangeFeed::Poll() {
-  auto version = store_.Version();
-  if (!version) return Fail{version.error()};
-  if (auto sent = BroadcastUpTo(*version); !sent) return sent;
+  TRY(auto version, store_.Version());
+  TRY(BroadcastUpTo(version));
   version_metric_.Set(static_cast<double>(version_));
-  if (auto caught_up = CatchUpNewWatchers(); !caught_up) return caught_up;
-  if (auto read = live_keys_.ReadOn(); !read) return read;
+  TRY(CatchUpNewWatchers());
+  TRY(live_keys_.ReadOn());
   SendFilters();
   Ping(/*vouched=*/false);
   return {};
@@ -119,18 +119,17 @@ Result<void> ChangeFeed::BroadcastUpTo(int64_t version) {
     Broadcast(message);
   }
   while (version_ < version) {
-    auto changes = store_.ChangedAfter(version_, kPageSize);
-    if (!changes) return Fail{changes.error()};
-    const bool last = static_cast<int>(changes->size()) < kPageSize;
+    TRY(auto changes, store_.ChangedAfter(version_, kPageSize));
+    const bool last = static_cast<int>(changes.size()) < kPageSize;
     // Some changes affect no key, and some may be newer than the version that was read.
-    const int64_t newest = changes->empty() ? 0 : changes->back().key().version();
+    const int64_t newest = changes.empty() ? 0 : changes.back().key().version();
     version_ = last ? std::max(version, newest) : newest;
-    for (const v1::KeyChange& change : *changes) {
+    for (const v1::KeyChange& change : changes) {
       live_keys_.Add(change);
       store_.memory().Apply(change.key());
     }
     store_.memory().AdvanceTo(version_);
-    Broadcast(ChangesOf(std::move(*changes), version_));
+    Broadcast(ChangesOf(std::move(changes), version_));
   }
   return {};
 }
@@ -145,18 +144,17 @@ Result<void> ChangeFeed::CatchUpNewWatchers() {
   }
   for (const auto& [id, after_version] : waiting) {
     // Without the lock, because this blocks on the database.
-    auto missed = MessagesAfter(after_version);
-    if (!missed) return Fail{missed.error()};
+    TRY(auto missed, MessagesAfter(after_version));
     std::lock_guard lock(mutex_);
     for (Watcher& watcher : watchers_) {
       if (watcher.id != id) continue;
       watcher.caught_up = true;
       watcher.last_sent_us = clock_.MonotonicUs();
       // The watcher keeps any complete filter that it has, unless it gets a reset.
-      const bool keeps_filter = watcher.has_filter && !missed->front()->reset();
+      const bool keeps_filter = watcher.has_filter && !missed.front()->reset();
       watcher.filter_generation = keeps_filter ? std::max<int64_t>(1, live_keys_.generation()) : 0;
       watcher.filter_offset = SIZE_MAX;
-      for (const auto& message : *missed) watcher.sink(message);
+      for (const auto& message : missed) watcher.sink(message);
     }
   }
   return {};
@@ -177,18 +175,17 @@ Result<ChangeFeed::Messages> ChangeFeed::MessagesAfter(int64_t after_version) {
   if (after_version == 0) after_version = version_;
   int missed = 0;
   while (after_version < version_) {
-    auto changes = store_.ChangedAfter(after_version, kPageSize);
-    if (!changes) return Fail{changes.error()};
-    missed += static_cast<int>(changes->size());
+    TRY(auto changes, store_.ChangedAfter(after_version, kPageSize));
+    missed += static_cast<int>(changes.size());
     if (missed > kMaxMissed) {
       messages.clear();
       add(std::move(reset));
       return messages;
     }
-    if (changes->empty()) break;
-    after_version = changes->back().key().version();
+    if (changes.empty()) break;
+    after_version = changes.back().key().version();
     // At most version_: newer changes follow with the next broadcast.
-    add(ChangesOf(std::move(*changes), std::min(after_version, version_)));
+    add(ChangesOf(std::move(changes), std::min(after_version, version_)));
   }
   add(ChangesOf({}, version_));
   return messages;

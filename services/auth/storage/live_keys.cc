@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 
@@ -63,7 +64,7 @@ Result<void> LiveKeys::ReadOn() {
   if (!reading_ && count_ > planned_) BeginReading();
   if (!reading_) return {};
   if (!has_read_all_) {
-    if (auto read = ReadPages(); !read) return read;
+    TRY(ReadPages());
   }
   if (has_read_all_) Build();
   return {};
@@ -71,14 +72,13 @@ Result<void> LiveKeys::ReadOn() {
 
 Result<void> LiveKeys::ReadPages() {
   for (int page = 0; !has_read_all_ && page < options_.pages; ++page) {
-    auto keys = store_.LiveKeysAfter(cursor_, options_.page_size);
-    if (!keys) return Fail{keys.error()};
-    for (const AuthStore::LiveKey& key : *keys) {
+    TRY(auto keys, store_.LiveKeysAfter(cursor_, options_.page_size));
+    for (const AuthStore::LiveKey& key : keys) {
       const bool is_tagged = key.filter_tag != 0;
       Read(is_tagged ? key.filter_tag : KeyIdElement(key.key_id), is_tagged);
     }
-    has_read_all_ = static_cast<int>(keys->size()) < options_.page_size;
-    if (!has_read_all_) cursor_ = std::move(keys->back().key_id);
+    has_read_all_ = static_cast<int>(keys.size()) < options_.page_size;
+    if (!has_read_all_) cursor_ = std::move(keys.back().key_id);
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // The members of workspaces, and invitations.
 #include "common/base/id.h"
+#include "common/base/try.h"
 #include "services/auth/people/try_limits.h"
 #include "services/auth/storage/people_store.h"
 
@@ -21,10 +22,9 @@ AdminResult<Member> FindMember(PeopleTx& tx, const std::string& workspace,
       });
   if (!read) return Fail{read.error()};
   if (member.role == Role::ROLE_UNSPECIFIED) return NoMember();
-  auto person = FindPerson(tx, user_id);
-  if (!person) return Fail{person.error()};
-  if (!*person) return NoMember();
-  member.person = **std::move(person);
+  TRY(auto person, FindPerson(tx, user_id));
+  if (!person) return NoMember();
+  member.person = *std::move(person);
   return member;
 }
 
@@ -47,17 +47,14 @@ AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
                                       const std::string& workspace, const std::string& user_id,
                                       Role now) {
   std::vector<Invitation> made;
-  auto read = tx.Query(std::string(kInvitationColumns) + " WHERE workspace_id = $1 AND actor = $2",
-                       {workspace, "user:" + user_id},
-                       [&](const sql::Row& row) { made.push_back(ReadInvitation(row)); });
-  if (!read) return read;
+  TRY(tx.Query(std::string(kInvitationColumns) + " WHERE workspace_id = $1 AND actor = $2",
+               {workspace, "user:" + user_id},
+               [&](const sql::Row& row) { made.push_back(ReadInvitation(row)); }));
   for (const Invitation& one : made) {
     if (MayManage(now, one.role)) continue;
-    auto gone = tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {one.id});
-    if (!gone) return Fail{gone.error()};
-    auto audited = tx.Audit(RecordOf(actor, "invitation.delete", workspace, "invitation:" + one.id,
-                                     "the role of the inviter changed"));
-    if (!audited) return audited;
+    TRY(tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {one.id}));
+    TRY(tx.Audit(RecordOf(actor, "invitation.delete", workspace, "invitation:" + one.id,
+                          "the role of the inviter changed")));
   }
   return {};
 }
@@ -67,15 +64,12 @@ AdminResult<bool> MailInvitation(PeopleTx& tx, const MailOutbox& outbox,
                                  const Invitation& invitation, const std::string& token) {
   if (!outbox.on()) return false;
   // Otherwise an inviter could flood a mailbox.
-  if (auto taken = TakeTries(tx, {RecipientSubject(invitation.email)}); !taken) {
-    return Fail{taken.error()};
-  }
+  TRY(TakeTries(tx, {RecipientSubject(invitation.email)}));
   std::string inviter;
   constexpr std::string_view kUser = "user:";
   if (invitation.actor.starts_with(kUser)) {
-    auto person = FindPerson(tx, std::string_view(invitation.actor).substr(kUser.size()));
-    if (!person) return Fail{person.error()};
-    if (*person) inviter = (*person)->email;
+    TRY(auto person, FindPerson(tx, std::string_view(invitation.actor).substr(kUser.size())));
+    if (person) inviter = person->email;
   }
   return outbox.Put(tx, MailOutbox::kInvitation, invitation.email,
                     InvitationMail(inviter, invitation.workspace, admin::RoleName(invitation.role),
@@ -88,12 +82,11 @@ AdminResult<bool> MailInvitation(PeopleTx& tx, const MailOutbox& outbox,
 AdminResult<void> KeepAnOwner(PeopleTx& tx, const std::string& workspace,
                               const std::string& without) {
   int64_t owners = 0;
-  auto counted = tx.Query(
-      "SELECT count(*) FROM membership m JOIN person p ON p.user_id = m.user_id WHERE "
-      "m.workspace_id = $1 AND m.user_id <> $2 AND m.role = $3 AND p.state = 1",
-      {workspace, without, static_cast<int64_t>(Role::ROLE_OWNER)},
-      [&](const sql::Row& row) { owners = row.Int(0); });
-  if (!counted) return counted;
+  TRY(
+      tx.Query("SELECT count(*) FROM membership m JOIN person p ON p.user_id = m.user_id WHERE "
+               "m.workspace_id = $1 AND m.user_id <> $2 AND m.role = $3 AND p.state = 1",
+               {workspace, without, static_cast<int64_t>(Role::ROLE_OWNER)},
+               [&](const sql::Row& row) { owners = row.Int(0); }));
   if (owners > 0) return {};
   return admin::Precondition("LAST_OWNER",
                              "this is the last owner of the workspace: make another member owner "
@@ -104,9 +97,8 @@ AdminResult<Member> PeopleStore::GetMember(const std::string& workspace,
                                            const std::string& user_id) {
   Member member;
   auto done = database_.Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = FindMember(tx, workspace, user_id);
-    if (!found) return Fail{found.error()};
-    member = *std::move(found);
+    TRY(auto found, FindMember(tx, workspace, user_id));
+    member = std::move(found);
     return {};
   });
   if (!done) return Fail{done.error()};
@@ -126,17 +118,15 @@ AdminResult<std::vector<Member>> PeopleStore::ListMembers(const std::string& wor
   auto done = database_.Read([&](PeopleTx& tx) -> AdminResult<void> {
     members.clear();
     std::vector<std::string> ids;
-    auto read = tx.Query(
-        "SELECT m.user_id FROM membership m JOIN person p ON p.user_id = m.user_id WHERE "
-        "m.workspace_id = $1 AND m.user_id < $2 AND (lower(p.email) LIKE $3 ESCAPE '!' OR "
-        "lower(p.display_name) LIKE $3 ESCAPE '!') ORDER BY m.user_id DESC LIMIT $4",
-        {workspace, after.empty() ? std::string("g") : after, pattern, limit},
-        [&](const sql::Row& row) { ids.push_back(row.Text(0)); });
-    if (!read) return read;
+    TRY(
+        tx.Query("SELECT m.user_id FROM membership m JOIN person p ON p.user_id = m.user_id WHERE "
+                 "m.workspace_id = $1 AND m.user_id < $2 AND (lower(p.email) LIKE $3 ESCAPE '!' OR "
+                 "lower(p.display_name) LIKE $3 ESCAPE '!') ORDER BY m.user_id DESC LIMIT $4",
+                 {workspace, after.empty() ? std::string("g") : after, pattern, limit},
+                 [&](const sql::Row& row) { ids.push_back(row.Text(0)); }));
     for (const std::string& id : ids) {
-      auto member = FindMember(tx, workspace, id);
-      if (!member) return Fail{member.error()};
-      members.push_back(*std::move(member));
+      TRY(auto member, FindMember(tx, workspace, id));
+      members.push_back(std::move(member));
     }
     return {};
   });
@@ -148,20 +138,18 @@ AdminResult<Member> PeopleStore::SetRole(const Actor& actor, const std::string& 
                                          const std::string& user_id, Role role) {
   Member member;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = FindMember(tx, workspace, user_id);
-    if (!found) return Fail{found.error()};
-    member = *std::move(found);
+    TRY(auto found, FindMember(tx, workspace, user_id));
+    member = std::move(found);
     if (member.role == role) return {};
     if (member.role == Role::ROLE_OWNER) {
-      if (auto kept = KeepAnOwner(tx, workspace, user_id); !kept) return kept;
+      TRY(KeepAnOwner(tx, workspace, user_id));
     }
     const std::string detail =
         std::string(admin::RoleName(member.role)) + " to " + std::string(admin::RoleName(role));
     member.role = role;
-    if (auto put = PutMembership(tx, workspace, user_id, role); !put) return put;
-    auto withdrawn = WithdrawInvitations(tx, actor, workspace, user_id, role);
-    if (!withdrawn) return withdrawn;
-    if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
+    TRY(PutMembership(tx, workspace, user_id, role));
+    TRY(WithdrawInvitations(tx, actor, workspace, user_id, role));
+    TRY(DeleteSessions(tx, user_id));
     return tx.Audit(RecordOf(actor, "member.update", workspace, "user:" + user_id, detail));
   });
   if (!done) return Fail{done.error()};
@@ -172,23 +160,20 @@ AdminResult<void> PeopleStore::RemoveMember(const Actor& actor, const std::strin
                                             const std::string& user_id,
                                             std::optional<Role> manager) {
   return database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto member = FindMember(tx, workspace, user_id);
-    if (!member) return Fail{member.error()};
-    if (manager && !MayManage(*manager, member->role)) {
+    TRY(auto member, FindMember(tx, workspace, user_id));
+    if (manager && !MayManage(*manager, member.role)) {
       return admin::PermissionDenied("PERMISSION_DENIED",
                                      "only an owner may remove an owner or an admin");
     }
-    if (member->role == Role::ROLE_OWNER) {
-      if (auto kept = KeepAnOwner(tx, workspace, user_id); !kept) return kept;
+    if (member.role == Role::ROLE_OWNER) {
+      TRY(KeepAnOwner(tx, workspace, user_id));
     }
-    auto gone = tx.Execute("DELETE FROM membership WHERE workspace_id = $1 AND user_id = $2",
-                           {workspace, user_id});
-    if (!gone) return Fail{gone.error()};
-    auto withdrawn = WithdrawInvitations(tx, actor, workspace, user_id, Role::ROLE_UNSPECIFIED);
-    if (!withdrawn) return withdrawn;
-    if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
+    TRY(tx.Execute("DELETE FROM membership WHERE workspace_id = $1 AND user_id = $2",
+                   {workspace, user_id}));
+    TRY(WithdrawInvitations(tx, actor, workspace, user_id, Role::ROLE_UNSPECIFIED));
+    TRY(DeleteSessions(tx, user_id));
     return tx.Audit(RecordOf(actor, "member.delete", workspace, "user:" + user_id,
-                             std::string(admin::RoleName(member->role))));
+                             std::string(admin::RoleName(member.role))));
   });
 }
 
@@ -200,52 +185,45 @@ AdminResult<PeopleStore::MadeInvitation> PeopleStore::CreateInvitation(
   MadeInvitation made;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     made = {.invitation = invitation, .token = "", .mailed = false};
-    auto before = AnswerOfRequest(tx, key, content);
-    if (!before) return Fail{before.error()};
-    if (*before) {
-      made.invitation.id = **before;
+    TRY(auto before, AnswerOfRequest(tx, key, content));
+    if (before) {
+      made.invitation.id = *before;
       return tx.Query(std::string(kInvitationColumns) + " WHERE invitation_id = $1",
                       {made.invitation.id},
                       [&](const sql::Row& row) { made.invitation = ReadInvitation(row); });
     }
     int64_t members = 0, workspaces = 0;
-    auto counted = tx.Query(
-        "SELECT count(*) FROM membership m JOIN person p ON p.user_id = m.user_id WHERE "
-        "m.workspace_id = $1 AND p.email = $2",
-        {invitation.workspace, invitation.email},
-        [&](const sql::Row& row) { members = row.Int(0); });
-    if (!counted) return counted;
+    TRY(
+        tx.Query("SELECT count(*) FROM membership m JOIN person p ON p.user_id = m.user_id WHERE "
+                 "m.workspace_id = $1 AND p.email = $2",
+                 {invitation.workspace, invitation.email},
+                 [&](const sql::Row& row) { members = row.Int(0); }));
     if (members > 0) {
       return Fail{admin::Failure{.code = grpc::StatusCode::ALREADY_EXISTS,
                                  .reason = "MEMBER_EXISTS",
                                  .message = "the person is a member already; change the role "
                                             "instead"}};
     }
-    auto known =
-        tx.Query("SELECT count(*) FROM workspace WHERE workspace_id = $1", {invitation.workspace},
-                 [&](const sql::Row& row) { workspaces = row.Int(0); });
-    if (!known) return known;
+    TRY(tx.Query("SELECT count(*) FROM workspace WHERE workspace_id = $1", {invitation.workspace},
+                 [&](const sql::Row& row) { workspaces = row.Int(0); }));
     if (workspaces == 0) return admin::NotFound("there is no such workspace");
-    auto replaced = tx.Execute("DELETE FROM invitation WHERE workspace_id = $1 AND email = $2",
-                               {invitation.workspace, invitation.email});
-    if (!replaced) return Fail{replaced.error()};
+    TRY(tx.Execute("DELETE FROM invitation WHERE workspace_id = $1 AND email = $2",
+                   {invitation.workspace, invitation.email}));
     made.token = NewSecret();
     made.invitation.id = Id::New().ToHex();
     if (made.invitation.actor.empty()) made.invitation.actor = actor.name;
     made.invitation.created_us = tx.now_us();
     made.invitation.expires_us = tx.now_us() + kInvitationUs;
     const std::string hash = HashSecret(made.token);
-    auto added = tx.Execute(
+    TRY(tx.Execute(
         "INSERT INTO invitation (invitation_id, token_hash, workspace_id, email, role, actor, "
         "created_at_us, expires_at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         {made.invitation.id, sql::Param::Blob(hash), invitation.workspace, invitation.email,
          static_cast<int64_t>(invitation.role), made.invitation.actor, made.invitation.created_us,
-         made.invitation.expires_us});
-    if (!added) return Fail{added.error()};
-    if (auto kept = RememberRequest(tx, key, content, made.invitation.id); !kept) return kept;
-    auto mailed = MailInvitation(tx, outbox_, made.invitation, made.token);
-    if (!mailed) return Fail{mailed.error()};
-    made.mailed = *mailed;
+         made.invitation.expires_us}));
+    TRY(RememberRequest(tx, key, content, made.invitation.id));
+    TRY(auto mailed, MailInvitation(tx, outbox_, made.invitation, made.token));
+    made.mailed = mailed;
     // The link proves access to the mailbox, so the inviter must not have it.
     if (made.mailed) made.token.clear();
     return tx.Audit(RecordOf(actor, "invitation.create", invitation.workspace,
@@ -275,10 +253,10 @@ AdminResult<std::vector<Invitation>> PeopleStore::ListInvitations(const std::str
 AdminResult<void> PeopleStore::DeleteInvitation(const Actor& actor, const std::string& workspace,
                                                 const std::string& id) {
   return database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto gone = tx.Execute("DELETE FROM invitation WHERE workspace_id = $1 AND invitation_id = $2",
-                           {workspace, id});
-    if (!gone) return Fail{gone.error()};
-    if (*gone == 0) return admin::NotFound("there is no such invitation");
+    TRY(auto gone,
+        tx.Execute("DELETE FROM invitation WHERE workspace_id = $1 AND invitation_id = $2",
+                   {workspace, id}));
+    if (gone == 0) return admin::NotFound("there is no such invitation");
     return tx.Audit(RecordOf(actor, "invitation.delete", workspace, "invitation:" + id));
   });
 }
@@ -286,11 +264,9 @@ AdminResult<void> PeopleStore::DeleteInvitation(const Actor& actor, const std::s
 AdminResult<Invitation> OpenInvitation(PeopleTx& tx, std::string_view token) {
   std::optional<Invitation> found;
   const std::string hash = HashSecret(token);
-  auto read =
-      tx.Query(std::string(kInvitationColumns) + " WHERE token_hash = $1 AND expires_at_us > $2",
+  TRY(tx.Query(std::string(kInvitationColumns) + " WHERE token_hash = $1 AND expires_at_us > $2",
                {sql::Param::Blob(hash), tx.now_us()},
-               [&](const sql::Row& row) { found = ReadInvitation(row); });
-  if (!read) return Fail{read.error()};
+               [&](const sql::Row& row) { found = ReadInvitation(row); }));
   if (!found) {
     return admin::Precondition("INVITATION_EXPIRED",
                                "the invitation has expired, was used or was withdrawn; ask for a "
@@ -301,10 +277,8 @@ AdminResult<Invitation> OpenInvitation(PeopleTx& tx, std::string_view token) {
 
 AdminResult<void> UseInvitation(PeopleTx& tx, const Actor& actor, const Person& person,
                                 const Invitation& invitation) {
-  auto used = tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {invitation.id});
-  if (!used) return Fail{used.error()};
-  auto put = PutMembership(tx, invitation.workspace, person.user_id, invitation.role);
-  if (!put) return put;
+  TRY(tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {invitation.id}));
+  TRY(PutMembership(tx, invitation.workspace, person.user_id, invitation.role));
   return tx.Audit(RecordOf(actor, "invitation.accept", invitation.workspace,
                            "user:" + person.user_id,
                            std::string(admin::RoleName(invitation.role))));
@@ -315,25 +289,22 @@ AdminResult<Member> PeopleStore::AcceptInvitation(const Actor& actor, const std:
                                                   std::string* workspace) {
   Member member;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto invitation = OpenInvitation(tx, token);
-    if (!invitation) return Fail{invitation.error()};
-    auto person = FindPerson(tx, user_id);
-    if (!person) return Fail{person.error()};
-    if (!*person || (*person)->email != invitation->email) {
+    TRY(auto invitation, OpenInvitation(tx, token));
+    TRY(auto person, FindPerson(tx, user_id));
+    if (!person || person->email != invitation.email) {
       return admin::Precondition("INVITATION_FOR_ANOTHER",
                                  "the invitation is for another e-mail address; sign in with the "
                                  "one that was invited");
     }
-    auto before = FindMember(tx, invitation->workspace, user_id);
+    auto before = FindMember(tx, invitation.workspace, user_id);
     if (before.ok()) {
       return admin::Precondition("MEMBER_EXISTS", "you are a member of this workspace already");
     }
     if (tx.error()) return Fail{before.error()};
-    if (auto used = UseInvitation(tx, actor, **person, *invitation); !used) return used;
-    *workspace = invitation->workspace;
-    auto found = FindMember(tx, invitation->workspace, user_id);
-    if (!found) return Fail{found.error()};
-    member = *std::move(found);
+    TRY(UseInvitation(tx, actor, *person, invitation));
+    *workspace = invitation.workspace;
+    TRY(auto found, FindMember(tx, invitation.workspace, user_id));
+    member = std::move(found);
     return {};
   });
   if (!done) return Fail{done.error()};

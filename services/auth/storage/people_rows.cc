@@ -1,5 +1,6 @@
 // The rows of people_store.h.
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 #include "services/auth/storage/people_store.h"
 
 namespace tollgate::auth {
@@ -31,8 +32,7 @@ Person ReadPerson(const sql::Row& row) {
 AdminResult<std::optional<Person>> FindOne(PeopleTx& tx, const std::string& text,
                                            std::string_view value) {
   std::optional<Person> found;
-  auto read = tx.Query(text, {value}, [&](const sql::Row& row) { found = ReadPerson(row); });
-  if (!read) return Fail{read.error()};
+  TRY(tx.Query(text, {value}, [&](const sql::Row& row) { found = ReadPerson(row); }));
   return found;
 }
 
@@ -48,12 +48,10 @@ AdminResult<std::optional<Person>> FindPersonByEmail(PeopleTx& tx, std::string_v
 
 AdminResult<std::vector<Membership>> MembershipsOf(PeopleTx& tx, std::string_view user_id) {
   std::vector<Membership> memberships;
-  auto read =
-      tx.Query("SELECT workspace_id, role FROM membership WHERE user_id = $1 ORDER BY workspace_id",
+  TRY(tx.Query("SELECT workspace_id, role FROM membership WHERE user_id = $1 ORDER BY workspace_id",
                {user_id}, [&](const sql::Row& row) {
                  memberships.push_back({row.Text(0), static_cast<Role>(row.Int(1))});
-               });
-  if (!read) return Fail{read.error()};
+               }));
   return memberships;
 }
 
@@ -94,26 +92,24 @@ AdminResult<std::optional<Session>> FindSession(PeopleTx& tx, std::string_view c
   std::optional<Session> found;
   if (cookie.empty()) return found;
   const std::string hash = HashSecret(cookie);
-  auto read = tx.Query(
+  TRY(tx.Query(
       "SELECT session_id, user_id, address, user_agent, created_at_us, signed_in_us, used_at_us, "
       "expires_at_us FROM session WHERE token_hash = $1 AND expires_at_us > $2 AND used_at_us > $3",
       {sql::Param::Blob(hash), tx.now_us(), tx.now_us() - times.idle_us}, [&](const sql::Row& row) {
         found = Session{row.Text(0), row.Text(1), row.Text(2), row.Text(3),
                         row.Int(4),  row.Int(5),  row.Int(6),  row.Int(7)};
-      });
-  if (!read) return Fail{read.error()};
+      }));
   return found;
 }
 
 AdminResult<void> InsertSession(PeopleTx& tx, const Session& session, std::string_view cookie) {
   const std::string hash = HashSecret(cookie);
   // Keeps the newest sessions of the person.
-  auto ended = tx.Execute(
+  TRY(tx.Execute(
       "DELETE FROM session WHERE user_id = $1 AND session_id NOT IN (SELECT session_id FROM "
       "session "
       "WHERE user_id = $1 ORDER BY created_at_us DESC, session_id DESC LIMIT $2)",
-      {session.user_id, kMaxSessions - 1});
-  if (!ended) return Fail{ended.error()};
+      {session.user_id, kMaxSessions - 1}));
   return WithoutValue(tx.Execute(
       "INSERT INTO session (session_id, token_hash, user_id, address, user_agent, created_at_us, "
       "signed_in_us, used_at_us, expires_at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -130,20 +126,19 @@ AdminResult<int64_t> DeleteSessions(PeopleTx& tx, std::string_view user_id,
 AdminResult<std::optional<AccessToken>> FindToken(PeopleTx& tx, std::string_view secret) {
   std::optional<AccessToken> found;
   const std::string hash = HashSecret(secret);
-  auto read = tx.Query(
-      "SELECT token_id, user_id, name, scopes, last_four, created_at_us, used_at_us, "
-      "expires_at_us FROM access_token WHERE token_hash = $1 AND expires_at_us > $2",
-      {sql::Param::Blob(hash), tx.now_us()}, [&](const sql::Row& row) {
-        found = AccessToken{.id = row.Text(0),
-                            .user_id = row.Text(1),
-                            .name = row.Text(2),
-                            .scopes = SplitLines(row.Bytes(3)),
-                            .last_four = row.Text(4),
-                            .created_us = row.Int(5),
-                            .used_us = row.Int(6),
-                            .expires_us = row.Int(7)};
-      });
-  if (!read) return Fail{read.error()};
+  TRY(
+      tx.Query("SELECT token_id, user_id, name, scopes, last_four, created_at_us, used_at_us, "
+               "expires_at_us FROM access_token WHERE token_hash = $1 AND expires_at_us > $2",
+               {sql::Param::Blob(hash), tx.now_us()}, [&](const sql::Row& row) {
+                 found = AccessToken{.id = row.Text(0),
+                                     .user_id = row.Text(1),
+                                     .name = row.Text(2),
+                                     .scopes = SplitLines(row.Bytes(3)),
+                                     .last_four = row.Text(4),
+                                     .created_us = row.Int(5),
+                                     .used_us = row.Int(6),
+                                     .expires_us = row.Int(7)};
+               }));
   return found;
 }
 
@@ -151,7 +146,7 @@ AdminResult<void> EndPending(PeopleTx& tx, std::string_view user_id) {
   for (const char* statement : {"DELETE FROM password_reset WHERE user_id = $1",
                                 "DELETE FROM sign_in_link WHERE user_id = $1",
                                 "DELETE FROM sign_in_challenge WHERE user_id = $1"}) {
-    if (auto ended = tx.Execute(statement, {user_id}); !ended) return Fail{ended.error()};
+    TRY(tx.Execute(statement, {user_id}));
   }
   return {};
 }
@@ -159,8 +154,8 @@ AdminResult<void> EndPending(PeopleTx& tx, std::string_view user_id) {
 AdminResult<void> RemoveTotp(PeopleTx& tx, Person& person) {
   person.totp_sealed.clear();
   person.totp_pending.clear();
-  if (auto updated = UpdatePerson(tx, person); !updated) return updated;
-  if (auto ended = EndPending(tx, person.user_id); !ended) return ended;
+  TRY(UpdatePerson(tx, person));
+  TRY(EndPending(tx, person.user_id));
   return WithoutValue(tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id}));
 }
 
@@ -192,10 +187,9 @@ AdminResult<std::optional<std::string>> AnswerOfRequest(PeopleTx& tx, const std:
 AdminResult<void> RememberRequest(PeopleTx& tx, const std::string& key, std::string_view content,
                                   std::string_view answer) {
   const std::string digest = Sha256(content);
-  auto stored = tx.Execute(
+  TRY(tx.Execute(
       "INSERT INTO admin_request (request_id, content, answer, at_us) VALUES ($1, $2, $3, $4)",
-      {key, sql::Param::Blob(digest), sql::Param::Blob(answer), tx.now_us()});
-  if (!stored) return Fail{stored.error()};
+      {key, sql::Param::Blob(digest), sql::Param::Blob(answer), tx.now_us()}));
   return WithoutValue(
       tx.Execute("DELETE FROM admin_request WHERE at_us < $1", {tx.now_us() - kKeepRequestsUs}));
 }

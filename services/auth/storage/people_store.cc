@@ -2,6 +2,7 @@
 #include "services/auth/storage/people_store.h"
 
 #include "common/base/id.h"
+#include "common/base/try.h"
 
 namespace tollgate::auth {
 namespace {
@@ -17,24 +18,20 @@ AuditRecord Event(const Actor& actor, std::string action, std::string subject,
 Fail<admin::Failure> NoPerson() { return admin::NotFound("there is no such user"); }
 
 AdminResult<PeopleStore::PersonView> View(PeopleTx& tx, const std::string& user_id) {
-  auto person = FindPerson(tx, user_id);
-  if (!person) return Fail{person.error()};
-  if (!*person) return NoPerson();
-  auto memberships = MembershipsOf(tx, user_id);
-  if (!memberships) return Fail{memberships.error()};
-  return PeopleStore::PersonView{**person, *std::move(memberships)};
+  TRY(auto person, FindPerson(tx, user_id));
+  if (!person) return NoPerson();
+  TRY(auto memberships, MembershipsOf(tx, user_id));
+  return PeopleStore::PersonView{*person, std::move(memberships)};
 }
 
 AdminResult<std::string> AddLink(PeopleTx& tx, const std::string& user_id) {
   const std::string token = NewSecret();
   const std::string hash = HashSecret(token);
-  auto old = tx.Execute("DELETE FROM sign_in_link WHERE user_id = $1 OR expires_at_us < $2",
-                        {user_id, tx.now_us()});
-  if (!old) return Fail{old.error()};
-  auto added = tx.Execute(
+  TRY(tx.Execute("DELETE FROM sign_in_link WHERE user_id = $1 OR expires_at_us < $2",
+                 {user_id, tx.now_us()}));
+  TRY(tx.Execute(
       "INSERT INTO sign_in_link (token_hash, user_id, expires_at_us) VALUES ($1, $2, $3)",
-      {sql::Param::Blob(hash), user_id, tx.now_us() + kLinkUs});
-  if (!added) return Fail{added.error()};
+      {sql::Param::Blob(hash), user_id, tx.now_us() + kLinkUs}));
   return token;
 }
 
@@ -56,9 +53,8 @@ AuditRecord RecordOf(const Actor& actor, std::string action, std::string workspa
 AdminResult<PeopleStore::PersonView> PeopleStore::GetPerson(const std::string& user_id) {
   PersonView view;
   auto done = database_.Read([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = View(tx, user_id);
-    if (!found) return Fail{found.error()};
-    view = *std::move(found);
+    TRY(auto found, View(tx, user_id));
+    view = std::move(found);
     return {};
   });
   if (!done) return Fail{done.error()};
@@ -72,15 +68,12 @@ AdminResult<std::vector<PeopleStore::PersonView>> PeopleStore::ListPersons(
     views.clear();
     std::vector<std::string> ids;
     // Ids sort by time of creation.
-    auto read =
-        tx.Query("SELECT user_id FROM person WHERE user_id < $1 ORDER BY user_id DESC LIMIT $2",
+    TRY(tx.Query("SELECT user_id FROM person WHERE user_id < $1 ORDER BY user_id DESC LIMIT $2",
                  {after.empty() ? std::string("g") : after, limit},
-                 [&](const sql::Row& row) { ids.push_back(row.Text(0)); });
-    if (!read) return read;
+                 [&](const sql::Row& row) { ids.push_back(row.Text(0)); }));
     for (const std::string& id : ids) {
-      auto view = View(tx, id);
-      if (!view) return Fail{view.error()};
-      views.push_back(*std::move(view));
+      TRY(auto view, View(tx, id));
+      views.push_back(std::move(view));
     }
     return {};
   });
@@ -93,9 +86,8 @@ AdminResult<PeopleStore::PersonView> PeopleStore::ChangePerson(const Actor& acto
                                                                const PersonChange& change) {
   PersonView view;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = View(tx, user_id);
-    if (!found) return Fail{found.error()};
-    view = *std::move(found);
+    TRY(auto found, View(tx, user_id));
+    view = std::move(found);
     Person& person = view.person;
     std::string detail;
     bool ends_sessions = false;
@@ -107,7 +99,7 @@ AdminResult<PeopleStore::PersonView> PeopleStore::ChangePerson(const Actor& acto
       person.state = *change.state;
       for (const Membership& one : view.memberships) {
         if (person.active() || one.role != Role::ROLE_OWNER) continue;
-        if (auto kept = KeepAnOwner(tx, one.workspace, user_id); !kept) return kept;
+        TRY(KeepAnOwner(tx, one.workspace, user_id));
       }
       detail += person.active() ? "enabled; " : "disabled; ";
       ends_sessions = true;
@@ -119,12 +111,12 @@ AdminResult<PeopleStore::PersonView> PeopleStore::ChangePerson(const Actor& acto
     }
     if (detail.empty()) return {};
     detail.resize(detail.size() - 2);
-    if (auto updated = UpdatePerson(tx, person); !updated) return updated;
+    TRY(UpdatePerson(tx, person));
     if (!person.active()) {
-      if (auto ended = EndPending(tx, user_id); !ended) return ended;
+      TRY(EndPending(tx, user_id));
     }
     if (ends_sessions) {
-      if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
+      TRY(DeleteSessions(tx, user_id));
     }
     return tx.Audit(Event(actor, "user.update", "user:" + user_id, detail));
   });
@@ -134,43 +126,36 @@ AdminResult<PeopleStore::PersonView> PeopleStore::ChangePerson(const Actor& acto
 
 AdminResult<PeopleStore::MadePerson> PeopleStore::CreatePerson(const Actor& actor,
                                                                const NewPerson& wanted) {
-  auto email = NormalEmail(wanted.email, "user.email");
-  if (!email) return Fail{email.error()};
-  if (auto name = CheckDisplayName(wanted.display_name, "user.display_name"); !name) {
-    return Fail{name.error()};
-  }
+  TRY(auto email, NormalEmail(wanted.email, "user.email"));
+  TRY(CheckDisplayName(wanted.display_name, "user.display_name"));
   MadePerson made;
   const std::string key = "users:" + actor.name + ":" + wanted.request_id;
   const std::string content =
-      *email + "\n" + wanted.display_name + (wanted.platform_operator ? "\noperator" : "\n");
+      email + "\n" + wanted.display_name + (wanted.platform_operator ? "\noperator" : "\n");
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     made = {};
-    auto before = AnswerOfRequest(tx, key, content);
-    if (!before) return Fail{before.error()};
-    if (*before) {
-      auto view = View(tx, **before);
-      if (!view) return Fail{view.error()};
-      made.view = *std::move(view);
+    TRY(auto before, AnswerOfRequest(tx, key, content));
+    if (before) {
+      TRY(auto view, View(tx, *before));
+      made.view = std::move(view);
       return {};
     }
-    auto same = FindPersonByEmail(tx, *email);
-    if (!same) return Fail{same.error()};
-    if (*same) {
+    TRY(auto same, FindPersonByEmail(tx, email));
+    if (same) {
       return Fail{admin::Failure{.code = grpc::StatusCode::ALREADY_EXISTS,
                                  .reason = "USER_EXISTS",
                                  .message = "there is a user with this e-mail address"}};
     }
     Person& person = made.view.person;
     person.user_id = Id::New().ToHex();
-    person.email = *email;
+    person.email = email;
     person.display_name = wanted.display_name;
     person.platform_operator = wanted.platform_operator;
     person.created_us = tx.now_us();
-    if (auto inserted = InsertPerson(tx, person); !inserted) return inserted;
-    auto token = AddLink(tx, person.user_id);
-    if (!token) return Fail{token.error()};
-    made.link_token = *token;
-    if (auto kept = RememberRequest(tx, key, content, person.user_id); !kept) return kept;
+    TRY(InsertPerson(tx, person));
+    TRY(auto token, AddLink(tx, person.user_id));
+    made.link_token = token;
+    TRY(RememberRequest(tx, key, content, person.user_id));
     return tx.Audit(Event(actor, "user.create", "user:" + person.user_id,
                           person.platform_operator ? "platform operator" : ""));
   });
@@ -185,22 +170,18 @@ AdminResult<PeopleStore::Link> PeopleStore::CreateLink(const Actor& actor,
   Link link;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     link = {};
-    auto before = AnswerOfRequest(tx, key, user_id);
-    if (!before) return Fail{before.error()};
-    if (*before) {
-      link.expires_us = std::strtoll((*before)->c_str(), nullptr, 10);
+    TRY(auto before, AnswerOfRequest(tx, key, user_id));
+    if (before) {
+      link.expires_us = std::strtoll(before->c_str(), nullptr, 10);
       return {};
     }
-    auto view = View(tx, user_id);
-    if (!view) return Fail{view.error()};
-    if (!view->person.active()) {
+    TRY(auto view, View(tx, user_id));
+    if (!view.person.active()) {
       return admin::Precondition("USER_DISABLED", "the user is disabled; enable it first");
     }
-    auto token = AddLink(tx, user_id);
-    if (!token) return Fail{token.error()};
-    link = {*token, tx.now_us() + kLinkUs};
-    auto kept = RememberRequest(tx, key, user_id, std::to_string(link.expires_us));
-    if (!kept) return kept;
+    TRY(auto token, AddLink(tx, user_id));
+    link = {token, tx.now_us() + kLinkUs};
+    TRY(RememberRequest(tx, key, user_id, std::to_string(link.expires_us)));
     return tx.Audit(Event(actor, "user.create_sign_in_link", "user:" + user_id));
   });
   if (!done) return Fail{done.error()};
@@ -211,16 +192,14 @@ AdminResult<PeopleStore::PersonView> PeopleStore::ResetTotp(const Actor& actor,
                                                             const std::string& user_id) {
   PersonView view;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = View(tx, user_id);
-    if (!found) return Fail{found.error()};
-    view = *std::move(found);
+    TRY(auto found, View(tx, user_id));
+    view = std::move(found);
     if (view.person.totp_sealed.empty()) {
       return admin::Precondition("TOTP_OFF", "the user has no second step");
     }
-    if (auto removed = RemoveTotp(tx, view.person); !removed) return removed;
-    if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
-    auto told = outbox_.Tell(tx, view.person, SecurityChange::kTotpReset, "");
-    if (!told) return told;
+    TRY(RemoveTotp(tx, view.person));
+    TRY(DeleteSessions(tx, user_id));
+    TRY(outbox_.Tell(tx, view.person, SecurityChange::kTotpReset, ""));
     return tx.Audit(Event(actor, "user.reset_totp", "user:" + user_id));
   });
   if (!done) return Fail{done.error()};
@@ -232,20 +211,17 @@ AdminResult<PeopleStore::Link> PeopleStore::DemonstrationLink(const std::string&
   Link link;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     link = {};
-    auto found = FindPersonByEmail(tx, kDemonstrationEmail);
-    if (!found) return Fail{found.error()};
-    if (*found) return {};
+    TRY(auto found, FindPersonByEmail(tx, kDemonstrationEmail));
+    if (found) return {};
     Person person;
     person.user_id = Id::New().ToHex();
     person.email = kDemonstrationEmail;
     person.display_name = "Demonstration owner";
     person.created_us = tx.now_us();
-    if (auto inserted = InsertPerson(tx, person); !inserted) return inserted;
-    auto put = PutMembership(tx, workspace, person.user_id, Role::ROLE_OWNER);
-    if (!put) return put;
-    auto token = AddLink(tx, person.user_id);
-    if (!token) return Fail{token.error()};
-    link = {*token, tx.now_us() + kLinkUs};
+    TRY(InsertPerson(tx, person));
+    TRY(PutMembership(tx, workspace, person.user_id, Role::ROLE_OWNER));
+    TRY(auto token, AddLink(tx, person.user_id));
+    link = {token, tx.now_us() + kLinkUs};
     auto record = Event(actor, "user.create", "user:" + person.user_id, "owner, sign-in link");
     record.workspace_id = workspace;
     return tx.Audit(std::move(record));
@@ -275,10 +251,9 @@ AdminResult<std::vector<Session>> PeopleStore::ListSessions(const std::string& u
 AdminResult<void> PeopleStore::DeleteSession(const Actor& actor, const std::string& user_id,
                                              const std::string& session_id) {
   return database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto gone = tx.Execute("DELETE FROM session WHERE user_id = $1 AND session_id = $2",
-                           {user_id, session_id});
-    if (!gone) return Fail{gone.error()};
-    if (*gone == 0) return admin::NotFound("there is no such session");
+    TRY(auto gone, tx.Execute("DELETE FROM session WHERE user_id = $1 AND session_id = $2",
+                              {user_id, session_id}));
+    if (gone == 0) return admin::NotFound("there is no such session");
     return tx.Audit(Event(actor, "session.delete", "user:" + user_id, session_id));
   });
 }
@@ -288,9 +263,8 @@ AdminResult<int64_t> PeopleStore::RevokeOtherSessions(const Actor& actor,
                                                       const std::string& session_id) {
   int64_t count = 0;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto ended = DeleteSessions(tx, user_id, session_id);
-    if (!ended) return Fail{ended.error()};
-    count = *ended;
+    TRY(auto ended, DeleteSessions(tx, user_id, session_id));
+    count = ended;
     return tx.Audit(
         Event(actor, "session.revoke_others", "user:" + user_id, std::to_string(count)));
   });
@@ -307,10 +281,9 @@ AdminResult<PeopleStore::MadeToken> PeopleStore::CreateToken(const Actor& actor,
   MadeToken made;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     made = {.token = token, .secret = ""};
-    auto before = AnswerOfRequest(tx, key, content);
-    if (!before) return Fail{before.error()};
-    if (*before) {
-      made.token.id = **before;
+    TRY(auto before, AnswerOfRequest(tx, key, content));
+    if (before) {
+      made.token.id = *before;
       return tx.Query(
           "SELECT last_four, created_at_us, used_at_us FROM access_token WHERE "
           "token_id = $1",
@@ -321,12 +294,10 @@ AdminResult<PeopleStore::MadeToken> PeopleStore::CreateToken(const Actor& actor,
           });
     }
     int64_t count = 0;
-    auto old = tx.Execute("DELETE FROM access_token WHERE user_id = $1 AND expires_at_us <= $2",
-                          {token.user_id, tx.now_us()});
-    if (!old) return Fail{old.error()};
-    auto counted = tx.Query("SELECT count(*) FROM access_token WHERE user_id = $1", {token.user_id},
-                            [&](const sql::Row& row) { count = row.Int(0); });
-    if (!counted) return counted;
+    TRY(tx.Execute("DELETE FROM access_token WHERE user_id = $1 AND expires_at_us <= $2",
+                   {token.user_id, tx.now_us()}));
+    TRY(tx.Query("SELECT count(*) FROM access_token WHERE user_id = $1", {token.user_id},
+                 [&](const sql::Row& row) { count = row.Int(0); }));
     if (count >= kMaxTokens) {
       return admin::Precondition("TOO_MANY_TOKENS", "a person has at most 100 tokens");
     }
@@ -335,18 +306,15 @@ AdminResult<PeopleStore::MadeToken> PeopleStore::CreateToken(const Actor& actor,
     made.token.last_four = made.secret.substr(made.secret.size() - 4);
     made.token.created_us = tx.now_us();
     const std::string hash = HashSecret(made.secret);
-    auto added = tx.Execute(
+    TRY(tx.Execute(
         "INSERT INTO access_token (token_id, token_hash, user_id, name, scopes, last_four, "
         "created_at_us, used_at_us, expires_at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)",
         {made.token.id, sql::Param::Blob(hash), token.user_id, token.name, scopes,
-         made.token.last_four, tx.now_us(), token.expires_us});
-    if (!added) return Fail{added.error()};
-    if (auto kept = RememberRequest(tx, key, content, made.token.id); !kept) return kept;
-    auto person = FindPerson(tx, token.user_id);
-    if (!person) return Fail{person.error()};
-    if (*person) {
-      auto told = outbox_.Tell(tx, **person, SecurityChange::kToken, actor.address);
-      if (!told) return told;
+         made.token.last_four, tx.now_us(), token.expires_us}));
+    TRY(RememberRequest(tx, key, content, made.token.id));
+    TRY(auto person, FindPerson(tx, token.user_id));
+    if (person) {
+      TRY(outbox_.Tell(tx, *person, SecurityChange::kToken, actor.address));
     }
     return tx.Audit(Event(actor, "token.create", "token:" + made.token.id, token.name));
   });
@@ -379,10 +347,9 @@ AdminResult<std::vector<AccessToken>> PeopleStore::ListTokens(const std::string&
 AdminResult<void> PeopleStore::DeleteToken(const Actor& actor, const std::string& user_id,
                                            const std::string& token_id) {
   return database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto gone = tx.Execute("DELETE FROM access_token WHERE user_id = $1 AND token_id = $2",
-                           {user_id, token_id});
-    if (!gone) return Fail{gone.error()};
-    if (*gone == 0) return admin::NotFound("there is no such token");
+    TRY(auto gone, tx.Execute("DELETE FROM access_token WHERE user_id = $1 AND token_id = $2",
+                              {user_id, token_id}));
+    if (gone == 0) return admin::NotFound("there is no such token");
     return tx.Audit(Event(actor, "token.delete", "token:" + token_id));
   });
 }

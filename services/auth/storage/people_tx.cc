@@ -1,5 +1,7 @@
 #include "services/auth/storage/people_tx.h"
 
+#include "common/base/try.h"
+
 namespace tollgate::auth {
 
 using sql::SqlResult;
@@ -32,9 +34,8 @@ AdminResult<void> PeopleTx::Audit(AuditRecord record) {
 
 AdminResult<void> PeopleDatabase::Write(const Body& body) {
   return Run(sql::TxMode::kWrite, [&](PeopleTx& tx) -> AdminResult<void> {
-    auto locked = tx.Query("SELECT version FROM auth_head WHERE id = 1 FOR UPDATE", {},
-                           [](const sql::Row&) {});
-    if (!locked) return locked;
+    TRY(tx.Query("SELECT version FROM auth_head WHERE id = 1 FOR UPDATE", {},
+                 [](const sql::Row&) {}));
     return body(tx);
   });
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/id.h"
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "common/mail/mail.h"
 
 namespace tollgate::auth {
@@ -35,10 +36,8 @@ AuditRecord Event(const Actor& actor, std::string action, const SupportSession& 
 AdminResult<std::optional<SupportSession>> FindOne(PeopleTx& tx, const std::string& workspace,
                                                    const std::string& id) {
   std::optional<SupportSession> found;
-  auto read =
-      tx.Query(std::string(kSupportColumns) + " WHERE workspace_id = $1 AND session_id = $2",
-               {workspace, id}, [&](const sql::Row& row) { found = Read(row); });
-  if (!read) return Fail{read.error()};
+  TRY(tx.Query(std::string(kSupportColumns) + " WHERE workspace_id = $1 AND session_id = $2",
+               {workspace, id}, [&](const sql::Row& row) { found = Read(row); }));
   return found;
 }
 
@@ -56,9 +55,8 @@ AdminResult<void> CheckNew(const SupportSession& session, int64_t now_us) {
 // Whether the creator of the session is still an operator.
 AdminResult<bool> StillOperator(PeopleTx& tx, const SupportSession& session) {
   if (session.user_id.empty()) return true;
-  auto person = FindPerson(tx, session.user_id);
-  if (!person) return Fail{person.error()};
-  return *person && (*person)->active() && (*person)->platform_operator;
+  TRY(auto person, FindPerson(tx, session.user_id));
+  return person && person->active() && person->platform_operator;
 }
 
 }  // namespace
@@ -72,35 +70,30 @@ AdminResult<SupportStore::Made> SupportStore::Create(const Actor& actor, Support
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     made = {.session = wanted, .secret = ""};
     SupportSession& session = made.session;
-    auto before = AnswerOfRequest(tx, key, content);
-    if (!before) return Fail{before.error()};
-    if (*before) {
-      auto found = FindOne(tx, wanted.workspace, **before);
-      if (!found) return Fail{found.error()};
-      session = found->value_or(session);
+    TRY(auto before, AnswerOfRequest(tx, key, content));
+    if (before) {
+      TRY(auto found, FindOne(tx, wanted.workspace, *before));
+      session = found.value_or(session);
       return {};
     }
     if (session.expires_us == 0) session.expires_us = tx.now_us() + kLongestUs;
-    if (auto good = CheckNew(session, tx.now_us()); !good) return good;
+    TRY(CheckNew(session, tx.now_us()));
     int64_t workspaces = 0;
-    auto known =
-        tx.Query("SELECT count(*) FROM workspace WHERE workspace_id = $1", {session.workspace},
-                 [&](const sql::Row& row) { workspaces = row.Int(0); });
-    if (!known) return known;
+    TRY(tx.Query("SELECT count(*) FROM workspace WHERE workspace_id = $1", {session.workspace},
+                 [&](const sql::Row& row) { workspaces = row.Int(0); }));
     if (workspaces == 0) return admin::NotFound("there is no such workspace");
     made.secret = std::string(kSupportPrefix) + NewSecret();
     session.id = Id::New().ToHex();
     session.actor = actor.name;
     session.created_us = tx.now_us();
     const std::string hash = HashSecret(made.secret);
-    auto added = tx.Execute(
+    TRY(tx.Execute(
         "INSERT INTO support_session (session_id, token_hash, workspace_id, user_id, actor, "
         "reason, created_at_us, expires_at_us, uses, used_at_us) VALUES ($1, $2, $3, $4, $5, $6, "
         "$7, $8, 0, 0)",
         {session.id, sql::Param::Blob(hash), session.workspace, session.user_id, session.actor,
-         session.reason, session.created_us, session.expires_us});
-    if (!added) return Fail{added.error()};
-    if (auto kept = RememberRequest(tx, key, content, session.id); !kept) return kept;
+         session.reason, session.created_us, session.expires_us}));
+    TRY(RememberRequest(tx, key, content, session.id));
     return tx.Audit(Event(actor, "support_session.create", session, session.reason));
   });
   if (!done) return Fail{done.error()};
@@ -127,15 +120,13 @@ AdminResult<SupportSession> SupportStore::End(const Actor& actor, const std::str
                                               const std::string& id) {
   SupportSession session;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto found = FindOne(tx, workspace, id);
-    if (!found) return Fail{found.error()};
-    if (!*found) return admin::NotFound("there is no such support session");
-    session = **std::move(found);
+    TRY(auto found, FindOne(tx, workspace, id));
+    if (!found) return admin::NotFound("there is no such support session");
+    session = *std::move(found);
     if (session.expires_us <= tx.now_us()) return {};
     session.expires_us = tx.now_us();
-    auto ended = tx.Execute("UPDATE support_session SET expires_at_us = $1 WHERE session_id = $2",
-                            {session.expires_us, id});
-    if (!ended) return Fail{ended.error()};
+    TRY(tx.Execute("UPDATE support_session SET expires_at_us = $1 WHERE session_id = $2",
+                   {session.expires_us, id}));
     return tx.Audit(Event(actor, "support_session.end", session, ""));
   });
   if (!done) return Fail{done.error()};
@@ -150,23 +141,19 @@ AdminResult<std::optional<common::v1::Identity>> SupportStore::Use(std::string_v
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
     identity.reset();
     std::optional<SupportSession> found;
-    auto read = tx.Query(std::string(kSupportColumns) +
-                             " WHERE token_hash = $1 AND expires_at_us > $2 AND uses < $3",
-                         {sql::Param::Blob(hash), tx.now_us(), kMostUses},
-                         [&](const sql::Row& row) { found = Read(row); });
-    if (!read) return read;
+    TRY(tx.Query(std::string(kSupportColumns) +
+                     " WHERE token_hash = $1 AND expires_at_us > $2 AND uses < $3",
+                 {sql::Param::Blob(hash), tx.now_us(), kMostUses},
+                 [&](const sql::Row& row) { found = Read(row); }));
     if (!found) return {};
-    auto still = StillOperator(tx, *found);
-    if (!still) return Fail{still.error()};
-    if (!*still) return {};
-    auto counted = tx.Execute(
+    TRY(auto still, StillOperator(tx, *found));
+    if (!still) return {};
+    TRY(tx.Execute(
         "UPDATE support_session SET uses = uses + 1, used_at_us = $1 WHERE session_id = $2",
-        {tx.now_us(), found->id});
-    if (!counted) return Fail{counted.error()};
+        {tx.now_us(), found->id}));
     const std::string actor = "support:" + found->id;
-    auto audited = tx.Audit(Event({.name = actor, .address = address}, "support_session.use",
-                                  *found, mail::OneLine(use, kMaxUse)));
-    if (!audited) return audited;
+    TRY(tx.Audit(Event({.name = actor, .address = address}, "support_session.use", *found,
+                       mail::OneLine(use, kMaxUse))));
     identity.emplace();
     identity->set_actor(actor);
     identity->set_display_name("Support");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "services/catalog/rpc/on_snapshot.h"
 
 namespace tollgate::catalog {
@@ -32,18 +33,17 @@ void Fill(const v1::Model& model, pb::ModelCapacity& into) {
 
 AdminResult<pb::ListModelCapacityResponse> List(const Caller& caller, const v1::Snapshot& snapshot,
                                                 const pb::ListModelCapacityRequest& request) {
-  auto page = admin::PageOfList(request, caller);
-  if (!page) return Fail{page.error()};
+  TRY(auto page, admin::PageOfList(request, caller));
   std::vector<const v1::Model*> models;
   for (const v1::Model& model : snapshot.models()) {
-    if (HasLimit(model.capacity()) && model.id() > page->position) models.push_back(&model);
+    if (HasLimit(model.capacity()) && model.id() > page.position) models.push_back(&model);
   }
   std::ranges::sort(models, {}, [](const v1::Model* model) { return model->id(); });
   pb::ListModelCapacityResponse response;
-  const auto size = std::min(models.size(), static_cast<size_t>(page->size));
+  const auto size = std::min(models.size(), static_cast<size_t>(page.size));
   for (size_t i = 0; i < size; ++i) Fill(*models[i], *response.add_capacities());
   if (size < models.size()) {
-    response.set_next_page_token(admin::EncodePageToken(page->binding, models[size - 1]->id()));
+    response.set_next_page_token(admin::EncodePageToken(page.binding, models[size - 1]->id()));
   }
   return response;
 }

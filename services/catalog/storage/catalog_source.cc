@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "common/base/try.h"
 #include "services/catalog/storage/catalog_reader.h"
 
 namespace tollgate::catalog {
@@ -43,19 +44,18 @@ BasicResult<CatalogSource::SnapshotPtr, Problems> CatalogSource::Load() {
   auto text = ReadText(path_);
   if (!text) return Fail{Problems{text.error()}};
   const std::filesystem::path path(path_);
-  auto built = ReadCatalog(*text, path.filename().string(),
-                           path.has_parent_path() ? path.parent_path().string() : ".", brand_);
-  if (!built) return Fail{std::move(built).error()};
-  if (built->ByteSizeLong() > kMaxSnapshotBytes) {
+  TRY(auto built, ReadCatalog(*text, path.filename().string(),
+                              path.has_parent_path() ? path.parent_path().string() : ".", brand_));
+  if (built.ByteSizeLong() > kMaxSnapshotBytes) {
     return Fail{Problems{path_ + ": more than " + std::to_string(kMaxSnapshotBytes) +
                          " bytes of models and engines"}};
   }
-  if (current_ && current_->digest() == built->digest()) return current_;
+  if (current_ && current_->digest() == built.digest()) return current_;
   // Uses the file's modification time, so that replicas and restarts agree on the version. Always
   // higher than the previous version.
   const int64_t version =
       std::max(loaded_.modified_ns / 1000, current_ ? current_->version() + 1 : 1);
-  auto snapshot = std::make_shared<v1::Snapshot>(std::move(*built));
+  auto snapshot = std::make_shared<v1::Snapshot>(std::move(built));
   SetVersion(*snapshot, version);
   current_ = std::move(snapshot);
   return current_;

@@ -17,6 +17,7 @@
 #include <filesystem>
 
 #include "common/admin/caller.h"
+#include "common/base/try.h"
 #include "common/rpc/connect_errno.h"
 #include "common/rpc/tls.h"
 
@@ -82,10 +83,9 @@ BasicResult<std::shared_ptr<grpc::Channel>, std::string> OpenChannel(const Docto
                                                                      const std::string& service) {
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (rpc::TlsIsOn(options.tls) && !address.starts_with("unix:")) {
-    const auto files = rpc::TlsFiles::Open(options.tls);
-    if (!files.ok()) return Fail{files.error()};
+    TRY(const auto files, rpc::TlsFiles::Open(options.tls));
     // The all-in-one's certificate has the names of auth and billing.
-    credentials = files->ForClientOf(service == "allinone" ? "auth" : service);
+    credentials = files.ForClientOf(service == "allinone" ? "auth" : service);
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

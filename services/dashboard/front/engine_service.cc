@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "common/rpc/replica_caller.h"
 #include "services/dashboard/front/engines.h"
 #include "services/dashboard/front/services.h"
@@ -34,19 +35,17 @@ struct Drain {
 
 template <typename Request>
 AdminResult<Drain> DrainOf(const Request& request, bool drained) {
-  auto parts = admin::NameParts(request);
-  if (!parts) return Fail{parts.error()};
+  TRY(auto parts, admin::NameParts(request));
   if (request.reason().size() > kMaxReason) {
     return admin::InvalidField("reason", "reason has at most 500 bytes");
   }
-  return Drain{parts->front(), drained, request.reason(), request.request_id()};
+  return Drain{parts.front(), drained, request.reason(), request.request_id()};
 }
 
 Task<AdminResult<pb::Engine>> Find(const Peers& peers, std::string id) {
-  auto engines = co_await ReadEngines(peers);
-  if (!engines) co_return Fail{engines.error()};
-  const auto found = engines->find(id);
-  if (found == engines->end()) {
+  CO_TRY(auto engines, co_await ReadEngines(peers));
+  const auto found = engines.find(id);
+  if (found == engines.end()) {
     co_return admin::NotFound("there is no engine " + id + " in the catalog");
   }
   co_return std::move(found->second);
@@ -96,33 +95,29 @@ Task<AdminResult<void>> SetAtRouters(const Peers& peers, const Drain& drain) {
 Task<AdminResult<pb::Engine>> Apply(const Peers& peers, const Caller& caller,
                                     AdminResult<Drain> drain) {
   if (!drain) co_return Fail{drain.error()};
-  auto engine = co_await Find(peers, drain->engine);
-  if (!engine) co_return engine;
-  if (engine->silent_routers_size() > 0) co_return RouterSilent(engine->silent_routers(0));
-  if (auto noted = co_await Note(peers, caller, *drain); !noted) co_return Fail{noted.error()};
-  if (auto set = co_await SetAtRouters(peers, *drain); !set) co_return Fail{set.error()};
+  CO_TRY(auto engine, co_await Find(peers, drain->engine));
+  if (engine.silent_routers_size() > 0) co_return RouterSilent(engine.silent_routers(0));
+  CO_TRY(co_await Note(peers, caller, *drain));
+  CO_TRY(co_await SetAtRouters(peers, *drain));
   co_return co_await Find(peers, drain->engine);
 }
 
 Task<AdminResult<pb::Engine>> OneEngine(const Peers& peers, const pb::GetEngineRequest& request) {
-  auto parts = admin::NameParts(request);
-  if (!parts) co_return Fail{parts.error()};
-  co_return co_await Find(peers, parts->front());
+  CO_TRY(auto parts, admin::NameParts(request));
+  co_return co_await Find(peers, parts.front());
 }
 
 Task<AdminResult<pb::ListEnginesResponse>> EnginesPage(const Peers& peers, const Caller& caller,
                                                        const pb::ListEnginesRequest& request) {
-  auto page = admin::PageOfList(request, caller);
-  if (!page) co_return Fail{page.error()};
-  auto engines = co_await ReadEngines(peers);
-  if (!engines) co_return Fail{engines.error()};
+  CO_TRY(auto page, admin::PageOfList(request, caller));
+  CO_TRY(auto engines, co_await ReadEngines(peers));
   pb::ListEnginesResponse response;
-  auto at = engines->upper_bound(page->position);
-  for (; at != engines->end() && response.engines_size() < page->size; ++at) {
+  auto at = engines.upper_bound(page.position);
+  for (; at != engines.end() && response.engines_size() < page.size; ++at) {
     *response.add_engines() = std::move(at->second);
   }
-  if (at != engines->end()) {
-    response.set_next_page_token(admin::EncodePageToken(page->binding, std::prev(at)->first));
+  if (at != engines.end()) {
+    response.set_next_page_token(admin::EncodePageToken(page.binding, std::prev(at)->first));
   }
   co_return response;
 }

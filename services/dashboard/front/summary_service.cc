@@ -1,4 +1,5 @@
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "common/rpc/replica_caller.h"
 #include "services/dashboard/front/engines.h"
@@ -53,9 +54,8 @@ void LogMissing(const char* part, const Error& error) {
 
 Task<AdminResult<pb::Summary>> ReadSummary(const Peers& peers,
                                            const pb::GetSummaryRequest& request) {
-  auto name = admin::NameParts(request);
-  if (!name) co_return Fail{name.error()};
-  const std::string& workspace = name->front();
+  CO_TRY(auto name, admin::NameParts(request));
+  const std::string& workspace = name.front();
   const int64_t now_us = SystemClock::Get().WallUs();
   const auto facts = co_await ReadFacts(peers, workspace, now_us);
   if (!facts) LogMissing("auth", facts.error());

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/http/tls.h"
 #include "common/json/writer.h"
 #include "common/observability/log.h"
@@ -123,9 +124,8 @@ Result<std::unique_ptr<Playground>> Playground::Make(LoopPool& loops, Options op
   }
   http::ClientOptions client;
   if (made->gateway_->origin.tls) {
-    auto tls = http::TlsClientContext::Make("");
-    if (!tls.ok()) return Fail{tls.error()};
-    client.tls = std::move(*tls);
+    TRY(auto tls, http::TlsClientContext::Make(""));
+    client.tls = std::move(tls);
   }
   made->clients_.resize(loops.size());
   for (int i = 0; i < loops.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "services/dashboard/transcode/json_reader.h"
 #include "services/dashboard/transcode/number_text.h"
 #include "services/dashboard/transcode/slot.h"
@@ -125,7 +126,7 @@ Done TextReader::Message(const std::string& text, Slot& slot) {
     case WellKnown::kFieldMask: {
       Slot paths(slot.NewMessage(), type->FindFieldByNumber(1), true);
       for (const std::string& path : Split(text, ',')) {
-        if (auto put = Text(path, paths); !put.ok()) return put;
+        TRY(Text(path, paths));
       }
       return {};
     }
@@ -144,14 +145,14 @@ class PathSetter {
     for (size_t i = 0; i + 1 < path.size(); ++i) {
       const pb::FieldDescriptor* field = FindField(message->GetDescriptor(), path[i]);
       if (field == nullptr) return {};
-      if (auto free = CheckOneof(*message, field); !free.ok()) return free;
+      TRY(CheckOneof(*message, field));
       if (field->is_repeated() || field->message_type() == nullptr)
         return Fail{"invalid path: " + GoQuoted(path[i]) + " is not a message"};
       message = message->GetReflection()->MutableMessage(message, field);
     }
     const pb::FieldDescriptor* field = FindField(message->GetDescriptor(), path.back());
     if (field == nullptr) return {};
-    if (auto free = CheckOneof(*message, field); !free.ok()) return free;
+    TRY(CheckOneof(*message, field));
     if (field->is_map()) return SetMap(*message, field, values);
     if (!field->is_repeated() && values.size() > 1) {
       return Fail{"too many values for field " + GoQuoted(field->name()) + ": " +
@@ -225,22 +226,20 @@ Done BindBody(const Route& route, std::string_view body, pb::Message& request) {
     touch(route.mask_field);
     return {};
   }
-  const auto document = ParseBody(body);
-  if (!document.ok()) return Fail{document.error()};
-  const json::Value root = document->root();
+  TRY(const auto document, ParseBody(body));
+  const json::Value root = document.root();
   if (route.body == Route::Body::kWhole) return ReadMessage(root, request);
   const pb::FieldDescriptor* field = route.body_field;
   // null sets a message, but leaves a string or a list unchanged.
   const bool is_message = field->message_type() != nullptr && !field->is_repeated();
   if (!root.is_null() || is_message) {
-    if (auto read = ReadField(root, request, field); !read.ok()) return read;
+    TRY(ReadField(root, request, field));
   }
   if (route.mask_field == nullptr) return {};
-  auto paths = FieldPaths(root, field->message_type());
-  if (!paths.ok()) return Fail{paths.error()};
+  TRY(auto paths, FieldPaths(root, field->message_type()));
   pb::Message* mask = request.GetReflection()->MutableMessage(&request, route.mask_field);
   Slot slot(*mask, mask->GetDescriptor()->FindFieldByNumber(1), true);
-  for (std::string& path : *paths) slot.Put(std::move(path));
+  for (std::string& path : paths) slot.Put(std::move(path));
   return {};
 }
 
@@ -274,15 +273,13 @@ Done BindPath(const Route& route, const std::vector<std::string>& values, TextRe
 
 Done BindQuery(const Route& route, const RequestParts& parts, TextReader& reader,
                pb::Message& request) {
-  auto pairs = ParseQuery(parts.form);
-  if (!pairs.ok()) return Fail{pairs.error()};
-  const auto query = ParseQuery(parts.query);
-  if (!query.ok()) return Fail{query.error()};
-  pairs->insert(pairs->end(), query->begin(), query->end());
+  TRY(auto pairs, ParseQuery(parts.form));
+  TRY(const auto query, ParseQuery(parts.query));
+  pairs.insert(pairs.end(), query.begin(), query.end());
   // Groups the values by name, in the order of the names.
   std::vector<std::string> names;
   std::map<std::string, std::vector<std::string>> values;
-  for (auto& [name, value] : *pairs) {
+  for (auto& [name, value] : pairs) {
     auto& list = values[name];
     if (list.empty()) names.push_back(name);
     list.push_back(std::move(value));
@@ -300,7 +297,7 @@ Done BindQuery(const Route& route, const RequestParts& parts, TextReader& reader
     if (IsHidden(route, path)) continue;
     if (!seen.insert(Joined(path, ".") + map_key).second)
       return Fail{"duplicate field " + GoQuoted(Joined(path, ".") + map_key)};
-    if (auto set = PathSetter(reader, request).Set(path, list); !set.ok()) return set;
+    TRY(PathSetter(reader, request).Set(path, list));
   }
   return {};
 }

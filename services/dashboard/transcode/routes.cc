@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/try.h"
 #include "services/dashboard/transcode/well_known.h"
 
 namespace tollgate::transcode {
@@ -33,16 +34,15 @@ BasicResult<void, std::string> CheckFields(const pb::Descriptor* type, bool in_q
     if (in_query && known == WellKnown::kDuration)
       return Fail{field->full_name() + ": a duration cannot be in a query"};
     if (inner == nullptr || known != WellKnown::kNone) continue;
-    if (auto checked = CheckFields(inner, in_query, seen); !checked.ok()) return checked;
+    TRY(CheckFields(inner, in_query, seen));
   }
   return {};
 }
 
 BasicResult<void, std::string> SetPath(Route& route, const std::string& path) {
   const pb::Descriptor* input = route.method->input_type();
-  auto parsed = PathTemplate::Parse(path);
-  if (!parsed.ok()) return Fail{parsed.error()};
-  route.path = std::move(*parsed);
+  TRY(auto parsed, PathTemplate::Parse(path));
+  route.path = std::move(parsed);
   for (const std::string& name : route.path.variables()) {
     std::vector<const pb::FieldDescriptor*> fields;
     const pb::Descriptor* type = input;
@@ -147,9 +147,9 @@ Made MakeRoute(const pb::MethodDescriptor* method, const google::api::HttpRule& 
     default:
       return Fail{std::string("a rule has no path")};
   }
-  if (auto set = SetPath(route, path); !set.ok()) return Fail{set.error()};
-  if (auto set = SetBody(route, rule); !set.ok()) return Fail{set.error()};
-  if (auto set = SetResponse(route, rule); !set.ok()) return Fail{set.error()};
+  TRY(SetPath(route, path));
+  TRY(SetBody(route, rule));
+  TRY(SetResponse(route, rule));
   if (method->client_streaming()) return Fail{std::string("streams of requests are not served")};
   if (route.body == Route::Body::kField) route.hidden.push_back({rule.body()});
   std::set<std::string> set;  // top-level fields that the path and the body set
@@ -160,10 +160,8 @@ Made MakeRoute(const pb::MethodDescriptor* method, const google::api::HttpRule& 
                     set.size() < static_cast<size_t>(method->input_type()->field_count());
   SetMask(route);
   std::set<const pb::Descriptor*> request, response;
-  if (auto known = CheckFields(method->input_type(), route.has_query, request); !known.ok())
-    return Fail{known.error()};
-  if (auto known = CheckFields(method->output_type(), false, response); !known.ok())
-    return Fail{known.error()};
+  TRY(CheckFields(method->input_type(), route.has_query, request));
+  TRY(CheckFields(method->output_type(), false, response));
   return route;
 }
 
@@ -188,15 +186,13 @@ BasicResult<RouteTable, std::string> RouteTable::Make(
 BasicResult<void, std::string> RouteTable::AddMethod(const pb::MethodDescriptor* method) {
   if (!method->options().HasExtension(google::api::http)) return {};
   const google::api::HttpRule& rule = method->options().GetExtension(google::api::http);
-  auto route = MakeRoute(method, rule);
-  if (!route.ok()) return Fail{route.error()};
-  Add(std::move(*route));
+  TRY(auto route, MakeRoute(method, rule));
+  Add(std::move(route));
   for (const google::api::HttpRule& more : rule.additional_bindings()) {
     if (more.additional_bindings_size() > 0)
       return Fail{std::string("additional_bindings must not be nested")};
-    auto additional = MakeRoute(method, more);
-    if (!additional.ok()) return Fail{additional.error()};
-    Add(std::move(*additional));
+    TRY(auto additional, MakeRoute(method, more));
+    Add(std::move(additional));
   }
   return {};
 }
