@@ -175,6 +175,15 @@ void AddVerify(CLI::App& app, int& exit_code) {
     options->progress = [&meter](const VerifyReport& report, const std::string& workspace) {
       return meter.Show(report, workspace);
     };
+    VerifyReport archived;
+    if (!archive->empty()) {
+      auto done = VerifyArchive(*connection, *archive, archived, options->progress);
+      if (!done.ok()) {
+        exit_code = Failed(done.error().message);
+        return;
+      }
+      options->archive_verified = archived.ok();
+    }
     auto report = VerifyLedger(*connection, *options);
     meter.End();
     if (!report.ok()) {
@@ -189,12 +198,9 @@ void AddVerify(CLI::App& app, int& exit_code) {
       report->violations.insert(report->violations.begin(), anchored.violations.begin(),
                                 anchored.violations.end());
     }
-    if (!archive->empty()) {
-      if (auto done = VerifyArchive(*connection, *archive, *report); !done.ok()) {
-        exit_code = Failed(done.error().message);
-        return;
-      }
-    }
+    report->entries += archived.entries;
+    report->violations.insert(report->violations.end(), archived.violations.begin(),
+                              archived.violations.end());
     Print(*report, *json);
     exit_code = report->ok() ? 0 : 1;
   });
