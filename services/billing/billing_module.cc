@@ -119,6 +119,7 @@ std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
   options.sql = OptionsFrom(settings).sql;
   options.key_file = settings.checkpoint_key_file();
   options.file = settings.checkpoint_file();
+  options.payments = true;
   if (settings.checkpoint_seconds() > 0) {
     options.interval_ms = int64_t{settings.checkpoint_seconds()} * 1000;
   }
@@ -229,11 +230,11 @@ class BillingModule : public Module {
     refusals_.reset();
     alerts_.Stop();
     payments_.Stop();
-    if (checkpoints_ != nullptr) checkpoints_->Stop();
     if (archive_ != nullptr) archive_->Stop();
     rollups_.Stop();
     audit_mover_.Stop();
     ledger_.Stop();
+    if (checkpoints_ != nullptr) checkpoints_->Stop();
   }
 
  private:
