@@ -65,6 +65,7 @@ BasicResult<SigningKey, std::string> SigningKey::ReadPrivate(const std::string& 
 
 BasicResult<SigningKey, std::string> SigningKey::ReadPublic(const std::string& file) {
   auto key = ReadKey(file, false);
+  if (!key.ok()) key = ReadKey(file, true);
   if (!key.ok()) return Fail{std::move(key).error()};
   return SigningKey(std::move(*key));
 }

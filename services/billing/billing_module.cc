@@ -20,6 +20,7 @@
 #include "services/billing/rpc/callers.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/verify/checkpoint_writer.h"
+#include "services/billing/verify/nightly_verification.h"
 
 namespace tollgate {
 namespace {
@@ -138,6 +139,24 @@ std::unique_ptr<billing::ArchiveRunner> MakeArchive(const config::v1::BillingSet
       [&ledger] { return ledger.Ready(); });
 }
 
+std::unique_ptr<billing::NightlyVerification> MakeVerification(
+    const config::v1::BillingSettings& settings, billing::LedgerService& ledger) {
+  if (settings.no_nightly_verification()) return nullptr;
+  billing::NightlyVerification::Options options;
+  options.sql = OptionsFrom(settings).sql;
+  options.sql.connections = 1;
+  if (!settings.checkpoint_file().empty()) {
+    options.arguments = {"--checkpoints", settings.checkpoint_file(), "--checkpoint-key",
+                         settings.checkpoint_key_file()};
+  }
+  if (!settings.archive_folder().empty()) {
+    options.arguments.insert(options.arguments.end(), {"--archive", settings.archive_folder()});
+  }
+  return std::make_unique<billing::NightlyVerification>(
+      std::move(options), [&ledger] { return ledger.NowUs(); },
+      [&ledger] { return ledger.Ready(); });
+}
+
 billing::RollUpRunner::Options RollUpsFrom(const config::v1::BillingSettings& settings) {
   billing::RollUpRunner::Options options;
   // Synced after the entries that they come from: a power failure cannot lose the entries and keep
@@ -172,6 +191,7 @@ class BillingModule : public Module {
         alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         archive_(MakeArchive(settings, ledger_)),
+        verification_(MakeVerification(settings, ledger_)),
         rollups_(RollUpsFrom(settings), context.clock, [this] { return ledger_.Ready(); }),
         audit_mover_(AuditMovesFrom(settings), context.clock,
                      [this] { return ledger_.Ready() && ledger_.NodesServe(); }),
@@ -220,6 +240,9 @@ class BillingModule : public Module {
     if (archive_ != nullptr) {
       if (auto started = archive_->Start(); !started.ok()) return started;
     }
+    if (verification_ != nullptr) {
+      if (auto started = verification_->Start(); !started.ok()) return started;
+    }
     rollups_.Start();
     audit_mover_.Start();
     return checkpoints_ == nullptr ? Result<void>() : checkpoints_->Start();
@@ -230,6 +253,7 @@ class BillingModule : public Module {
     refusals_.reset();
     alerts_.Stop();
     payments_.Stop();
+    if (verification_ != nullptr) verification_->Stop();
     if (archive_ != nullptr) archive_->Stop();
     rollups_.Stop();
     audit_mover_.Stop();
@@ -261,8 +285,9 @@ class BillingModule : public Module {
   const bool webhook_insecure_plaintext_;
   billing::payments::Payments payments_;
   billing::alerts::Alerts alerts_;
-  std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
-  std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
+  std::unique_ptr<billing::CheckpointWriter> checkpoints_;      // null: off
+  std::unique_ptr<billing::ArchiveRunner> archive_;             // null: off
+  std::unique_ptr<billing::NightlyVerification> verification_;  // null: off
   billing::RollUpRunner rollups_;
   billing::AuditMover audit_mover_;
   std::unique_ptr<sql::Database> refusal_database_;
