@@ -64,8 +64,10 @@ BasicResult<SigningKey, std::string> SigningKey::ReadPrivate(const std::string& 
 }
 
 BasicResult<SigningKey, std::string> SigningKey::ReadPublic(const std::string& file) {
-  TRY(auto key, ReadKey(file, false));
-  return SigningKey(std::move(key));
+  auto key = ReadKey(file, false);
+  if (!key) key = ReadKey(file, true);
+  if (!key) return Fail{std::move(key).error()};
+  return SigningKey(std::move(*key));
 }
 
 std::string SigningKey::Sign(std::string_view text) const {

@@ -5,8 +5,10 @@
 //
 // TIME is in Unix microseconds. PREVIOUS is the SHA-256 of the line before, HEAD the hash of the
 // newest entry, SIGNATURE the Ed25519 signature of everything before it, all in hexadecimal. CHAIN
-// is a workspace for the ledger, and "audit" for the audit log. The first checkpoint of a process
-// lists every chain, later ones those that have changed.
+// is a workspace for the ledger, "payment/" and a workspace for its log of payments, and "audit"
+// for the audit log. "archive/" and a workspace is the state of its archived months: SEQUENCE is
+// the newest of them, HEAD the digest of the state. The first checkpoint of a process lists every
+// chain, later ones those that have changed.
 #pragma once
 
 #include <memory>
@@ -17,6 +19,9 @@
 #include "common/base/result.h"
 
 namespace tollgate {
+
+inline constexpr std::string_view kArchiveChain = "archive/";
+inline constexpr std::string_view kPaymentChain = "payment/";
 
 struct Anchor {
   std::string chain;
@@ -35,7 +40,7 @@ struct Checkpoint {
 class SigningKey {
  public:
   static BasicResult<SigningKey, std::string> ReadPrivate(const std::string& file);
-  // Reads the output of `openssl pkey -pubout`.
+  // Reads the output of `openssl pkey -pubout`, or the public half of a private key.
   static BasicResult<SigningKey, std::string> ReadPublic(const std::string& file);
 
   std::string Sign(std::string_view text) const;  // 64 bytes

@@ -20,6 +20,7 @@
 #include "services/billing/rpc/callers.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/verify/checkpoint_writer.h"
+#include "services/billing/verify/nightly_verification.h"
 
 namespace tollgate {
 namespace {
@@ -119,6 +120,7 @@ std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
   options.sql = OptionsFrom(settings).sql;
   options.key_file = settings.checkpoint_key_file();
   options.file = settings.checkpoint_file();
+  options.payments = true;
   if (settings.checkpoint_seconds() > 0) {
     options.interval_ms = int64_t{settings.checkpoint_seconds()} * 1000;
   }
@@ -133,6 +135,24 @@ std::unique_ptr<billing::ArchiveRunner> MakeArchive(const config::v1::BillingSet
   options.folder = settings.archive_folder();
   options.months = settings.retention_months();
   return std::make_unique<billing::ArchiveRunner>(
+      std::move(options), [&ledger] { return ledger.NowUs(); },
+      [&ledger] { return ledger.Ready(); });
+}
+
+std::unique_ptr<billing::NightlyVerification> MakeVerification(
+    const config::v1::BillingSettings& settings, billing::LedgerService& ledger) {
+  if (settings.no_nightly_verification()) return nullptr;
+  billing::NightlyVerification::Options options;
+  options.sql = OptionsFrom(settings).sql;
+  options.sql.connections = 1;
+  if (!settings.checkpoint_file().empty()) {
+    options.arguments = {"--checkpoints", settings.checkpoint_file(), "--checkpoint-key",
+                         settings.checkpoint_key_file()};
+  }
+  if (!settings.archive_folder().empty()) {
+    options.arguments.insert(options.arguments.end(), {"--archive", settings.archive_folder()});
+  }
+  return std::make_unique<billing::NightlyVerification>(
       std::move(options), [&ledger] { return ledger.NowUs(); },
       [&ledger] { return ledger.Ready(); });
 }
@@ -171,6 +191,7 @@ class BillingModule : public Module {
         alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         archive_(MakeArchive(settings, ledger_)),
+        verification_(MakeVerification(settings, ledger_)),
         rollups_(RollUpsFrom(settings), context.clock, [this] { return ledger_.Ready(); }),
         audit_mover_(AuditMovesFrom(settings), context.clock,
                      [this] { return ledger_.Ready() && ledger_.NodesServe(); }),
@@ -219,6 +240,9 @@ class BillingModule : public Module {
     if (archive_ != nullptr) {
       if (auto started = archive_->Start(); !started.ok()) return started;
     }
+    if (verification_ != nullptr) {
+      if (auto started = verification_->Start(); !started.ok()) return started;
+    }
     rollups_.Start();
     audit_mover_.Start();
     return checkpoints_ == nullptr ? Result<void>() : checkpoints_->Start();
@@ -229,11 +253,12 @@ class BillingModule : public Module {
     refusals_.reset();
     alerts_.Stop();
     payments_.Stop();
-    if (checkpoints_ != nullptr) checkpoints_->Stop();
+    if (verification_ != nullptr) verification_->Stop();
     if (archive_ != nullptr) archive_->Stop();
     rollups_.Stop();
     audit_mover_.Stop();
     ledger_.Stop();
+    if (checkpoints_ != nullptr) checkpoints_->Stop();
   }
 
  private:
@@ -260,8 +285,9 @@ class BillingModule : public Module {
   const bool webhook_insecure_plaintext_;
   billing::payments::Payments payments_;
   billing::alerts::Alerts alerts_;
-  std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
-  std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
+  std::unique_ptr<billing::CheckpointWriter> checkpoints_;      // null: off
+  std::unique_ptr<billing::ArchiveRunner> archive_;             // null: off
+  std::unique_ptr<billing::NightlyVerification> verification_;  // null: off
   billing::RollUpRunner rollups_;
   billing::AuditMover audit_mover_;
   std::unique_ptr<sql::Database> refusal_database_;

@@ -1,10 +1,14 @@
 #include "services/billing/archive/archive.h"
 
 #include "common/base/clock.h"
+#include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
 #include "services/billing/archive/archive_files.h"
+#include "services/billing/archive/verify_archive.h"
+#include "services/billing/reports/rollup_changes.h"
 #include "services/billing/reports/rollups.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/verify/verify_digests.h"
 #include "services/billing/verify/verify_entries.h"
 #include "services/billing/verify/verify_usage.h"
 #include "services/billing/verify/verify_wallet.h"
@@ -69,7 +73,7 @@ class MonthArchive {
 
   SqlResult<void> Workspace(const std::string& name, const WorkspaceRows& rows,
                             Findings& findings) {
-    auto start = StartState(db_, name, findings);
+    auto start = StartState(db_, name, false, findings);
     if (!start.ok()) return Fail{std::move(start).error()};
     WorkspaceState state = std::move(*start);
     {
@@ -91,16 +95,28 @@ class MonthArchive {
     if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
     UsageCheck usage(db_, state, findings, row_check.quota_held());
     if (auto done = usage.Run(); !done.ok()) return done;
-    // Roll-ups before the cut are complete: all their requests are closed and can no longer be
-    // corrected.
-    auto digest = DigestRollUps(db_, name, cut_us_);
-    if (!digest.ok()) return Fail{std::move(digest).error()};
-    cut.cut_us = cut_us_;
-    cut.cut_sequence = cut.sequence;
-    cut.holds_opened = 0;
-    cut.holds_closed = 0;
-    cut.archived_rollups = std::move(*digest);
+    if (auto done = AddDigestsOfKeptRows(cut, findings); !done.ok()) return done;
     cuts_.push_back(std::move(cut));
+    return {};
+  }
+
+  // Rows before the cut that stay in the database are complete: all their requests are
+  // closed and can no longer be corrected.
+  SqlResult<void> AddDigestsOfKeptRows(WorkspaceState& cut, Findings& findings) {
+    for (const auto& [digest, compute] : {std::pair(&cut.archived_rollups, &DigestRollUps),
+                                          std::pair(&cut.archived_statements, &DigestStatements),
+                                          std::pair(&cut.archived_commands, &DigestCommands)}) {
+      auto computed = compute(db_, cut.workspace, cut_us_);
+      if (!computed.ok()) return Fail{std::move(computed).error()};
+      *digest = std::move(*computed);
+    }
+    auto rollups = ReadRollUpCut(db_, cut.workspace);
+    if (!rollups.ok()) return Fail{std::move(rollups).error()};
+    if (*rollups && (*rollups)->sequence < cut.sequence) {
+      findings.Report("the roll-ups do not contain all entries of the month; run it again");
+    }
+    cut.statements_base_us = *rollups ? (*rollups)->base_us : 0;
+    cut.BeginAfterCut(cut_us_);
     return {};
   }
 
@@ -129,13 +145,14 @@ class MonthArchive {
     if (!done.ok()) return Fail{std::move(done).error()};
     for (const WorkspaceState& cut : cuts_) {
       const std::string state = EncodeState(cut);
+      const std::string digest = Sha256(state);
       done = db_.Execute(
-          "INSERT INTO archive_workspace (shard, workspace, month, sequence, head, state)"
-          " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (shard, workspace) DO UPDATE SET"
+          "INSERT INTO archive_workspace (shard, workspace, month, sequence, head, state, digest)"
+          " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (shard, workspace) DO UPDATE SET"
           " month = excluded.month, sequence = excluded.sequence, head = excluded.head,"
-          " state = excluded.state",
+          " state = excluded.state, digest = excluded.digest",
           {LedgerShard(cut.workspace), cut.workspace, month_, cut.sequence,
-           sql::Param::Blob(cut.head), sql::Param::Blob(state)});
+           sql::Param::Blob(cut.head), sql::Param::Blob(state), sql::Param::Blob(digest)});
       if (!done.ok()) return Fail{std::move(done).error()};
     }
     // Published while the month is locked: a concurrent run must not replace its files.
@@ -166,6 +183,9 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
   if (month > 0) {
     // Finishes an interrupted run.
     if (auto done = RemoveArchived(db, options); !done.ok()) {
+      return Fail{std::move(done).error()};
+    }
+    if (auto done = AddDigests(db, options.folder); !done.ok()) {
       return Fail{std::move(done).error()};
     }
     month = NextMonth(month);

@@ -42,11 +42,16 @@ bool Flush(const std::string& path) {
   return done;
 }
 
-std::string PathOf(const std::string& folder, const char* what, int32_t month) {
-  return folder + "/" + what + "-" + std::to_string(month) + ".csv.gz";
+}  // namespace
+
+ColumnKind KindOfColumn(std::string_view name) {
+  if (Contains(kBlobs, name)) return ColumnKind::kBlob;
+  return Contains(kTexts, name) ? ColumnKind::kText : ColumnKind::kInt;
 }
 
-}  // namespace
+std::string ArchivePath(const std::string& folder, const char* what, int32_t month) {
+  return folder + "/" + what + "-" + std::to_string(month) + ".csv.gz";
+}
 
 CsvFile::CsvFile(std::string path, std::string_view columns) : path_(std::move(path)) {
   file_.reset(gzopen(path_.c_str(), "wb6"));
@@ -57,9 +62,7 @@ CsvFile::CsvFile(std::string path, std::string_view columns) : path_(std::move(p
   for (size_t begin = 0; begin < columns.size();) {
     const size_t comma = std::min(columns.find(", ", begin), columns.size());
     const std::string_view name = columns.substr(begin, comma - begin);
-    kinds_.push_back(Contains(kBlobs, name)   ? Kind::kBlob
-                     : Contains(kTexts, name) ? Kind::kText
-                                              : Kind::kInt);
+    kinds_.push_back(KindOfColumn(name));
     line_ += std::string(line_.empty() ? "" : ",") + std::string(name);
     begin = comma + 2;
   }
@@ -76,9 +79,9 @@ void CsvFile::Add(const sql::Row& row) {
     const int column = static_cast<int>(i);
     if (i > 0) line_ += ',';
     if (row.IsNull(column)) continue;
-    if (kinds_[i] == Kind::kInt) {
+    if (kinds_[i] == ColumnKind::kInt) {
       line_ += std::to_string(row.Int(column));
-    } else if (kinds_[i] == Kind::kBlob) {
+    } else if (kinds_[i] == ColumnKind::kBlob) {
       line_ += HexEncode(row.Bytes(column));
     } else {
       AppendQuotedCsv(line_, row.Bytes(column));
@@ -119,17 +122,17 @@ MonthFiles::MonthFiles(const std::string& folder, int32_t month)
     : folder_(folder),
       month_(month),
       suffix_("." + Id::New().ToHex()),
-      entries_(PathOf(folder, "entries", month) + suffix_, kEntryColumns),
-      holds_(PathOf(folder, "holds", month) + suffix_, kHoldColumns),
-      usage_(PathOf(folder, "usage", month) + suffix_, kUsageColumns) {}
+      entries_(ArchivePath(folder, "entries", month) + suffix_, kEntryColumns),
+      holds_(ArchivePath(folder, "holds", month) + suffix_, kHoldColumns),
+      usage_(ArchivePath(folder, "usage", month) + suffix_, kUsageColumns) {}
 
 MonthFiles::~MonthFiles() {
   for (const std::string& name : Names()) std::remove((name + suffix_).c_str());
 }
 
 std::vector<std::string> MonthFiles::Names() const {
-  return {PathOf(folder_, "entries", month_), PathOf(folder_, "holds", month_),
-          PathOf(folder_, "usage", month_), ManifestPath(folder_, month_)};
+  return {ArchivePath(folder_, "entries", month_), ArchivePath(folder_, "holds", month_),
+          ArchivePath(folder_, "usage", month_), ManifestPath(folder_, month_)};
 }
 
 std::string MonthFiles::Publish() {
@@ -166,10 +169,11 @@ std::string MonthFiles::Finish(int64_t cut_us, const std::vector<WorkspaceState>
         .Number("granted_nano_usd", sum(Account::kGranted))
         .Number("held_nano_usd", sum(Account::kHeld))
         .Number("receivable_nano_usd", -sum(Account::kReceivable))
+        .Text("state_sha256", HexEncode(Sha256(EncodeState(state))))
         .Done();
   });
   const std::string text = json::Writer()
-                               .Number("format", 1)
+                               .Number("format", 2)
                                .Number("month", month_)
                                .Number("cut_us", cut_us)
                                .Raw("files", list)

@@ -14,6 +14,9 @@
 
 namespace tollgate::billing {
 
+enum class ColumnKind : uint8_t { kInt, kText, kBlob };
+ColumnKind KindOfColumn(std::string_view name);
+
 // One file. Integers are decimal digits, NULL is empty, bytes are hexadecimal. The first line has
 // the column names.
 class CsvFile {
@@ -32,10 +35,8 @@ class CsvFile {
   struct Closer {
     void operator()(gzFile_s* file) const { gzclose(file); }
   };
-  enum class Kind : uint8_t { kInt, kText, kBlob };
-
   const std::string path_;
-  std::vector<Kind> kinds_;
+  std::vector<ColumnKind> kinds_;
   std::unique_ptr<gzFile_s, Closer> file_;
   std::string line_;
   std::string failed_;
@@ -74,6 +75,8 @@ class MonthFiles : public RowSink {
   std::string manifest_digest_;
 };
 
+// "what" is entries, holds or usage.
+std::string ArchivePath(const std::string& folder, const char* what, int32_t month);
 std::string ManifestPath(const std::string& folder, int32_t month);
 // SHA-256 of a file; empty if it cannot be read.
 std::string FileDigest(const std::string& path);

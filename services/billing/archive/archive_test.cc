@@ -9,88 +9,12 @@
 #include <thread>
 
 #include "common/base/time_units.h"
+#include "services/billing/archive/testing/archive_world.h"
 #include "services/billing/domain/testing/ledger_history.h"
-#include "services/billing/archive/archive_files.h"
-#include "services/billing/storage/schema.h"
-#include "services/billing/storage/testing/ledger_database.h"
-#include "services/billing/archive/verify_archive.h"
 #include "services/billing/storage/wallet_check.h"
 
 namespace tollgate::billing {
 namespace {
-
-class ArchiveTest : public LedgerDatabaseTest {
- protected:
-  void SetUp() override {
-    LedgerDatabaseTest::SetUp();
-    if (!connection_) return;
-    folder_ =
-        std::filesystem::temp_directory_path() / ("tollgate-archive-" + std::to_string(getpid()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    for (const int32_t month : {202510, 202511, 202512}) {
-      auto made = EnsurePartitions(*connection_, UtcMonthStartUs(month));
-      ASSERT_TRUE(made.ok()) << made.error().message;
-    }
-  }
-  void TearDown() override {
-    std::filesystem::remove_all(folder_);
-    LedgerDatabaseTest::TearDown();
-  }
-  // Fills the months 202510 and 202511, with requests that cross each month's end: one settled
-  // after it, one that expired before it and was corrected after it.
-  void FillMonths() {
-    int n = 0;
-    Run({MakeAddCredit("c", 10'000'000), MakeSetCap("cap", 9'000'000)},
-        UtcMonthStartUs(202510) + kDayUs);
-    for (const int32_t month : {202510, 202511}) {
-      const int64_t end = UtcMonthStartUs(month + 1);
-      for (int i = 0; i < 20; ++i) {
-        const int64_t at = UtcMonthStartUs(month) + (i + 2) * kDayUs;
-        Authorize open = MakeAuthorize(TestId(++n, at), 100, 50);
-        open.key_id = "key" + std::to_string(i % 3);
-        if (i % 3 == 0) open.key_quota_nano_usd = 1'000'000;
-        Run({open}, at);
-        Run({MakeSettle(open.request_id, 100, i)}, at + 1);
-      }
-      const Id crossing = TestId(++n, end - 10 * kSecondUs);
-      const Id late = TestId(++n, end - 70 * kSecondUs);
-      const Id gone = TestId(++n, end - 9 * kSecondUs);
-      Run({MakeAuthorize(late, 100, 50)}, end - 70 * kSecondUs);
-      Run({MakeAuthorize(crossing, 100, 50), MakeVoid(gone)}, end - 10 * kSecondUs);
-      Run({MakeExpire(late)}, end - 5 * kSecondUs);
-      Run({MakeSettle(crossing, 100, 20)}, end + 5 * kSecondUs);
-      Run({MakeSettle(late, 100, 30)}, end + kHourUs);
-    }
-    Run({MakeAddCredit("now", 5)}, UtcMonthStartUs(202512) + 20 * kDayUs);
-  }
-  sql::SqlResult<std::vector<ArchivedMonth>> Archive(int32_t before, int64_t now_us) {
-    return ArchiveLedger(*connection_, {before, folder_.string(), "ann", now_us});
-  }
-  int64_t Count(const std::string& table) {
-    int64_t count = -1;
-    auto read = connection_->Query("SELECT count(*) FROM " + table, {},
-                                   [&](const sql::Row& row) { count = row.Int(0); });
-    EXPECT_TRUE(read.ok());
-    return count;
-  }
-  std::string ArchiveViolations() {
-    VerifyReport report;
-    auto done = VerifyArchive(*connection_, folder_.string(), report);
-    EXPECT_TRUE(done.ok());
-    std::string all;
-    for (const std::string& violation : report.violations) all += violation + '\n';
-    return all;
-  }
-  void ExpectViolation(const std::string& words) {
-    auto report = VerifyLedger(*database_);
-    ASSERT_TRUE(report.ok());
-    std::string all;
-    for (const std::string& violation : report->violations) all += violation + '\n';
-    EXPECT_NE(all.find(words), std::string::npos) << all;
-  }
-  std::filesystem::path folder_;
-};
 
 TEST_P(ArchiveTest, ClosedMonthsLeaveTheDatabaseAndTheRestVerifies) {
   FillMonths();
@@ -248,26 +172,21 @@ TEST_P(ArchiveTest, AnArchiveThatWaitsForATableStopsNobody) {
 TEST_P(ArchiveTest, TamperingWithWhatIsArchivedIsFound) {
   FillMonths();
   ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
-  const auto change = [&](const std::string& text) {
-    auto done = connection_->Execute(text);
-    ASSERT_TRUE(done.ok()) << done.error().message;
-    ASSERT_GT(*done, 0) << text;
-  };
-  change(
+  Must(
       "UPDATE usage_day SET charged = charged + 1 WHERE period ="
       " (SELECT min(period) FROM usage_day)");
   ExpectViolation("the usage of archived months");
-  change(
+  Must(
       "UPDATE usage_day SET charged = charged - 1 WHERE period ="
       " (SELECT min(period) FROM usage_day)");
   ExpectVerified();
-  change("UPDATE cap_month SET spent = spent + 1 WHERE month = 202510");
+  Must("UPDATE cap_month SET spent = spent + 1 WHERE month = 202510");
   ExpectViolation("spend of month 202510");
-  change("UPDATE cap_month SET spent = spent - 1 WHERE month = 202510");
-  change("UPDATE archive_workspace SET sequence = sequence + 1");
+  Must("UPDATE cap_month SET spent = spent - 1 WHERE month = 202510");
+  Must("UPDATE archive_workspace SET sequence = sequence + 1");
   ExpectViolation("archive_workspace is damaged");
-  EXPECT_NE(ArchiveViolations().find("archive_workspace with another"), std::string::npos);
-  change("UPDATE archive_workspace SET sequence = sequence - 1");
+  EXPECT_NE(ArchiveViolations().find("archive_workspace is damaged"), std::string::npos);
+  Must("UPDATE archive_workspace SET sequence = sequence - 1");
   ExpectVerified();
 
   const std::string manifest = ManifestPath(folder_.string(), 202510);
@@ -279,6 +198,131 @@ TEST_P(ArchiveTest, TamperingWithWhatIsArchivedIsFound) {
   std::filesystem::remove(folder_ / "holds-202511.csv.gz");
   EXPECT_NE(ArchiveViolations().find("holds-202511.csv.gz is missing or was changed"),
             std::string::npos);
+}
+
+// Money of which the database alone knows nothing any more: the state from which the verification
+// of an archived ledger starts.
+TEST_P(ArchiveTest, MoneyMadeInAnArchivedStateIsFound) {
+  FillMonths();
+  ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
+  const WorkspaceState honest = ReadState();
+  const int64_t usd = 1'000'000'000;
+  const auto expect_found = [&](const WorkspaceState& changed, const std::string& words) {
+    WriteState(changed, /*with_digest=*/false);
+    ExpectViolation("the state does not have its digest");
+    WriteState(changed, /*with_digest=*/true);
+    EXPECT_NE(ArchiveViolations().find(words), std::string::npos) << words;
+    EXPECT_NE(ArchiveViolations().find("another state than the manifest"), std::string::npos);
+  };
+  WorkspaceState rich = honest;
+  rich.sums[static_cast<size_t>(Account::kPaid)] += 1000 * usd;
+  Must("UPDATE wallet SET paid = paid + 1000000000000");
+  Must(
+      "UPDATE statement_month SET amount = amount + 1000000000000 WHERE month = 202510 AND kind "
+      "= " +
+      std::to_string(static_cast<int>(EntryKind::kTopup)));
+  expect_found(rich, "archive_workspace: paid credit is");
+  Must("UPDATE wallet SET paid = paid - 1000000000000");
+  Must(
+      "UPDATE statement_month SET amount = amount - 1000000000000 WHERE month = 202510 AND kind "
+      "= " +
+      std::to_string(static_cast<int>(EntryKind::kTopup)));
+  WorkspaceState uncapped = honest;
+  uncapped.cap = 9000 * usd;
+  Must("UPDATE wallet SET cap = 9000000000000");
+  expect_found(uncapped, "archive_workspace: the cap is");
+  Must("UPDATE wallet SET cap = 9000000");
+  WorkspaceState frozen = honest;
+  frozen.frozen = 1;
+  expect_found(frozen, "the state is not the one of the archived entries");
+  WriteState(honest, true);
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+  Must("UPDATE command SET reason = 'for a friend' WHERE id = 'c'");
+  EXPECT_NE(ArchiveViolations().find("reason or reference are not those"), std::string::npos)
+      << "commands stay, but their entries are archived";
+  ExpectViolation("the commands of archived months changed");
+}
+
+// As in a container whose root file system cannot be written.
+TEST_P(ArchiveTest, TheArchiveIsVerifiedWithoutAFolderOfTemporaryFiles) {
+  FillMonths();
+  ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
+  const size_t files = CountFiles();
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", "/proc", 1);
+  EXPECT_EQ(ArchiveViolations(), "");
+  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
+  EXPECT_EQ(CountFiles(), files) << "the temporary files are removed";
+}
+
+TEST_P(ArchiveTest, StatementsOfArchivedMonthsCannotBeChanged) {
+  FillMonths();
+  ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
+  ExpectVerified();
+  for (const auto& [change, undo] :
+       {std::pair("UPDATE statement_usage SET amount = amount * 2 WHERE month = 202510",
+                  "UPDATE statement_usage SET amount = amount / 2 WHERE month = 202510"),
+        std::pair("UPDATE statement_month SET kind = kind + 50 WHERE month = 202510",
+                  "UPDATE statement_month SET kind = kind - 50 WHERE month = 202510"),
+        std::pair("UPDATE statement_month SET month = 202509 WHERE month = 202510",
+                  "UPDATE statement_month SET month = 202510 WHERE month = 202509")}) {
+    Must(change);
+    ExpectViolation("the statements of archived months");
+    Must(undo);
+  }
+  Must("UPDATE rollup_cut SET base_us = 1");
+  ExpectViolation("rollup_cut has a base that no archive has");
+  Must("UPDATE rollup_cut SET base_us = 0");
+  ExpectVerified();
+  Must("UPDATE archive SET entries = entries + 1 WHERE month = 202510");
+  EXPECT_NE(ArchiveViolations().find("the numbers of rows of month 202510"), std::string::npos);
+}
+
+// Earlier versions wrote neither digests nor digests of statements.
+TEST_P(ArchiveTest, StatesOfAnEarlierVersionGetTheirDigestsOnce) {
+  FillMonths();
+  const int64_t now_us = UtcMonthStartUs(202601) + kDayUs;
+  ASSERT_TRUE(Archive(202512, now_us).ok());
+  std::string state = EncodeState(ReadState());
+  // Version 3 ended before two digests with their lengths, and the base of the roll-ups.
+  state = state.substr(0, state.size() - 2 * (8 + 32) - 8);
+  state[7] = 3;
+  ASSERT_TRUE(connection_
+                  ->Execute("UPDATE archive_workspace SET state = $1, digest = NULL",
+                            {sql::Param::Blob(state)})
+                  .ok());
+  for (const int32_t month : {202510, 202511}) ForgetStateDigests(month);
+  ExpectViolation("the state has no digest");
+  EXPECT_EQ(ArchiveViolations(), "");
+  VerifyOptions options;
+  options.archive_verified = true;
+  auto report = VerifyLedger(*connection_, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->ok()) << report->violations.front();
+
+  auto archived = Archive(202512, now_us + kDayUs);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ExpectVerified();
+  archived = Archive(202601, UtcMonthStartUs(202602) + kDayUs);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+}
+
+TEST_P(ArchiveTest, AFalseStateOfAnEarlierVersionGetsNoDigest) {
+  FillMonths();
+  const int64_t now_us = UtcMonthStartUs(202601) + kDayUs;
+  ASSERT_TRUE(Archive(202512, now_us).ok());
+  WorkspaceState rich = ReadState();
+  rich.sums[static_cast<size_t>(Account::kPaid)] += 1;
+  WriteState(rich, false);
+  Must("UPDATE archive_workspace SET digest = NULL");
+  auto archived = Archive(202512, now_us + kDayUs);
+  ASSERT_FALSE(archived.ok());
+  EXPECT_NE(archived.error().message.find("are not those of the archive"), std::string::npos);
+  ExpectViolation("the state has no digest");
 }
 
 TEST_P(ArchiveTest, AFaultyOrYoungMonthIsNotArchived) {

@@ -1,62 +1,89 @@
 #include "services/billing/archive/verify_archive.h"
 
-#include <charconv>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <sstream>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/crypto.h"
+#include "common/base/ledger_shard.h"
 #include "common/json/json.h"
-#include "services/billing/domain/chain.h"
 #include "services/billing/archive/archive_files.h"
+#include "services/billing/archive/archive_scratch.h"
+#include "services/billing/verify/verify_entries.h"
 
 namespace tollgate::billing {
 namespace {
 
+using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
 
-struct Chain {
-  int64_t sequence = 0;
-  std::string head = std::string(32, '\0');
+// A row of the table archive.
+struct ArchivedFiles {
+  int32_t month = 0;
+  int64_t cut_us = 0;
+  std::string manifest;  // digest
+  int64_t entries = 0, holds = 0, usage_records = 0;
 };
 
 class ArchiveCheck {
  public:
-  ArchiveCheck(std::string folder, VerifyReport& report)
-      : folder_(std::move(folder)), report_(report) {}
+  ArchiveCheck(Connection& ledger, std::string folder, VerifyReport& report,
+               const VerifyProgressFn& progress)
+      : ledger_(ledger), folder_(std::move(folder)), report_(report), progress_(progress) {}
 
-  void Month(int32_t month, const std::string& manifest_digest) {
-    const std::string path = ManifestPath(folder_, month);
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    if (!in) return Report("there is no " + path);
-    if (Sha256(text.str()) != manifest_digest) {
-      return Report(path + " is not the manifest that the database knows");
+  std::string Open() { return scratch_.Open(folder_); }
+
+  SqlResult<void> Month(const ArchivedFiles& files) {
+    if (files.cut_us != UtcMonthStartUs(NextMonth(files.month))) {
+      Report("archive: month " + std::to_string(files.month) + " has a wrong end");
     }
+    const std::string text = ReadManifest(files);
+    if (text.empty()) return {};
     json::Limits limits;
     limits.max_values = 100'000'000;
-    auto manifest = json::Document::Parse(text.str(), limits);
-    if (!manifest.ok()) return Report(path + " is not JSON");
-    for (const json::Value file : manifest->root().Find("files")) {
-      const std::string name = file.Find("name").string();
-      if (HexEncode(FileDigest(folder_ + "/" + name)) != file.Find("sha256").string()) {
-        Report(folder_ + "/" + name + " is missing or was changed");
-      } else if (name.starts_with("entries-")) {
-        Entries(folder_ + "/" + name);
-      }
+    auto manifest = json::Document::Parse(text, limits);
+    if (!manifest.ok()) {
+      Report(ManifestPath(folder_, files.month) + " is not JSON");
+      return {};
+    }
+    return CheckFiles(manifest->root(), files) ? Recompute(manifest->root(), files)
+                                               : SqlResult<void>();
+  }
+
+  // Compares a state that was computed again with the one where the verification of the database
+  // starts.
+  void State(const Row& row) {
+    const std::string workspace = row.Text(0);
+    const std::string_view stored_bytes = row.Bytes(3);
+    Findings findings(report_, workspace);
+    const auto known = states_.extract(workspace);
+    const auto stored = DecodeState(stored_bytes);
+    if (known.empty()) return findings.Report("archive_workspace has a state, the archive none");
+    if (!stored || stored->sequence != row.Int(1) || stored->head != row.Bytes(2)) {
+      return findings.Report("archive_workspace is damaged");
+    }
+    const std::string& digest = digests_[workspace];
+    if (!digest.empty() && digest != HexEncode(Sha256(stored_bytes))) {
+      findings.Report("archive_workspace has another state than the manifest");
+    }
+    WorkspaceState computed = known.mapped();
+    Compare(*stored, computed, findings);
+    // Roll-ups stay in the database, with the digests that the manifest has.
+    computed.archived_rollups = stored->archived_rollups;
+    computed.archived_statements = stored->archived_statements;
+    computed.archived_commands = stored->archived_commands;
+    computed.statements_base_us = stored->statements_base_us;
+    if (EncodeState(computed) != EncodeState(*stored)) {
+      findings.Report("archive_workspace: the state is not the one of the archived entries");
     }
   }
-  // Compares an archived chain with the point where the verification of the database starts.
-  void Head(const std::string& workspace, int64_t sequence, const std::string& head) {
-    const Chain& chain = chains_[workspace];
-    if (chain.sequence != sequence || chain.head != head) {
-      Report("workspace " + workspace + ": the archive ends with entry " +
-             std::to_string(chain.sequence) + ", archive_workspace with another or entry " +
-             std::to_string(sequence));
+
+  void ReportRest() {
+    for (const auto& [workspace, state] : states_) {
+      Findings(report_, workspace).Report("the archive has a state, archive_workspace none");
     }
   }
 
@@ -65,94 +92,163 @@ class ArchiveCheck {
     if (report_.violations.size() < kMaxViolations) report_.violations.push_back(what);
   }
 
-  // Reads the fields of the next record. Returns false at the end.
-  static bool ReadRecord(gzFile file, std::vector<std::string>& fields) {
-    fields.assign(1, "");
-    bool quoted = false;
-    for (int c = gzgetc(file); c >= 0; c = gzgetc(file)) {
-      if (quoted) {
-        if (c != '"') {
-          fields.back() += static_cast<char>(c);
-          continue;
-        }
-        const int next = gzgetc(file);
-        if (next == '"') {
-          fields.back() += '"';
-          continue;
-        }
-        quoted = false;
-        if (next < 0) return true;
-        c = next;
-      } else if (c == '"') {
-        quoted = true;
-        continue;
+  // Returns an empty string if it is not the one of the database.
+  std::string ReadManifest(const ArchivedFiles& files) {
+    const std::string path = ManifestPath(folder_, files.month);
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    if (!in) {
+      Report("there is no " + path);
+    } else if (Sha256(text.str()) != files.manifest) {
+      Report(path + " is not the manifest that the database knows");
+    } else {
+      return text.str();
+    }
+    return "";
+  }
+
+  // Returns whether all files of the manifest can be read.
+  bool CheckFiles(const json::Value& manifest, const ArchivedFiles& files) {
+    bool sound = true;
+    std::map<std::string, int64_t> rows;
+    for (const json::Value file : manifest.Find("files")) {
+      const std::string name = file.Find("name").string();
+      rows[name.substr(0, name.find('-'))] = file.Find("rows").Integer().value_or(-1);
+      if (HexEncode(FileDigest(folder_ + "/" + name)) == file.Find("sha256").string()) continue;
+      Report(folder_ + "/" + name + " is missing or was changed");
+      sound = false;
+    }
+    if (rows["entries"] != files.entries || rows["holds"] != files.holds ||
+        rows["usage"] != files.usage_records) {
+      Report("archive: the numbers of rows of month " + std::to_string(files.month) +
+             " are not those of its manifest");
+    }
+    return sound;
+  }
+
+  SqlResult<void> Recompute(const json::Value& manifest, const ArchivedFiles& files) {
+    struct Table {
+      const char* name;
+      CsvReader file;
+    } tables[] = {{"entry", CsvReader(ArchivePath(folder_, "entries", files.month))},
+                  {"hold", CsvReader(ArchivePath(folder_, "holds", files.month))},
+                  {"usage_record", CsvReader(ArchivePath(folder_, "usage", files.month))}};
+    for (const json::Value listed : manifest.Find("workspaces")) {
+      const std::string workspace = listed.Find("workspace").string();
+      digests_[workspace] = listed.Find("state_sha256").string();
+      if (auto begun = scratch_.Begin(); !begun.ok()) return begun;
+      SqlResult<void> done;
+      for (Table& table : tables) {
+        if (done.ok()) done = scratch_.Load(table.file, table.name, workspace);
       }
-      if (c == '\n') return true;
-      if (c == ',') {
-        fields.emplace_back();
-      } else {
-        fields.back() += static_cast<char>(c);
+      if (done.ok()) done = Workspace(workspace, files.cut_us);
+      scratch_.End();
+      if (!done.ok()) return done;
+    }
+    for (const Table& table : tables) {
+      if (table.file.more()) {
+        Report(
+            "the archive of month " + std::to_string(files.month) +
+            " has rows of a workspace that its manifest does not list: " + table.file.workspace());
       }
     }
-    return false;
+    return {};
   }
 
-  static int64_t Number(const std::string& text) {
-    int64_t value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
-  }
-
-  void Entries(const std::string& path) {
-    const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-    if (file == nullptr) return Report("cannot read " + path);
-    std::vector<std::string> fields;
-    ReadRecord(file.get(), fields);  // column names
-    while (ReadRecord(file.get(), fields)) {
-      if (fields.size() != 13) return Report(path + " has a malformed record");
-      // Fields are in the order of kEntryColumns.
-      Entry entry;
-      entry.workspace = fields[1];
-      entry.sequence = Number(fields[2]);
-      entry.kind = static_cast<EntryKind>(Number(fields[3]));
-      entry.request = HexDecode(fields[4]).value_or("");
-      entry.debit = static_cast<Account>(Number(fields[5]));
-      entry.credit = static_cast<Account>(Number(fields[6]));
-      entry.amount_nano_usd = Number(fields[7]);
-      entry.month = static_cast<int32_t>(Number(fields[8]));
-      entry.at_us = Number(fields[9]);
-      entry.memo = fields[10];
-      entry.detail = HexDecode(fields[11]).value_or("");
-      entry.hash = HexDecode(fields[12]).value_or("");
-      ++report_.entries;
-      Chain& chain = chains_[entry.workspace];
-      if (entry.sequence != chain.sequence + 1 || entry.hash != EntryHash(chain.head, entry)) {
-        Report("workspace " + entry.workspace + ": archived entry " + fields[2] +
-               " does not continue the chain");
+  // Goes on from the state of the month before.
+  SqlResult<void> Workspace(const std::string& workspace, int64_t cut_us) {
+    WorkspaceState& state = states_[workspace];
+    state.workspace = workspace;
+    Findings findings(report_, workspace);
+    RowCheck rows(scratch_.db(), state, findings, 0, nullptr, &ledger_);
+    EntryCheck entries(scratch_.db(), state, rows, findings, options_, 0, nullptr);
+    for (bool more = true; more;) {
+      auto page = entries.Page();
+      if (!page.ok()) return Fail{std::move(page).error()};
+      more = *page;
+      if (progress_ && !progress_(report_, workspace)) {
+        return sql::Refused("the verification of the archive was stopped");
       }
-      chain.sequence = entry.sequence;
-      chain.head = entry.hash;
     }
+    if (auto done = entries.CloseGroup(); !done.ok()) return done;
+    if (auto done = rows.Flush(); !done.ok()) return done;
+    state.BeginAfterCut(cut_us);
+    return {};
   }
 
+  static void Compare(const WorkspaceState& stored, const WorkspaceState& computed,
+                      Findings& findings) {
+    const auto expect = [&](Account account, const char* what) {
+      const auto i = static_cast<size_t>(account);
+      findings.Expect(stored.sums[i], computed.sums[i], std::string("archive_workspace: ") + what);
+    };
+    findings.Expect(stored.sequence, computed.sequence, "archive_workspace: the last entry");
+    expect(Account::kPaid, "paid credit");
+    expect(Account::kGranted, "granted credit");
+    expect(Account::kHeld, "the held amount");
+    expect(Account::kReceivable, "the receivable");
+    findings.Expect(stored.cap.value_or(-1), computed.cap.value_or(-1),
+                    "archive_workspace: the cap");
+  }
+
+  Connection& ledger_;
   const std::string folder_;
   VerifyReport& report_;
-  std::map<std::string, Chain> chains_;
+  const VerifyProgressFn& progress_;
+  const VerifyOptions options_;
+  ArchiveScratch scratch_;
+  std::map<std::string, WorkspaceState> states_;
+  std::map<std::string, std::string> digests_;  // of the newest manifest; empty in older ones
 };
 
 }  // namespace
 
-SqlResult<void> VerifyArchive(sql::Connection& db, const std::string& folder,
-                              VerifyReport& report) {
-  std::vector<std::pair<int32_t, std::string>> months;
+SqlResult<void> VerifyArchive(Connection& db, const std::string& folder, VerifyReport& report,
+                              const VerifyProgressFn& progress) {
+  std::vector<ArchivedFiles> months;
   auto read = db.Query(
-      "SELECT month, manifest FROM archive ORDER BY month", {},
-      [&](const Row& row) { months.emplace_back(static_cast<int32_t>(row.Int(0)), row.Text(1)); });
+      "SELECT month, cut_us, manifest, entries, holds, usage_records FROM archive ORDER BY month",
+      {}, [&](const Row& row) {
+        months.push_back({static_cast<int32_t>(row.Int(0)), row.Int(1), row.Text(2), row.Int(3),
+                          row.Int(4), row.Int(5)});
+      });
   if (!read.ok()) return read;
-  ArchiveCheck check(folder, report);
-  for (const auto& [month, digest] : months) check.Month(month, digest);
-  return db.Query("SELECT workspace, sequence, head FROM archive_workspace", {},
-                  [&](const Row& row) { check.Head(row.Text(0), row.Int(1), row.Text(2)); });
+  ArchiveCheck check(db, folder, report, progress);
+  if (!months.empty()) {
+    if (std::string failed = check.Open(); !failed.empty()) return sql::Refused(std::move(failed));
+  }
+  for (const ArchivedFiles& month : months) {
+    if (auto done = check.Month(month); !done.ok()) return done;
+  }
+  read = db.Query("SELECT workspace, sequence, head, state FROM archive_workspace", {},
+                  [&](const Row& row) { check.State(row); });
+  if (read.ok()) check.ReportRest();
+  return read;
+}
+
+SqlResult<void> AddDigests(Connection& db, const std::string& folder) {
+  std::vector<std::pair<std::string, std::string>> digests;  // by workspace
+  auto read =
+      db.Query("SELECT workspace, state FROM archive_workspace WHERE digest IS NULL", {},
+               [&](const Row& row) { digests.emplace_back(row.Text(0), Sha256(row.Bytes(1))); });
+  if (!read.ok() || digests.empty()) return read;
+  VerifyReport report;
+  if (auto done = VerifyArchive(db, folder, report); !done.ok()) return done;
+  if (!report.ok()) {
+    return sql::Refused("the states of an earlier version are not those of the archive: " +
+                        report.violations.front());
+  }
+  auto tx = sql::Transaction::Begin(db);
+  if (!tx.ok()) return Fail{std::move(tx).error()};
+  for (const auto& [workspace, digest] : digests) {
+    auto done = db.Execute(
+        "UPDATE archive_workspace SET digest = $1 WHERE shard = $2 AND workspace = $3"
+        " AND digest IS NULL",
+        {sql::Param::Blob(digest), LedgerShard(workspace), workspace});
+    if (!done.ok()) return Fail{std::move(done).error()};
+  }
+  return tx->Commit();
 }
 
 }  // namespace tollgate::billing

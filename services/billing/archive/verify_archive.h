@@ -1,5 +1,5 @@
-// Verifies the files of the archive: their checksums against the database, and the hash chains of
-// their entries up to the heads from which the verification of the database starts.
+// Verifies the files of the archive: their checksums against the database, and the states from
+// which the verification of the database starts, which are computed again from the archived rows.
 #pragma once
 
 #include <string>
@@ -9,8 +9,13 @@
 
 namespace tollgate::billing {
 
-// Adds violations to the report. Fails if the database cannot be read.
+// Adds violations to the report. Fails if the database cannot be read, or when progress returns
+// false.
 sql::SqlResult<void> VerifyArchive(sql::Connection& db, const std::string& folder,
-                                   VerifyReport& report);
+                                   VerifyReport& report, const VerifyProgressFn& progress = {});
+
+// Adds their digests to the states that an earlier version archived, after verifying the archive.
+// Does nothing if every state has its digest.
+sql::SqlResult<void> AddDigests(sql::Connection& db, const std::string& folder);
 
 }  // namespace tollgate::billing

@@ -1,205 +1,22 @@
 #include "services/billing/command/ledger_command.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 
 #include "common/base/clock.h"
-#include "common/config/config.h"
-#include "common/json/json.h"
-#include "common/sql/beside.h"
 #include "services/billing/archive/archive.h"
-#include "services/billing/archive/verify_archive.h"
 #include "services/billing/command/ledger_copy.h"
+#include "services/billing/command/place.h"
 #include "services/billing/statement/statement.h"
 #include "services/billing/storage/distribute.h"
-#include "services/billing/verify/verify.h"
-#include "services/billing/verify/verify_checkpoints.h"
-#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::billing {
 namespace {
-
-struct Place {
-  std::string url;
-  std::string config;
-};
-
-void AddPlace(CLI::App& command, Place& place) {
-  auto* url = command.add_option("--database", place.url,
-                                 "The ledger's database: sqlite:/path or postgresql://…");
-  command
-      .add_option("--config", place.config,
-                  "Instead: the configuration file of billing or of the all-in-one")
-      ->excludes(url);
-}
-
-int Failed(const std::string& message) {
-  std::fprintf(stderr, "tollgate-billing: %s\n", message.c_str());
-  return 1;
-}
-
-// Returns an empty string if no database is named.
-std::string UrlOf(const Place& place) {
-  std::string found = place.url;
-  if (!place.config.empty()) {
-    config::v1::BillingConfig billing;
-    config::v1::AllInOneConfig all;
-    if (auto loaded = config::LoadFile(place.config, billing); loaded.ok()) {
-      found = billing.billing().sql().url();
-    } else if (config::LoadFile(place.config, all).ok()) {
-      found = all.billing().sql().url();
-    } else {
-      Failed(loaded.error());
-      return "";
-    }
-  }
-  if (found.empty()) Failed("--database URL or --config FILE is required");
-  return found;
-}
-
-// Returns null and sets the exit code if the database cannot be opened.
-std::unique_ptr<sql::Connection> Connect(const std::string& url, bool read_only, int* exit_code) {
-  *exit_code = 2;
-  if (url.empty()) return nullptr;
-  *exit_code = 1;
-  auto connection = sql::ConnectBeside(url, read_only);
-  if (!connection.ok()) {
-    Failed(connection.error().message);
-    return nullptr;
-  }
-  *exit_code = 0;
-  return std::move(*connection);
-}
-
-std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int* exit_code) {
-  return Connect(UrlOf(place), read_only, exit_code);
-}
-
-// Progress: one updated line on a terminal, one line per minute in a file.
-class Meter {
- public:
-  bool Show(const VerifyReport& report, const std::string& workspace) {
-    const auto now = std::chrono::steady_clock::now();
-    const auto pause = terminal_ ? std::chrono::seconds(1) : std::chrono::seconds(60);
-    if (now - shown_ < pause) return true;
-    shown_ = now;
-    const int64_t ms =
-        std::chrono::duration_cast<std::chrono::milliseconds>(now - begin_).count() + 1;
-    std::fprintf(stderr,
-                 "%sverify: %lld entries, %lld holds, %lld workspaces, %zu violations, %lld"
-                 " entries/s; in %s%s",
-                 terminal_ ? "\r\033[K" : "", static_cast<long long>(report.entries),
-                 static_cast<long long>(report.holds), static_cast<long long>(report.workspaces),
-                 report.violations.size(), static_cast<long long>(report.entries * 1000 / ms),
-                 workspace.c_str(), terminal_ ? "" : "\n");
-    return true;
-  }
-  void End() const {
-    if (terminal_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point shown_ = begin_;
-};
-
-void Print(const VerifyReport& report, bool json) {
-  const auto number = [](int64_t value) { return static_cast<long long>(value); };
-  if (!json) {
-    std::printf("%s: %lld entries, %lld holds and %lld usage records of %lld workspaces\n",
-                report.ok() ? "The ledger is consistent" : "LEDGER VIOLATIONS FOUND",
-                number(report.entries), number(report.holds), number(report.usage_records),
-                number(report.workspaces));
-    for (const std::string& violation : report.violations) {
-      std::printf("  %s\n", violation.c_str());
-    }
-    return;
-  }
-  std::string list;
-  for (const std::string& violation : report.violations) {
-    if (!list.empty()) list += ',';
-    json::AppendQuoted(list, violation);
-  }
-  std::printf(
-      "{\"ok\":%s,\"workspaces\":%lld,\"entries\":%lld,\"holds\":%lld,\"usage_records\":%lld,"
-      "\"commands\":%lld,\"violations\":[%s]}\n",
-      report.ok() ? "true" : "false", number(report.workspaces), number(report.entries),
-      number(report.holds), number(report.usage_records), number(report.commands), list.c_str());
-}
-
-void AddVerify(CLI::App& app, int& exit_code) {
-  CLI::App& command =
-      *app.add_subcommand("verify", "Verify the ledger from its database while billing is serving");
-  auto place = std::make_shared<Place>();
-  auto options = std::make_shared<VerifyOptions>();
-  auto json = std::make_shared<bool>(false);
-  auto checkpoints = std::make_shared<std::string>();
-  auto key = std::make_shared<std::string>();
-  AddPlace(command, *place);
-  command.add_option("-w,--workspace", options->workspace, "Only this workspace; default: all");
-  command.add_option("--state", options->state_file,
-                     "Keeps the progress in this file; a run with the same file continues there");
-  auto* file = command.add_option("--checkpoints", *checkpoints,
-                                  "Also compare with the signed checkpoints of this file");
-  auto* public_key =
-      command.add_option("--checkpoint-key", *key, "PEM file with the public key of checkpoints");
-  auto archive = std::make_shared<std::string>();
-  command.add_option("--archive", *archive,
-                     "Also verify the archived months, whose files are in this folder");
-  file->needs(public_key);
-  public_key->needs(file);
-  command.add_flag("--json", *json, "Print JSON");
-  command.callback([place, options, json, checkpoints, key, archive, &exit_code] {
-    const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
-    if (connection == nullptr) return;
-    // Read before the ledger, which may only be ahead of the checkpoints.
-    VerifyReport anchored;
-    std::optional<Anchors> anchors;
-    if (!checkpoints->empty()) {
-      auto read = Anchors::Read(*checkpoints, *key, anchored);
-      if (!read.ok()) {
-        exit_code = Failed(read.error());
-        return;
-      }
-      anchors = std::move(*read);
-    }
-    Meter meter;
-    options->overdue_holds = true;
-    options->progress = [&meter](const VerifyReport& report, const std::string& workspace) {
-      return meter.Show(report, workspace);
-    };
-    auto report = VerifyLedger(*connection, *options);
-    meter.End();
-    if (!report.ok()) {
-      exit_code = Failed(report.error().message);
-      return;
-    }
-    if (anchors) {
-      if (auto done = anchors->Compare(*connection, options->workspace, anchored); !done.ok()) {
-        exit_code = Failed(done.error().message);
-        return;
-      }
-      report->violations.insert(report->violations.begin(), anchored.violations.begin(),
-                                anchored.violations.end());
-    }
-    if (!archive->empty()) {
-      if (auto done = VerifyArchive(*connection, *archive, *report); !done.ok()) {
-        exit_code = Failed(done.error().message);
-        return;
-      }
-    }
-    Print(*report, *json);
-    exit_code = report->ok() ? 0 : 1;
-  });
-}
 
 // Parses "YYYY-MM" to YYYYMM; 0: not a month.
 int32_t ParseMonth(const std::string& text) {

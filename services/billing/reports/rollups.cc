@@ -174,8 +174,17 @@ class Fold {
     return *moved == 1;
   }
 
+  // The next step begins again.
   SqlResult<void> Reset() {
+    if (auto done = Clear(); !done.ok()) return done;
+    return WithoutValue(db_.Execute("DELETE FROM rollup_cut WHERE shard = $1 AND workspace = $2",
+                                    {shard_, workspace_}));
+  }
+
+  // Removes all roll-ups except the cut.
+  SqlResult<void> Clear() {
     for (const std::string_view table : kRollUpNames) {
+      if (table == "rollup_cut") continue;
       auto removed =
           db_.Execute("DELETE FROM " + std::string(table) + " WHERE shard = $1 AND workspace = $2",
                       {shard_, workspace_});
@@ -187,6 +196,8 @@ class Fold {
   // Archived entries are not read. Usage of an archived month no longer changes, so requests
   // admitted in one come from the roll-ups by key, whenever they ended.
   SqlResult<void> Begin() {
+    // Roll-ups without a cut would be counted twice.
+    if (auto done = Clear(); !done.ok()) return done;
     std::optional<WorkspaceState> archived;
     auto read = db_.Query("SELECT state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
                           {shard_, workspace_},

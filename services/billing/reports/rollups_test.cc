@@ -13,14 +13,14 @@
 #include <thread>
 
 #include "common/base/time_units.h"
-#include "services/billing/domain/testing/ledger_history.h"
 #include "services/billing/archive/archive.h"
+#include "services/billing/domain/testing/ledger_history.h"
 #include "services/billing/reports/key_spend.h"
+#include "services/billing/reports/usage_query.h"
+#include "services/billing/statement/statement.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
-#include "services/billing/statement/statement.h"
 #include "services/billing/storage/testing/ledger_database.h"
-#include "services/billing/reports/usage_query.h"
 
 namespace tollgate::billing {
 namespace {
@@ -462,7 +462,35 @@ TEST_P(RollUpsTest, VerifyFindsEveryRollUpThatWasChanged) {
   expect_found("UPDATE key_spend_day SET key_id = 'x'", "UPDATE key_spend_day SET key_id = 'key'");
   expect_found("UPDATE workspace_day SET period = period + 1",
                "UPDATE workspace_day SET period = period - 1");
+  // The marks of the roll-ups switch no check off.
+  expect_found("UPDATE rollup_cut SET base_us = 1", "UPDATE rollup_cut SET base_us = 0");
+  expect_found("UPDATE rollup_cut SET shard = shard + 1",
+               "UPDATE rollup_cut SET shard = shard - 1");
+  const std::string stale =
+      "INSERT INTO rollup_stale SELECT shard, workspace, period, model FROM workspace_quarter";
+  expect_found(stale, "DELETE FROM rollup_stale");
+  Run({MakeAddCredit("later", 1)}, kNowUs + kSecondUs);
+  ASSERT_TRUE(connection_->Execute(stale).ok());
   ExpectVerified();
+  ASSERT_TRUE(connection_->Execute("UPDATE rollup_stale SET period = period - 1").ok());
+  expect_found("UPDATE workspace_quarter SET charged = charged + 1",
+               "UPDATE workspace_quarter SET charged = charged - 1");
+  FoldAll();
+  ExpectVerified();
+}
+
+TEST_P(RollUpsTest, RollUpsWithoutACutAreNotCountedAgain) {
+  Run({MakeAddCredit("c", 1'000'000)});
+  const Id id = TestId(1, kNowUs);
+  Run({MakeAuthorize(id, 100, 50), MakeSettle(id, 100, 20)});
+  FoldAll();
+  ASSERT_TRUE(connection_->Execute("DELETE FROM rollup_cut").ok());
+  auto report = VerifyLedger(*database_);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_FALSE(report->ok()) << "roll-ups without a cut";
+  FoldAll();
+  ExpectVerified();
+  ExpectStatements("ws", kNowUs + kDayUs);
 }
 
 class ArchivedRollUpsTest : public RollUpsTest {

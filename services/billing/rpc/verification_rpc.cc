@@ -49,11 +49,6 @@ admin::Failure AlreadyRunning() {
       .error;
 }
 
-VerificationState StateOf(const VerifyReport& report) {
-  if (report.stopped) return VerificationState::kBrokenOff;
-  return report.ok() ? VerificationState::kConsistent : VerificationState::kViolated;
-}
-
 class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
  public:
   explicit VerificationRpc(LedgerService& ledger) : ledger_(ledger), runner_(ledger) {}

@@ -60,11 +60,11 @@ class Reader {
 
   SqlResult<Statement> Read() {
     if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
-    if (cut_us_ > UtcMonthStartUs(statement_.month)) {
+    if (auto done = ReadRollUps(/*usage=*/true); !done.ok()) return Fail{std::move(done).error()};
+    if (first_us_ > UtcMonthStartUs(statement_.month)) {
       return sql::Refused("month " + std::to_string(statement_.month) +
                           " is archived; its entries are in the files of the archive");
     }
-    if (auto done = ReadRollUps(/*usage=*/true); !done.ok()) return Fail{std::move(done).error()};
     if (auto done = CheckWallet(); !done.ok()) return Fail{std::move(done).error()};
     Move(statement_);
     int64_t used = 0;
@@ -93,8 +93,7 @@ class Reader {
     // Month 0 has the archived movements.
     const auto first = movements_.lower_bound({1, 0});
     if (first != movements_.end()) month = std::min(month, first->first.first);
-    // An archive always ends at the end of a month.
-    if (cut_us_ > 0) month = std::min(statement_.month, UtcMonth(cut_us_));
+    if (first_us_ > 0) month = std::min(statement_.month, UtcMonth(first_us_));
     std::vector<Statement> statements;
     for (; month <= statement_.month; month = NextMonth(month)) {
       Statement& one = statements.emplace_back();
@@ -117,7 +116,7 @@ class Reader {
                      {shard_, statement_.workspace}, [&](const Row& row) {
                        const auto state = DecodeState(row.Bytes(0));
                        if (!state) return;
-                       cut_us_ = state->cut_us;
+                       first_us_ = state->cut_us;
                        archived_ = state->sequence;
                        archived_nano_usd_ = state->sums[static_cast<size_t>(Account::kPaid)] +
                                             state->sums[static_cast<size_t>(Account::kGranted)];
@@ -132,6 +131,8 @@ class Reader {
     // Roll-ups that are still being built start after the archive.
     if (*cut && (*cut)->sequence >= archived_) {
       sequence = (*cut)->sequence;
+      // They keep archived months, unless they were built again after the archive.
+      first_us_ = (*cut)->base_us;
       auto read = db_.Query(
           "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2",
           {shard_, statement_.workspace}, [&](const Row& row) {
@@ -216,7 +217,7 @@ class Reader {
 
   sql::Connection& db_;
   const int32_t shard_;
-  int64_t cut_us_ = 0;
+  int64_t first_us_ = 0;  // beginning of the first month with a statement; 0: that of the chain
   int64_t archived_ = 0;
   int64_t archived_nano_usd_ = 0;
   Movements movements_;

@@ -31,11 +31,12 @@ struct Statement {
   std::vector<StatementLine> by_key;
 };
 
-// Fails for an archived month, and if the entries contradict each other.
+// Fails for a month whose entries are archived and not in the roll-ups, and if the entries
+// contradict each other.
 sql::SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace,
                                         int32_t month, int64_t now_us);
 
-// Statements of all months from the first that is not archived to the current one, oldest first,
+// Statements of all months from the first that has one to the current one, oldest first,
 // without usage by model and key.
 sql::SqlResult<std::vector<Statement>> ReadStatements(sql::Connection& db,
                                                       const std::string& workspace, int64_t now_us);

@@ -9,6 +9,8 @@
 
 #include "common/money/money.h"
 #include "services/billing/archive/archive.h"
+#include "services/billing/reports/rollups.h"
+#include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {
@@ -159,8 +161,9 @@ TEST_P(StatementTest, ALongPdfHasMorePages) {
   EXPECT_NE(pdf.find("/Count 5"), std::string::npos);
 }
 
-TEST_P(StatementTest, AfterAnArchiveTheOpeningBalanceIsThatOfTheCut) {
+TEST_P(StatementTest, AnArchivedMonthKeepsItsStatement) {
   Fill();
+  const Statement archived_before = Read(202510);
   const Statement before = Read(202511);
   const auto folder = std::filesystem::path(::testing::TempDir()) /
                       ("statement-archive-" + std::to_string(getpid()));
@@ -171,10 +174,21 @@ TEST_P(StatementTest, AfterAnArchiveTheOpeningBalanceIsThatOfTheCut) {
   ASSERT_TRUE(archived.ok()) << archived.error().message;
   ASSERT_EQ(archived->size(), 1u);
   EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
+  EXPECT_EQ(ToCsv(Read(202510)), ToCsv(archived_before)) << "the roll-ups keep it";
+  auto list = ReadStatements(*connection_, "ws", UtcMonthStartUs(202512));
+  ASSERT_TRUE(list.ok()) << list.error().message;
+  EXPECT_EQ(list->size(), 3u);
+
+  // Roll-ups that are built again begin at the cut.
+  for (const std::string_view table : kRollUpNames) {
+    ASSERT_TRUE(connection_->Execute("DELETE FROM " + std::string(table)).ok());
+  }
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
   auto refused = ReadStatement(*connection_, "ws", 202510, UtcMonthStartUs(202601));
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("is archived"), std::string::npos);
-  auto list = ReadStatements(*connection_, "ws", UtcMonthStartUs(202512));
+  list = ReadStatements(*connection_, "ws", UtcMonthStartUs(202512));
   ASSERT_TRUE(list.ok()) << list.error().message;
   ASSERT_EQ(list->size(), 2u);
   EXPECT_EQ(list->front().month, 202511);

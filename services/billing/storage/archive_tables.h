@@ -39,4 +39,10 @@ CREATE TABLE archive_run (
 CREATE INDEX wallet_frozen ON wallet (workspace) WHERE frozen = 3;
 )sql";
 
+// digest: SHA-256 of the state, which the manifest of the month and the checkpoints repeat. NULL in
+// rows of earlier versions, until the state was recomputed from the archive.
+inline constexpr std::string_view kArchiveDigests = R"sql(
+ALTER TABLE archive_workspace ADD COLUMN digest {blob};
+)sql";
+
 }  // namespace tollgate::billing

@@ -410,7 +410,8 @@ std::span<const sql::Migration> Migrations() {
       {6, "fall-back models", kCandidateColumns},
       {7, "roll-ups that follow the entries", roll_ups},
       {8, "leases", kLeaseTable},
-      {9, "outbox of audit entries", kAuditOutboxTable}};
+      {9, "outbox of audit entries", kAuditOutboxTable},
+      {10, "digests of archived states", kArchiveDigests}};
   return migrations;
 }
 

@@ -102,6 +102,11 @@ SqlResult<Begun> Begin(Connection& db, const Verification& asked, const audit::O
 
 }  // namespace
 
+VerificationState StateOf(const VerifyReport& report) {
+  if (report.stopped) return VerificationState::kBrokenOff;
+  return report.ok() ? VerificationState::kConsistent : VerificationState::kViolated;
+}
+
 SqlResult<Begun> BeginVerification(sql::Database& database, const Verification& asked,
                                    const audit::Origin& by, bool may_run, int64_t now_us) {
   Begun begun;
@@ -174,6 +179,20 @@ SqlResult<std::optional<Verification>> FindVerification(sql::Database& database,
   });
   if (!done.ok()) return Fail{done.error()};
   return found;
+}
+
+SqlResult<std::optional<Verification>> NewestVerification(sql::Database& database,
+                                                          std::string_view actor, bool complete,
+                                                          int64_t now_us) {
+  std::optional<Verification> newest;
+  auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
+    newest.reset();
+    return db.Query(std::string(kSelect) + " WHERE actor = $1 AND workspace = ''" +
+                        (complete ? " AND state IN (2, 3)" : "") + " ORDER BY id DESC LIMIT 1",
+                    {actor}, [&](const Row& row) { newest = ReadVerification(row, now_us); });
+  });
+  if (!done.ok()) return Fail{done.error()};
+  return newest;
 }
 
 SqlResult<std::vector<Verification>> ListVerifications(sql::Database& database, const Id& before,

@@ -21,6 +21,8 @@ enum class VerificationState : uint8_t {
   kBrokenOff = 5,  // its process stopped or its database failed
 };
 
+VerificationState StateOf(const VerifyReport& report);
+
 struct Verification {
   Id id;
   std::string actor;
@@ -55,6 +57,10 @@ sql::SqlResult<void> CancelVerification(sql::Database& database, const Id& id,
                                         const audit::Origin& by, int64_t now_us);
 sql::SqlResult<std::optional<Verification>> FindVerification(sql::Database& database, const Id& id,
                                                              int64_t now_us);
+// The newest of all workspaces by this actor. complete: only those that ended with a result.
+sql::SqlResult<std::optional<Verification>> NewestVerification(sql::Database& database,
+                                                               std::string_view actor,
+                                                               bool complete, int64_t now_us);
 // Newest first, at most limit, older than this id unless it is empty.
 sql::SqlResult<std::vector<Verification>> ListVerifications(sql::Database& database,
                                                             const Id& before, int limit,

@@ -117,8 +117,12 @@ class LedgerVerifier {
   SqlResult<void> Workspace(const std::string& name, const WorkspaceRows& rows) {
     Findings findings(report(), name);
     if (!progress_.state) {
-      auto start = StartState(db_, name, findings);
+      auto start = StartState(db_, name, options_.archive_verified, findings);
       if (!start.ok()) return Fail{std::move(start).error()};
+      // A run of the archive covers all workspaces.
+      if (start->cut_us > 0 && start->cut_us != cut_us_) {
+        findings.Report("the table archive ends at another time than the state of the workspace");
+      }
       progress_.state = std::move(*start);
     }
     WorkspaceState& state = *progress_.state;

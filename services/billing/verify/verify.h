@@ -23,16 +23,21 @@ struct VerifyReport {
 };
 inline constexpr size_t kMaxViolations = 100;
 
+// Called about once per page with the workspace; returning false stops the run. May be null.
+using VerifyProgressFn = std::function<bool(const VerifyReport&, const std::string& workspace)>;
+
 struct VerifyOptions {
   std::string workspace;  // empty: all workspaces
   // File that stores the progress, so that the next run with the same file continues there. Removed
   // at the end. Empty: none.
   std::string state_file;
-  // Called about once per page; returning false stops the run. May be null.
-  std::function<bool(const VerifyReport&, const std::string& workspace)> progress;
+  VerifyProgressFn progress;
   // Reports holds that stayed open long after their expiry. Off for ledgers with an artificial
   // clock.
   bool overdue_holds = false;
+  // The archived months were recomputed and agree with the database (VerifyArchive): states of
+  // archives of earlier versions, which have no digest, are accepted.
+  bool archive_verified = false;
   // Number of entries per read.
   int page_entries = 5000;
 };

@@ -1,5 +1,6 @@
 // Compares the ledger with its signed checkpoints: finds a chain that was rewritten or cut, a
-// workspace that was deleted, and a standby that lost acknowledged entries.
+// workspace that was deleted, a standby that lost acknowledged entries, and archived months whose
+// state was changed.
 #pragma once
 
 #include <array>
@@ -35,11 +36,17 @@ class Anchors {
     std::array<char, 32> head{};
   };
 
-  sql::SqlResult<void> CompareOne(sql::Connection& db, const std::string& workspace,
+  // The entries of the ledger, or the events of payments.
+  enum class Log : uint8_t { kEntries, kPayments };
+  sql::SqlResult<void> CompareOne(sql::Connection& db, const std::string& workspace, Log log,
                                   const std::vector<Head>& heads, VerifyReport& report) const;
 
+  // Compares the states of archived months.
+  sql::SqlResult<void> CompareArchive(sql::Connection& db, const std::string& workspace,
+                                      const std::vector<Head>& states, VerifyReport& report) const;
+
   int64_t checkpoints_ = 0;
-  std::map<std::string, std::vector<Head>> heads_;  // by workspace, in file order
+  std::map<std::string, std::vector<Head>> heads_;  // by chain, in file order
 };
 
 }  // namespace tollgate::billing

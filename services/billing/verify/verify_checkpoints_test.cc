@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "services/billing/domain/chain.h"
-#include "services/billing/verify/checkpoint_writer.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/testing/ledger_database.h"
+#include "services/billing/verify/checkpoint_writer.h"
 
 namespace tollgate::billing {
 namespace {
@@ -62,6 +62,7 @@ class VerifyCheckpointsTest : public LedgerDatabaseTest {
     options.key_file = File("key.pem");
     options.file = File("checkpoints");
     options.interval_ms = 3'600'000;
+    options.payments = payments_;
     const size_t before = Lines().size();
     CheckpointWriter writer(options, SystemClock::Get());
     ASSERT_TRUE(writer.Start().ok());
@@ -103,6 +104,7 @@ class VerifyCheckpointsTest : public LedgerDatabaseTest {
     auto done = connection_->ExecuteScript(script);
     ASSERT_TRUE(done.ok()) << done.error().message;
   }
+  bool payments_ = false;
   std::filesystem::path folder_;
 };
 
@@ -188,6 +190,43 @@ TEST_P(VerifyCheckpointsTest, ChangedCheckpointsAreFound) {
   ExpectNamed("there is no checkpoint in");
   WriteLines({lines[0], lines[1].substr(0, 80), "and more", lines[1]});
   ExpectNamed("line 3 of the checkpoints is not a whole checkpoint");
+}
+
+// Otherwise what was booked since the checkpoint before could be cut off until the next start.
+TEST_P(VerifyCheckpointsTest, AStopWritesALastCheckpoint) {
+  CheckpointWriter::Options options;
+  options.sql = database_->options();
+  options.sql.deferred_sync = true;
+  options.key_file = File("key.pem");
+  options.file = File("checkpoints");
+  options.interval_ms = 3'600'000;
+  CheckpointWriter writer(options, SystemClock::Get());
+  ASSERT_TRUE(writer.Start().ok());
+  while (Lines().size() < 3) std::this_thread::yield();
+  Run({MakeAddCredit("e", 1'000)});
+  writer.Stop();
+  ASSERT_EQ(Lines().size(), 4u);
+  EXPECT_NE(Lines()[3].find(" ws:3:"), std::string::npos) << Lines()[3];
+  EXPECT_EQ(Found(), "");
+}
+
+TEST_P(VerifyCheckpointsTest, RemovedEventsOfPaymentsAreFound) {
+  // The columns that checkpoints read; the tables are those of the payments.
+  Must(
+      "CREATE TABLE payment_head (shard BIGINT, workspace TEXT, sequence BIGINT, head BYTEA);"
+      "CREATE TABLE payment_event (shard BIGINT, workspace TEXT, sequence BIGINT, hash BYTEA);"
+      "INSERT INTO payment_event SELECT shard, workspace, sequence, hash FROM entry;"
+      "INSERT INTO payment_head SELECT shard, workspace, sequence, head FROM wallet");
+  payments_ = true;
+  Checkpoint();
+  EXPECT_EQ(Found(), "");
+  Must(
+      "UPDATE payment_event SET hash = (SELECT hash FROM entry WHERE workspace = 'ws' AND"
+      " sequence = 1) WHERE sequence = 2");
+  ExpectNamed("workspace ws: the chain was rewritten: checkpoint 3 has event of payments 2");
+  Must("DELETE FROM payment_event WHERE sequence = 2; DELETE FROM payment_head");
+  ExpectNamed("workspace ws: events of payments were removed: the last one is 1, checkpoint 3 has");
+  Must("DROP TABLE payment_head; DROP TABLE payment_event");
 }
 
 // A crash during an append leaves a partial line; the next process continues after it.

@@ -11,7 +11,7 @@
 #include "common/base/time_units.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_figures.h"
-#include "services/billing/verify/verify_wallet.h"
+#include "services/billing/verify/verify_rollup_start.h"
 
 namespace tollgate::billing {
 namespace {
@@ -21,12 +21,10 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-// With more entries after the cut the roll-ups are still being built.
-constexpr int64_t kMostFresh = 1'000'000;
 constexpr size_t kFigureCount = 9;
 
 using Figures = std::array<int64_t, kFigureCount>;
-using Period = std::pair<int64_t, std::string>;  // period, and model or key
+using Period = RollUpPeriod;
 
 class RollUpCheck {
  public:
@@ -39,8 +37,11 @@ class RollUpCheck {
         shard_(LedgerShard(state.workspace)) {}
 
   SqlResult<void> Run() {
-    bool compare = false;
-    if (auto read = ReadCut(compare); !read.ok() || !compare) return read;
+    auto start = ReadRollUpStart(db_, state_, findings_);
+    if (!start.ok()) return Fail{std::move(start).error()};
+    if (!*start) return {};
+    start_ = std::move(**start);
+    sequence_ = start_.sequence;
     if (auto done = ReadEntries(); !done.ok()) return done;
     if (auto done = CompareStatements(); !done.ok()) return done;
     if (auto done = CompareUsage("usage_quarter", "workspace_quarter", kQuarterUs); !done.ok()) {
@@ -61,36 +62,6 @@ class RollUpCheck {
   }
 
  private:
-  SqlResult<void> ReadCut(bool& compare) {
-    auto read =
-        db_.Query("SELECT sequence, base_us FROM rollup_cut WHERE shard = $1 AND workspace = $2",
-                  {shard_, state_.workspace}, [&](const Row& row) {
-                    cut_ = row.Int(0);
-                    base_us_ = row.Int(1);
-                    compare = true;
-                  });
-    if (!read.ok() || !compare) return read;
-    if (cut_ > state_.sequence) {
-      findings_.Report("the roll-ups are at entry " + std::to_string(cut_) +
-                       ", which does not exist (rollup_cut)");
-    }
-    read = db_.Query("SELECT 1 FROM rollup_stale WHERE shard = $1 AND workspace = $2 LIMIT 1",
-                     {shard_, state_.workspace}, [&](const Row&) { compare = false; });
-    compare = compare && cut_ <= state_.sequence && state_.sequence - cut_ <= kMostFresh;
-    if (!read.ok() || !compare) return read;
-    auto start = StartState(db_, state_.workspace, findings_);
-    if (!start.ok()) return Fail{std::move(start).error()};
-    sequence_ = start->sequence;
-    if (start->cut_us > 0) first_month_ = UtcMonth(start->cut_us);
-    // An archive has removed entries that the roll-ups do not contain, so the roll-ups will be
-    // rebuilt.
-    compare = cut_ >= sequence_;
-    for (const auto& [id, hold] : start->holds) {
-      if (hold.charged > 0) charged_.insert(id);
-    }
-    return {};
-  }
-
   SqlResult<void> ReadEntries() {
     static const std::string kText =
         "SELECT e.sequence, e.kind, e.request, e.debit, e.credit, e.amount, e.at_us, u.key_id,"
@@ -122,7 +93,7 @@ class RollUpCheck {
     const auto kind = static_cast<EntryKind>(row.Int(1));
     const int64_t posted = Posted(row.Int(4), row.Int(5)) - Posted(row.Int(3), row.Int(5));
     const int64_t month = UtcMonth(row.Int(6));
-    if (row.Int(0) > cut_) return AddFresh(row, kind, posted);
+    if (row.Int(0) > start_.cut) return AddFresh(row, kind, posted);
     if (posted == 0) return;
     months_[{month, row.Int(1)}] += posted;
     if (kind != EntryKind::kCharge && kind != EntryKind::kLateCorrection) return;
@@ -132,10 +103,10 @@ class RollUpCheck {
     // Finds the first charge of a request. The two entries of a charge, for paid and granted
     // credit, are adjacent; only a corrected request can have another charge.
     const std::string request = row.Text(2);
-    const bool again = request == last_charged_ || charged_.contains(request);
+    const bool again = request == last_charged_ || start_.charged.contains(request);
     if (!again) ++requests;
     last_charged_ = request;
-    if (row.Int(10) == static_cast<int64_t>(HoldState::kCorrected)) charged_.insert(request);
+    if (row.Int(10) == static_cast<int64_t>(HoldState::kCorrected)) start_.charged.insert(request);
   }
 
   // Adds an entry after the cut: usage records and roll-ups by key contain it, these roll-ups do
@@ -145,7 +116,7 @@ class RollUpCheck {
     const bool correction = kind == EntryKind::kLateCorrection;
     if (!IsTerminal(kind) && kind != EntryKind::kCharge && !correction) return;
     const int64_t admitted_us = row.Int(9);
-    if (admitted_us < base_us_) return;
+    if (admitted_us < start_.base_us) return;
     const Period quarter(admitted_us / kQuarterUs, row.Text(8));
     const Period day(admitted_us / kDayUs, row.Text(8));
     if (IsTerminal(kind)) {
@@ -160,8 +131,8 @@ class RollUpCheck {
       return;
     }
     if (correction && !fresh_ended_.contains(row.Text(2))) {
-      unknown_quarters_.insert(quarter);
-      unknown_days_.insert(day);
+      start_.unknown_quarters.insert(quarter);
+      start_.unknown_days.insert(day);
     }
     fresh_spent_[{admitted_us / kDayUs, row.Text(7)}] -= posted;
   }
@@ -172,7 +143,7 @@ class RollUpCheck {
         "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2",
         {shard_, state_.workspace}, [&](const Row& row) {
           sum += row.Int(2);
-          if (row.Int(0) < first_month_ || row.Int(0) == 0) return;
+          if (row.Int(0) < start_.first_month || row.Int(0) == 0) return;
           const auto at = months_.find({row.Int(0), row.Int(1)});
           findings_.Expect(row.Int(2), at == months_.end() ? 0 : at->second,
                            "statement_month of " + std::to_string(row.Int(0)) + ", kind " +
@@ -181,7 +152,7 @@ class RollUpCheck {
         });
     if (!read.ok()) return read;
     for (const auto& [row, amount] : months_) {
-      if (row.first < first_month_) continue;
+      if (row.first < start_.first_month) continue;
       findings_.Expect(0, amount,
                        "statement_month of " + std::to_string(row.first) + ", kind " +
                            std::to_string(row.second));
@@ -207,13 +178,13 @@ class RollUpCheck {
     auto read = db_.Query(
         "SELECT month, key_id, model, requests, amount FROM statement_usage WHERE shard = $1"
         " AND workspace = $2 AND month >= $3",
-        {shard_, state_.workspace, first_month_}, [&](const Row& row) {
+        {shard_, state_.workspace, start_.first_month}, [&](const Row& row) {
           compare(row.Int(0), row.Text(1), row.Text(2), row.Int(3), row.Int(4));
         });
     if (!read.ok()) return read;
     while (!usage_.empty()) {
       const auto [month, key, model] = usage_.begin()->first;
-      if (month < first_month_) {
+      if (month < start_.first_month) {
         usage_.erase(usage_.begin());
       } else {
         compare(month, key, model, 0, 0);
@@ -231,7 +202,7 @@ class RollUpCheck {
     for (const auto& [period, fresh] : days ? fresh_days_ : fresh_quarters_) {
       for (size_t i = 0; i < kFigureCount; ++i) sums[period][i] -= fresh[i];
     }
-    const auto& unknown = days ? unknown_days_ : unknown_quarters_;
+    const auto& unknown = days ? start_.unknown_days : start_.unknown_quarters;
     const auto compare = [&](const Period& period, const Figures& stored) {
       const auto at = sums.find(period);
       const Figures expected = at == sums.end() ? Figures() : at->second;
@@ -356,22 +327,18 @@ class RollUpCheck {
   Findings& findings_;
   const std::function<void()>& on_page_;
   const int32_t shard_;
-  int64_t cut_ = 0;
-  int64_t base_us_ = 0;
-  int64_t sequence_ = 0;     // newest entry read
-  int64_t first_month_ = 0;  // earlier ones are archived
+  RollUpStart start_;
+  int64_t sequence_ = 0;  // newest entry read
   // Computed from the entries up to the cut.
   std::map<std::pair<int64_t, int64_t>, int64_t> months_;  // by month and kind
   // Requests and amount, by month, key and model.
   std::map<std::tuple<int64_t, std::string, std::string>, std::pair<int64_t, int64_t>> usage_;
   std::string last_charged_;
-  std::set<std::string> charged_;  // corrected requests that were charged
   // Computed from the entries after the cut.
   int64_t fresh_posted_ = 0;
   std::set<std::string> fresh_ended_;
   std::map<Period, Figures> fresh_quarters_, fresh_days_;
-  std::set<Period> unknown_quarters_, unknown_days_;  // values before a correction
-  std::map<Period, int64_t> fresh_spent_;             // by day and key
+  std::map<Period, int64_t> fresh_spent_;  // by day and key
   // From the roll-ups by key; not compared yet.
   std::map<Period, int64_t> spent_days_, spent_months_;
   std::map<std::string, int64_t> matched_;  // rows, by table

@@ -44,13 +44,14 @@ int64_t TerminalKind(HoldState state, const HoldSums& sums) {
 }  // namespace
 
 RowCheck::RowCheck(sql::Connection& db, WorkspaceState& state, Findings& findings,
-                   int64_t latest_us, RowSink* sink)
+                   int64_t latest_us, RowSink* sink, sql::Connection* ledger)
     : db_(db),
       state_(state),
       findings_(findings),
       shard_(LedgerShard(state.workspace)),
       latest_us_(latest_us),
-      sink_(sink) {}
+      sink_(sink),
+      ledger_(ledger) {}
 
 SqlResult<void> RowCheck::AddHold(const std::string& id, const HoldSums& sums) {
   holds_[id] = sums;
@@ -88,6 +89,9 @@ SqlResult<void> RowCheck::FlushHolds() {
     found.emplace(id, std::move(hold));
   });
   if (!read.ok()) return read;
+  for (const auto& [id, sums] : holds_) {
+    if (ledger_ != nullptr && !found.contains(id)) ahead.push_back(id);
+  }
   for (const std::string& id : ahead) TakeBack(id);
   for (const auto& [id, sums] : holds_) {
     const auto row = found.find(id);
@@ -270,7 +274,8 @@ SqlResult<void> RowCheck::FlushCommands() {
   for (const auto& [id, sums] : commands_) {
     keys.insert(keys.end(), {shard_, state_.workspace, id});
   }
-  auto read = db_.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+  sql::Connection& db = ledger_ != nullptr ? *ledger_ : db_;
+  auto read = db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
     const Command command = ReadCommand(row);
     const auto sums = commands_.find(command.command_id);
     if (sums == commands_.end()) return;

@@ -24,8 +24,10 @@ class RowSink {
 class RowCheck {
  public:
   // latest_us: time of the newest entry of the whole ledger; 0: does not report overdue holds.
+  // ledger: not null if db has one month of the archive. Commands are never archived, so they are
+  // read from the ledger; holds that are not in db stay in the state, for the month after it.
   RowCheck(sql::Connection& db, WorkspaceState& state, Findings& findings, int64_t latest_us,
-           RowSink* sink);
+           RowSink* sink, sql::Connection* ledger = nullptr);
 
   sql::SqlResult<void> AddHold(const std::string& id, const HoldSums& sums);
   sql::SqlResult<void> AddCommand(const std::string& id, const CommandSums& sums);
@@ -56,6 +58,7 @@ class RowCheck {
   const int32_t shard_;
   const int64_t latest_us_;
   RowSink* const sink_;
+  sql::Connection* const ledger_;
   bool entries_ended_ = false;
   std::map<std::string, HoldSums> holds_;  // by request id, sorted like the table
   std::map<std::string, CommandSums> commands_;

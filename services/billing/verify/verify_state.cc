@@ -3,7 +3,8 @@
 namespace tollgate::billing {
 namespace {
 
-constexpr int64_t kVersion = 3;
+constexpr int64_t kVersion = 4;
+constexpr int64_t kVersionOnlyRollUps = 3;
 constexpr int64_t kVersionWithoutLeases = 2;
 // Version without the cut's sequence. Archives use it, since their state is the one at the cut.
 constexpr int64_t kVersionWithoutCutSequence = 1;
@@ -116,6 +117,9 @@ std::string EncodeState(const WorkspaceState& s) {
     out.Text(key);
     out.Int(amount);
   }
+  out.Text(s.archived_statements);
+  out.Text(s.archived_commands);
+  out.Int(s.statements_base_us);
   return out.Take();
 }
 
@@ -123,10 +127,7 @@ std::optional<WorkspaceState> DecodeState(std::string_view bytes) {
   FieldReader in(bytes);
   const auto read = [&in](int64_t& value) { value = in.Int(); };
   const int64_t version = in.Int();
-  if (version != kVersion && version != kVersionWithoutLeases &&
-      version != kVersionWithoutCutSequence) {
-    return std::nullopt;
-  }
+  if (version < kVersionWithoutCutSequence || version > kVersion) return std::nullopt;
   WorkspaceState s;
   s.workspace = in.Text();
   s.sequence = in.Int();
@@ -168,9 +169,15 @@ std::optional<WorkspaceState> DecodeState(std::string_view bytes) {
     const std::string key = in.Text();
     s.moved[key] = in.Int();
   }
-  for (int64_t count = version == kVersion ? in.Int() : 0; count > 0 && in.ok(); --count) {
+  for (int64_t count = version > kVersionWithoutLeases ? in.Int() : 0; count > 0 && in.ok();
+       --count) {
     const std::string key = in.Text();
     s.leases[key] = in.Int();
+  }
+  if (version > kVersionOnlyRollUps) {
+    s.archived_statements = in.Text();
+    s.archived_commands = in.Text();
+    s.statements_base_us = in.Int();
   }
   if (!in.done()) return std::nullopt;
   return s;

@@ -83,8 +83,20 @@ struct WorkspaceState {
   // Archive from which the stream starts: the time of its cut, and a digest of the roll-ups before.
   // 0: the stream starts with entry 1.
   int64_t cut_us = 0;
-  int64_t cut_sequence = 0;      // newest archived entry
-  std::string archived_rollups;  // digest
+  int64_t cut_sequence = 0;  // newest archived entry
+  // Digests of rows that the database keeps of archived months (verify_digests.h); empty in
+  // archives of earlier versions.
+  std::string archived_rollups, archived_commands, archived_statements;
+  // The base of the roll-ups at the archive (rollup_cut.base_us). It moves when they are built
+  // again.
+  int64_t statements_base_us = 0;
+
+  // The entries so far are archived; those that follow are counted from zero.
+  void BeginAfterCut(int64_t us) {
+    cut_us = us;
+    cut_sequence = sequence;
+    holds_opened = holds_closed = 0;
+  }
 };
 std::string MovedKey(const std::string& key_id, int64_t month);
 std::string LesseeKey(const std::string& lessee, int64_t month);

@@ -1,19 +1,16 @@
 #include "services/billing/verify/verify_usage.h"
 
 #include "common/base/clock.h"
-#include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/verify/verify_digests.h"
 #include "services/billing/verify/verify_figures.h"
 
 namespace tollgate::billing {
-namespace {
 
 using sql::Param;
 using sql::Row;
 using sql::SqlResult;
-
-}  // namespace
 
 UsageCheck::UsageCheck(sql::Connection& db, const WorkspaceState& state, Findings& findings,
                        const std::map<std::string, int64_t>& quota_held)
@@ -48,14 +45,7 @@ SqlResult<void> UsageCheck::Run(const std::function<void()>& on_page) {
   if (auto done = CompareCount(quarters_); !done.ok()) return done;
   if (auto done = CompareCount(days_); !done.ok()) return done;
   if (auto done = CheckIdleKeyMonths(); !done.ok()) return done;
-  if (state_.archived_rollups.empty()) return {};
-  auto digest = DigestRollUps(db_, state_.workspace, state_.cut_us);
-  if (!digest.ok()) return Fail{std::move(digest).error()};
-  if (*digest != state_.archived_rollups) {
-    findings_.Report(
-        "the usage of archived months (usage_quarter, usage_day or key_month) changed");
-  }
-  return {};
+  return CheckArchived(db_, state_, findings_);
 }
 
 SqlResult<bool> UsageCheck::Page() {
@@ -218,61 +208,6 @@ SqlResult<void> UsageCheck::CheckIdleKeyMonths() {
   const int64_t first = state_.cut_us > 0 ? UtcMonth(state_.cut_us) : 0;
   return db_.Query(kText, {shard_, state_.workspace, first},
                    [&](const Row& row) { CheckKeyMonth(row, 0); });
-}
-
-SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& workspace,
-                                     int64_t cut_us) {
-  const int32_t shard = LedgerShard(workspace);
-  std::string digest = Sha256("roll-ups");
-  const auto add = [&](const Row& row, int texts, int columns) {
-    FieldWriter out;
-    out.Text(digest);
-    for (int i = 0; i < columns; ++i) {
-      if (i < texts) {
-        out.Text(row.Bytes(i));
-      } else {
-        out.Int(row.Int(i));
-      }
-    }
-    digest = Sha256(out.Take());
-  };
-  const struct {
-    const char* table;
-    int64_t period_us;
-  } tables[] = {{"usage_quarter", kQuarterUs}, {"usage_day", 86'400LL * 1'000'000}};
-  for (const auto& [table, period_us] : tables) {
-    std::string key;
-    std::string model;
-    int64_t period = -1;
-    for (int64_t seen = kVerifyPage; seen == kVerifyPage;) {
-      seen = 0;
-      const std::string after_key = key;
-      const std::string after_model = model;
-      auto read = db.Query(
-          "SELECT key_id, model, period, requests, free_requests, prompt, cached, cache_write,"
-          " completion, reasoning, charged, overrun FROM " +
-              std::string(table) +
-              " WHERE shard = $1 AND workspace = $2 AND period < $3"
-              " AND (key_id, model, period) > ($4, $5, $6)"
-              " ORDER BY key_id, model, period LIMIT " +
-              std::to_string(kVerifyPage),
-          {shard, workspace, cut_us / period_us, after_key, after_model, period},
-          [&](const Row& row) {
-            ++seen;
-            key = row.Text(0);
-            model = row.Text(1);
-            period = row.Int(2);
-            add(row, 2, 12);
-          });
-      if (!read.ok()) return Fail{std::move(read).error()};
-    }
-  }
-  auto read = db.Query(
-      "SELECT key_id, month, spent, held FROM key_month WHERE shard = $1 AND workspace = $2"
-      " AND month < $3 ORDER BY key_id, month",
-      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { add(row, 1, 4); });
-  if (!read.ok()) return Fail{std::move(read).error()};
-  return digest;
 }
 
 }  // namespace tollgate::billing

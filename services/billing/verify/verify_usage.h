@@ -69,9 +69,4 @@ class UsageCheck {
   RollUp days_;
 };
 
-// SHA-256 over the roll-ups and key months before this time. An archive stores it, since the
-// records are removed.
-sql::SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& workspace,
-                                          int64_t cut_us);
-
 }  // namespace tollgate::billing

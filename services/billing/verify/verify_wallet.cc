@@ -1,6 +1,9 @@
 #include "services/billing/verify/verify_wallet.h"
 
+#include "common/base/clock.h"
+#include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
+#include "services/billing/domain/dead_letter.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_leases.h"
 
@@ -36,15 +39,24 @@ SqlResult<void> CheckMonths(Connection& db, const WorkspaceState& state, Finding
 }  // namespace
 
 SqlResult<WorkspaceState> StartState(Connection& db, const std::string& workspace,
-                                     Findings& findings) {
+                                     bool may_lack_digest, Findings& findings) {
   WorkspaceState state;
   state.workspace = workspace;
   auto read = db.Query(
-      "SELECT sequence, head, state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
+      "SELECT sequence, head, state, digest, month FROM archive_workspace WHERE shard = $1"
+      " AND workspace = $2",
       {LedgerShard(workspace), workspace}, [&](const Row& row) {
+        if (!row.IsNull(3) && row.Bytes(3) != Sha256(row.Bytes(2))) {
+          findings.Report("archive_workspace: the state does not have its digest");
+        } else if (row.IsNull(3) && !may_lack_digest) {
+          findings.Report(
+              "archive_workspace: the state has no digest, because an earlier version archived it;"
+              " the next run of the archive recomputes it, and verify with --archive, too");
+        }
         auto archived = DecodeState(row.Bytes(2));
         if (!archived || archived->workspace != workspace || archived->sequence != row.Int(0) ||
-            archived->head != row.Bytes(1)) {
+            archived->head != row.Bytes(1) ||
+            archived->cut_us != UtcMonthStartUs(NextMonth(static_cast<int32_t>(row.Int(4))))) {
           return findings.Report("archive_workspace is damaged");
         }
         state = std::move(*archived);
@@ -94,14 +106,17 @@ SqlResult<void> CheckWallet(Connection& db, const WorkspaceState& state, const W
 
 SqlResult<void> CheckDeadLetters(Connection& db, const std::string& workspace, Findings& findings) {
   return db.Query(
-      "SELECT id, number, at_us, state, resolved_us FROM dead_letter WHERE shard = $1"
+      "SELECT id, number, at_us, state, resolved_us, operation FROM dead_letter WHERE shard = $1"
       " AND workspace = $2",
       {LedgerShard(workspace), workspace}, [&](const Row& row) {
         const auto id = Id::FromBytes(row.Bytes(0));
         const std::string name = "dead letter " + (id ? id->ToHex() : std::string("of a bad id")) +
                                  " number " + std::to_string(row.Int(1));
         const bool open = row.Int(3) == 1;
-        if (!id || row.Int(2) <= 0 || row.Int(3) < 1) findings.Report(name + " is damaged");
+        if (!id || row.Int(2) <= 0 || row.Int(3) < 1 ||
+            !DecodeSettle(row.Bytes(5), *id, workspace)) {
+          findings.Report(name + " is damaged");
+        }
         if (open != (row.Int(4) == 0)) {
           findings.Report(name +
                           (open ? " is open but was resolved" : " is resolved without a time"));

@@ -11,9 +11,10 @@
 
 namespace tollgate::billing {
 
-// State of the archive, or an initial state without entries.
+// State of the archive, or an initial state without entries. may_lack_digest: accepts a state that
+// an earlier version archived.
 sql::SqlResult<WorkspaceState> StartState(sql::Connection& db, const std::string& workspace,
-                                          Findings& findings);
+                                          bool may_lack_digest, Findings& findings);
 // Compares wallet and months with the state after the last entry.
 sql::SqlResult<void> CheckWallet(sql::Connection& db, const WorkspaceState& state,
                                  const WorkspaceRows& rows, Findings& findings);

@@ -1,0 +1,145 @@
+#include "services/billing/verify/verify_digests.h"
+
+#include "common/base/clock.h"
+#include "common/base/crypto.h"
+#include "common/base/ledger_shard.h"
+#include "services/billing/domain/types.h"
+#include "services/billing/storage/schema.h"
+#include "services/billing/verify/verify_figures.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Row;
+using sql::SqlResult;
+
+// Digest of rows in their order.
+class RowDigest {
+ public:
+  explicit RowDigest(std::string_view what) : digest_(Sha256(what)) {}
+
+  // The first columns are texts, the others integers.
+  void Add(const Row& row, int texts, int columns) {
+    FieldWriter out;
+    out.Text(digest_);
+    for (int i = 0; i < columns; ++i) {
+      if (i < texts) {
+        out.Text(row.Bytes(i));
+      } else {
+        out.Int(row.Int(i));
+      }
+    }
+    digest_ = Sha256(out.Take());
+  }
+  std::string Take() { return std::move(digest_); }
+
+ private:
+  std::string digest_;
+};
+
+}  // namespace
+
+SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& workspace,
+                                     int64_t cut_us) {
+  const int32_t shard = LedgerShard(workspace);
+  RowDigest digest("roll-ups");
+  const struct {
+    const char* table;
+    int64_t period_us;
+  } tables[] = {{"usage_quarter", kQuarterUs}, {"usage_day", 86'400LL * 1'000'000}};
+  for (const auto& [table, period_us] : tables) {
+    std::string key;
+    std::string model;
+    int64_t period = -1;
+    for (int64_t seen = kVerifyPage; seen == kVerifyPage;) {
+      seen = 0;
+      const std::string after_key = key;
+      const std::string after_model = model;
+      auto read = db.Query(
+          "SELECT key_id, model, period, requests, free_requests, prompt, cached, cache_write,"
+          " completion, reasoning, charged, overrun FROM " +
+              std::string(table) +
+              " WHERE shard = $1 AND workspace = $2 AND period < $3"
+              " AND (key_id, model, period) > ($4, $5, $6)"
+              " ORDER BY key_id, model, period LIMIT " +
+              std::to_string(kVerifyPage),
+          {shard, workspace, cut_us / period_us, after_key, after_model, period},
+          [&](const Row& row) {
+            ++seen;
+            key = row.Text(0);
+            model = row.Text(1);
+            period = row.Int(2);
+            digest.Add(row, 2, 12);
+          });
+      if (!read.ok()) return Fail{std::move(read).error()};
+    }
+  }
+  auto read = db.Query(
+      "SELECT key_id, month, spent, held FROM key_month WHERE shard = $1 AND workspace = $2"
+      " AND month < $3 ORDER BY key_id, month",
+      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 1, 4); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return digest.Take();
+}
+
+SqlResult<std::string> DigestStatements(sql::Connection& db, const std::string& workspace,
+                                        int64_t cut_us) {
+  const int32_t shard = LedgerShard(workspace);
+  RowDigest digest("statements");
+  auto read = db.Query(
+      "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2"
+      " AND month < $3 ORDER BY month, kind",
+      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 0, 3); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  read = db.Query(
+      "SELECT key_id, model, month, requests, amount FROM statement_usage WHERE shard = $1"
+      " AND workspace = $2 AND month < $3 ORDER BY month, key_id, model",
+      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 2, 5); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return digest.Take();
+}
+
+SqlResult<std::string> DigestCommands(sql::Connection& db, const std::string& workspace,
+                                      int64_t cut_us) {
+  RowDigest digest("commands");
+  std::string id;
+  for (int64_t seen = kVerifyPage; seen == kVerifyPage;) {
+    seen = 0;
+    const std::string after = id;
+    auto read = db.Query(
+        "SELECT id, actor, reason, reference, decided_by, kind, amount, granted, cap, at_us, state,"
+        " decided_us FROM command WHERE shard = $1 AND workspace = $2 AND id > $3 AND at_us < $4"
+        " AND decided_us < $4 AND state <> $5 ORDER BY id LIMIT " +
+            std::to_string(kVerifyPage),
+        {LedgerShard(workspace), workspace, after, cut_us,
+         static_cast<int>(CommandState::kPending)},
+        [&](const Row& row) {
+          ++seen;
+          id = row.Text(0);
+          digest.Add(row, 5, 12);
+        });
+    if (!read.ok()) return Fail{std::move(read).error()};
+  }
+  return digest.Take();
+}
+
+SqlResult<void> CheckArchived(sql::Connection& db, const WorkspaceState& state,
+                              Findings& findings) {
+  const struct {
+    const std::string& stored;  // empty: an earlier version has archived the months
+    SqlResult<std::string> (*compute)(sql::Connection&, const std::string&, int64_t);
+    const char* what;
+  } digests[] = {
+      {state.archived_rollups, DigestRollUps,
+       "the usage of archived months (usage_quarter, usage_day or key_month) changed"},
+      {state.archived_commands, DigestCommands, "the commands of archived months changed"}};
+  for (const auto& [stored, compute, what] : digests) {
+    if (stored.empty()) continue;
+    auto digest = compute(db, state.workspace, state.cut_us);
+    if (!digest.ok()) return Fail{std::move(digest).error()};
+    if (*digest != stored) findings.Report(what);
+  }
+  return {};
+}
+
+}  // namespace tollgate::billing
