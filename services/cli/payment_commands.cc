@@ -137,8 +137,9 @@ std::vector<Command> PaymentCommands() {
           .Shows(kPayment),
       Command(
           "payment refund", "Give unspent paid credit back", "PaymentService.RefundPayment",
-          {WorkspaceFlag(), payment, amount, reason.Required()})
-          .Money("payment refund {payment} {amount}", "payment list")
+          {WorkspaceFlag(), payment, amount, reason.Required(),
+           Flag("--adopt", "Only take the credit of this refund, made at the provider", "adopt")})
+          .Money("payment refund {payment} {amount}{ adopt}", "payment list")
           .Sets("name", kPaymentName)
           .Shows("payment=payment.id Payment | amount_usd Amount | state State | "
                  "provider_id Provider's id"),

@@ -61,6 +61,9 @@ class PaymentEngine {
   sql::SqlResult<void> PauseReload(WorkspaceTx& tx, const std::string& reason,
                                    int64_t until_us = 0);
   sql::SqlResult<void> FollowPayment(WorkspaceTx& tx, const Payment& before, const Payment& after);
+  // Refunds at the provider whose credit no refund of ours takes, for example those made in the
+  // provider's dashboard. Without those that have failed.
+  ProviderResult<std::vector<RefundView>> RefundsElsewhere(const Payment& payment);
   // Whether the charge says that it belongs to a payment of ours, and is paid.
   static bool IsOurs(const ChargeView& charge);
   // Makes the row of a paid charge of ours that has none, since the database was restored to an
@@ -113,6 +116,7 @@ class PaymentEngine {
   sql::SqlResult<void> StartReload(WorkspaceTx& tx, AutoReload reload, const ChargeFacts& facts);
   bool TakeCredit(Refund& refund);
   void SendRefund(Refund refund, const Payment& payment);
+  ProviderResult<RefundView> MakeRefund(const Refund& refund, const Payment& payment);
   void AskRefund(Refund refund);
   void ReturnCredit(Refund refund);
   // Records that the provider cannot pay out the refund. Returns false if it must be retried.

@@ -305,7 +305,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     if (!amount.ok()) return Fail{amount.error()};
     auto refund =
         payments.admin().RefundPayment(name[0], name[1], *amount, request.reason(),
-                                       request.request_id(), OriginOf(caller));
+                                       request.request_id(), OriginOf(caller), request.adopt());
     if (!refund.ok()) return Fail{refund.error()};
     response.set_payment(request.name());
     response.set_amount_usd(admin::FormatUsd(refund->amount_nano_usd));
