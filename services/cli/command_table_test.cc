@@ -141,14 +141,14 @@ TEST(CommandTableTest, WhatTheJournalSaysAboutMoneyStays) {
   for (const Command& command : AllCommands()) {
     if (!command.money.empty()) money.push_back(command.words + ": " + command.money);
   }
-  EXPECT_EQ(money,
-            (std::vector<std::string>{"credit add: credit {kind} {amount} {reason}",
-                                      "credit grant: credit grant {amount} {reason}",
-                                      "adjustment create: adjustment create {kind} {amount}{ "
-                                      "granted} {reference} "
-                                      "{reason}",
-                                      "payment create: payment create {amount}",
-                                      "payment refund: payment refund {payment} {amount}"}));
+  EXPECT_EQ(money, (std::vector<std::string>{
+                       "credit add: credit {kind} {amount} {reason}",
+                       "credit grant: credit grant {amount} {reason}",
+                       "adjustment create: adjustment create {kind} {amount}{ "
+                       "granted} {reference} "
+                       "{reason}",
+                       "payment create: payment create {amount}",
+                       "payment refund: payment refund {payment} {amount}{ adopt}"}));
 }
 
 TEST(ShownTest, ColumnsAreReadFromText) {

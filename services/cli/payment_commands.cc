@@ -1,7 +1,10 @@
+#include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/json/writer.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
 #include "services/cli/run_command.h"
@@ -29,20 +32,66 @@ std::optional<int64_t> DaysAgo(const std::string& days) {
   return (now - std::stoll(days, nullptr, 0) * 86'400) * 1'000'000;
 }
 
-void ShowDifferences(Invocation& invocation, const Arguments&,
-                     const google::protobuf::Message& message) {
+template <typename Messages>
+Table TableOfAll(const char* columns, const Messages& messages) {
+  const auto shown = Shown::Parse(columns);
+  Table table = TableOf(shown);
+  for (const auto& one : messages) table.Add(RowOf(shown, one));
+  return table;
+}
+
+// One row for each kind of money, one column for each book.
+Table TotalsOf(const pb::ReconcilePaymentsResponse& response) {
+  const auto books = Shown::Parse(
+      "provider_usd PROVIDER | payments_usd PAYMENTS | ledger_usd LEDGER | by_hand_usd BY HAND");
+  std::vector<Column> columns{{"total", "TOTAL"}};
+  for (const Shown& book : books) columns.push_back({book.name, book.title});
+  Table table(std::move(columns));
+  const auto add = [&](const char* total, const pb::ReconciledTotals& totals) {
+    std::vector<Cell> row = RowOf(books, totals);
+    row.insert(row.begin(), Text(total));
+    table.Add(std::move(row));
+  };
+  add("charged", response.charged());
+  add("refunded", response.refunded());
+  return table;
+}
+
+void ShowReconciliation(Invocation& invocation, const Arguments&,
+                        const google::protobuf::Message& message) {
   const auto& response = static_cast<const pb::ReconcilePaymentsResponse&>(message);
-  const auto columns = Shown::Parse(
+  const Table totals = TotalsOf(response);
+  const Table by_hand = TableOfAll(
+      "entry=name ENTRY | kind BY HAND | amount_usd AMOUNT | actor BY | reason REASON | "
+      "at=post_time AT (UTC)",
+      response.by_hand());
+  const Table differences = TableOfAll(
       "kind DIFFERENCE | payment PAYMENT | provider_id PROVIDER'S ID | "
-      "provider_usd=provider_amount_usd PROVIDER | ledger_usd=ledger_amount_usd LEDGER");
-  Table table = TableOf(columns);
-  for (const pb::PaymentDifference& one : response.differences()) table.Add(RowOf(columns, one));
-  invocation.ShowList(
-      table, "differences",
-      "No differences: " + std::to_string(response.provider_charges()) +
-          " charges of the provider, " + std::to_string(response.payments()) +
-          " payments compared.",
-      {{"provider_charges", response.provider_charges()}, {"payments", response.payments()}});
+      "provider_usd=provider_amount_usd PROVIDER | ledger_usd=ledger_amount_usd LEDGER",
+      response.differences());
+  std::string out;
+  if (invocation.options().json) {
+    json::Writer writer;
+    writer.Number("provider_charges", response.provider_charges())
+        .Number("payments", response.payments())
+        .Number("adopted", response.adopted())
+        .Flag("reloads_wait", response.reloads_wait())
+        .Raw("totals", totals.RowsAsJson())
+        .Raw("by_hand", by_hand.RowsAsJson())
+        .Raw("differences", differences.RowsAsJson());
+    out = writer.Done() + "\n";
+  } else {
+    out = totals.ListAsText("") + "\n";
+    if (!by_hand.empty()) out += by_hand.ListAsText("") + "\n";
+    if (response.adopted() > 0) out += "Adopted: " + std::to_string(response.adopted()) + "\n";
+    if (response.reloads_wait()) {
+      out += "Auto-reload waits since the restore: reconcile with --adopt, further back.\n";
+    }
+    out += differences.ListAsText("No differences: " + std::to_string(response.provider_charges()) +
+                                  " charges of the provider, " +
+                                  std::to_string(response.payments()) + " payments compared.");
+  }
+  std::fputs(out.c_str(), stdout);
   if (response.differences_size() > 0) invocation.set_exit_code(1);
 }
 
@@ -86,9 +135,11 @@ std::vector<Command> PaymentCommands() {
               "PaymentService.CancelPayment", {WorkspaceFlag(), payment, reason})
           .Sets("name", kPaymentName)
           .Shows(kPayment),
-      Command("payment refund", "Give unspent paid credit back", "PaymentService.RefundPayment",
-              {WorkspaceFlag(), payment, amount, reason.Required()})
-          .Money("payment refund {payment} {amount}", "payment list")
+      Command(
+          "payment refund", "Give unspent paid credit back", "PaymentService.RefundPayment",
+          {WorkspaceFlag(), payment, amount, reason.Required(),
+           Flag("--adopt", "Only take the credit of this refund, made at the provider", "adopt")})
+          .Money("payment refund {payment} {amount}{ adopt}", "payment list")
           .Sets("name", kPaymentName)
           .Shows("payment=payment.id Payment | amount_usd Amount | state State | "
                  "provider_id Provider's id"),
@@ -114,14 +165,14 @@ std::vector<Command> PaymentCommands() {
           .Sets("auto_reload.name", kReloadName)
           .Shows(kReload),
       Command(
-          "reconcile",
-          "Compare the provider's charges with payments and the ledger; exit code 1 on differences",
+          "reconcile", "Compare the provider, payments and the ledger; exit code 1 on differences",
           "PaymentService.ReconcilePayments",
           {Flag("--days", "How far back", "start_time")
                .Between(1, 3650)
                .Otherwise("30")
-               .As(DaysAgo, "")})
-          .Then(ShowDifferences),
+               .As(DaysAgo, ""),
+           Flag("--adopt", "Make payments that are lost, and follow unknown disputes", "adopt")})
+          .Then(ShowReconciliation),
   };
 }
 

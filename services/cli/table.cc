@@ -77,11 +77,14 @@ std::string Table::RowAsJson(const std::vector<Cell>& row) const {
   return writer.Done();
 }
 
+std::string Table::RowsAsJson() const {
+  return json::WriteArray(rows_, [this](const std::vector<Cell>& row) { return RowAsJson(row); });
+}
+
 std::string Table::ListAsJson(const std::string& list, const Counts& counts) const {
   json::Writer writer;
   for (const auto& [name, count] : counts) writer.Raw(name, std::to_string(count));
-  const auto row_json = [this](const std::vector<Cell>& row) { return RowAsJson(row); };
-  return writer.Raw(list, json::WriteArray(rows_, row_json)).Done() + "\n";
+  return writer.Raw(list, RowsAsJson()).Done() + "\n";
 }
 
 std::string Table::ListAsText(const std::string& when_empty) const {

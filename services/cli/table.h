@@ -43,6 +43,8 @@ class Table {
   void Add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
+  // [ {…}, … ]
+  std::string RowsAsJson() const;
   // {"<count>": 7, …, "<list>": [ {…}, … ]}
   std::string ListAsJson(const std::string& list, const Counts& counts = {}) const;
   // Aligned columns with headings, or when_empty if there are no rows.

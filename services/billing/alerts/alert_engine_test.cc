@@ -6,6 +6,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
+#include "common/base/time_units.h"
 #include "services/billing/alerts/testing/alert_world.h"
 
 namespace tollgate::billing::alerts {
@@ -104,6 +105,48 @@ TEST_P(AlertEngineTest, CapReloadAndBooksAreToldToWhomTheyConcern) {
     EXPECT_EQ(mail.to.front(), books ? "<ops@gate.example>" : "<ann@example.com>");
   }
   EXPECT_EQ(smtp_.mails().size(), 5u);
+}
+
+// Rule: the customer is told of each step of a dispute, and when requests are refused by a freeze.
+TEST_P(AlertEngineTest, ADisputeAndTheFreezeThatFollowsAreToldByMail) {
+  auto replica = Make();
+  Add(50);
+  Set(*replica, MailAt(1));
+  const int64_t now_us = clock_.WallUs();
+  const auto dispute = [&](const std::string& id, payments::DisputeView::State state,
+                           int64_t opened_us, int64_t closed_us) {
+    payments::Dispute row;
+    row.workspace = "acme";
+    row.id = id;
+    row.payment = "payment-of-" + id;
+    row.state = state;
+    row.amount_nano_usd = 12 * kNanoPerUsd;
+    row.taken = true;
+    row.opened_us = opened_us;
+    row.closed_us = closed_us;
+    payments::PaymentStore store(*database_);
+    ASSERT_TRUE(store.Run("acme", 1, [&](payments::WorkspaceTx& tx) { return tx.Put(row); }).ok());
+  };
+  using State = payments::DisputeView::State;
+  dispute("du_old", State::kLost, now_us - 9 * kDayUs, now_us - 8 * kDayUs);
+  dispute("du_1", State::kOpen, now_us, 0);
+  Sql("UPDATE wallet SET frozen = 2 WHERE workspace = 'acme'", {});
+  for (int i = 0; i < 3; ++i) replica->engine.Check("acme");
+  EXPECT_EQ(Outbox(), (Kinds{{"dispute_opened", 1}, {"frozen", 1}}));
+  dispute("du_1", State::kWon, now_us, now_us + 1);
+  dispute("du_2", State::kLost, now_us - 1, now_us + 1);
+  for (int i = 0; i < 3; ++i) replica->engine.Check("acme");
+  EXPECT_EQ(Outbox(),
+            (Kinds{{"dispute_opened", 1}, {"dispute_won", 1}, {"dispute_lost", 1}, {"frozen", 1}}));
+  while (replica->engine.DeliverDue() > 0) {
+  }
+  std::string all;
+  for (const mail::SmtpListener::Mail& mail : smtp_.mails()) all += mail.text;
+  for (const char* part :
+       {"Payment disputed in workspace acme", "payment-of-du_1 of $12", "Dispute won in workspace",
+        "Dispute lost in workspace", "Requests refused in workspace", "Add the credit"}) {
+    EXPECT_NE(all.find(part), std::string::npos) << part;
+  }
 }
 
 TEST_P(AlertEngineTest, ANoticeIsTriedAgainUntilItIsTakenByEachReceiver) {

@@ -33,7 +33,8 @@ AlertMetrics::AlertMetrics() {
   }
   for (const AlertKind kind :
        {AlertKind::kLowBalance, AlertKind::kCapPercent, AlertKind::kReloadFailed,
-        AlertKind::kReloadPaused, AlertKind::kBooksDisagree}) {
+        AlertKind::kReloadPaused, AlertKind::kBooksDisagree, AlertKind::kDisputeOpened,
+        AlertKind::kDisputeWon, AlertKind::kDisputeLost, AlertKind::kFrozen}) {
     Notices(kind);
   }
   Oldest();

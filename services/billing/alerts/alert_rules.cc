@@ -72,6 +72,12 @@ void DecideCap(const AlertSetting& setting, const Facts& facts, int percent, Ale
   }
 }
 
+void DecideDispute(const DisputeFact& newest, AlertState state, std::vector<Step>& steps) {
+  if (newest.at_us <= state.mark) return;
+  state.mark = newest.at_us;
+  Fire(std::move(state), steps);
+}
+
 void DecideFlag(bool on, AlertState state, std::vector<Step>& steps) {
   if (on && !state.fired) Fire(std::move(state), steps);
   if (!on && state.fired) Arm(std::move(state), steps);
@@ -91,6 +97,14 @@ std::string_view Name(AlertKind kind) {
       return "reload_paused";
     case AlertKind::kBooksDisagree:
       return "books_disagree";
+    case AlertKind::kDisputeOpened:
+      return "dispute_opened";
+    case AlertKind::kDisputeWon:
+      return "dispute_won";
+    case AlertKind::kDisputeLost:
+      return "dispute_lost";
+    case AlertKind::kFrozen:
+      return "frozen";
   }
   return "unknown";
 }
@@ -109,6 +123,10 @@ std::vector<Step> Decide(const AlertSetting& setting, const Facts& facts,
   const bool reload = setting.reload_paused && facts.reload_enabled;
   DecideFlag(reload && facts.reload_declined, Find(states, AlertKind::kReloadFailed, 0), steps);
   DecideFlag(reload && facts.reload_paused, Find(states, AlertKind::kReloadPaused, 0), steps);
+  DecideDispute(facts.dispute_opened, Find(states, AlertKind::kDisputeOpened, 0), steps);
+  DecideDispute(facts.dispute_won, Find(states, AlertKind::kDisputeWon, 0), steps);
+  DecideDispute(facts.dispute_lost, Find(states, AlertKind::kDisputeLost, 0), steps);
+  DecideFlag(facts.frozen, Find(states, AlertKind::kFrozen, 0), steps);
   return steps;
 }
 

@@ -71,6 +71,30 @@ TEST_F(AlertRulesTest, TheSearchForATopUpStaysShort) {
   EXPECT_TRUE(states_.front().fired);
 }
 
+TEST_F(AlertRulesTest, EachStepOfADisputeIsToldOnce) {
+  EXPECT_EQ(Run(), Names{});
+  facts_.dispute_opened = {10, "p1", 100};
+  EXPECT_EQ(Run(), Names{"dispute_opened"});
+  EXPECT_EQ(Run(), Names{});
+  facts_.dispute_opened = {20, "p2", 100};
+  facts_.dispute_won = {15, "p1", 100};
+  EXPECT_EQ(Run(), (Names{"dispute_opened", "dispute_won"}));
+  facts_.dispute_opened = {};  // long ago
+  facts_.dispute_lost = {30, "p2", 100};
+  EXPECT_EQ(Run(), Names{"dispute_lost"});
+  EXPECT_EQ(Run(), Names{});
+}
+
+TEST_F(AlertRulesTest, EachFreezeIsToldOnce) {
+  for (int i = 0; i < 2; ++i) {
+    facts_.frozen = true;
+    EXPECT_EQ(Run(), Names{"frozen"});
+    EXPECT_EQ(Run(), Names{});
+    facts_.frozen = false;
+    EXPECT_EQ(Run(), Names{});
+  }
+}
+
 TEST_F(AlertRulesTest, EachPercentOfTheCapIsToldOnceAMonth) {
   facts_.cap_nano_usd = 1000;
   EXPECT_EQ(Spent(499), Names{});

@@ -1,9 +1,11 @@
 #include "services/billing/alerts/alert_store.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/time_units.h"
 #include "common/money/money.h"
 #include "services/billing/alerts/alert_schema.h"
 #include "services/billing/domain/types.h"
@@ -17,6 +19,8 @@ using sql::Row;
 using sql::SqlResult;
 using sql::TxMode;
 
+// A dispute is told at most this late, so that new settings tell nothing of long ago.
+constexpr int64_t kToldLateUs = 7 * kDayUs;
 constexpr char kOfWorkspace[] = " WHERE shard = $1 AND workspace = $2";
 
 std::vector<std::string> Split(std::string_view text) {
@@ -128,7 +132,10 @@ SqlResult<void> ReadWallet(Connection& db, const std::string& workspace, int64_t
         facts.available_nano_usd = row.Int(0);
         facts.sequence = row.Int(1);
         facts.cap_nano_usd = row.OptionalInt(2);
-        facts.books_disagree = row.Int(3) == static_cast<int>(Freeze::kFailedCheck);
+        const auto freeze = static_cast<Freeze>(row.Int(3));
+        facts.books_disagree = freeze == Freeze::kFailedCheck;
+        facts.frozen_by_dispute = freeze == Freeze::kDispute;
+        facts.frozen = freeze == Freeze::kOperator || freeze == Freeze::kDispute;
       });
   if (!wallet.ok()) return wallet;
   return db.Query("SELECT spent FROM cap_month WHERE shard = $1 AND workspace = $2 AND month = $3",
@@ -136,11 +143,30 @@ SqlResult<void> ReadWallet(Connection& db, const std::string& workspace, int64_t
                   [&](const Row& row) { facts.month_spent_nano_usd = row.Int(0); });
 }
 
+SqlResult<void> ReadDisputes(Connection& db, const std::string& workspace, int64_t now_us,
+                             Facts& facts) {
+  using State = payments::DisputeView::State;
+  return db.Query(
+      std::string("SELECT payment, amount, state, opened_us, closed_us FROM payment_dispute") +
+          kOfWorkspace + " AND taken = 1 AND (opened_us > $3 OR closed_us > $3)",
+      {LedgerShard(workspace), workspace, now_us - kToldLateUs}, [&](const Row& row) {
+        const auto state = static_cast<State>(row.Int(2));
+        const auto newest = [&](DisputeFact& fact, int64_t at_us) {
+          if (at_us <= std::max(fact.at_us, now_us - kToldLateUs)) return;
+          fact = {at_us, row.Text(0), row.Int(1)};
+        };
+        newest(facts.dispute_opened, row.Int(3));
+        if (state == State::kWon) newest(facts.dispute_won, row.Int(4));
+        if (state == State::kLost) newest(facts.dispute_lost, row.Int(4));
+      });
+}
+
 SqlResult<void> ReadFacts(Connection& db, const std::string& workspace, int64_t now_us,
                           Snapshot& snapshot) {
   Facts& facts = snapshot.facts;
   facts = {};
   if (auto read = ReadWallet(db, workspace, now_us, facts); !read.ok()) return read;
+  if (auto read = ReadDisputes(db, workspace, now_us, facts); !read.ok()) return read;
   for (const AlertState& state : snapshot.states) {
     if (state.kind != AlertKind::kLowBalance || !state.fired ||
         facts.available_nano_usd < snapshot.setting.low_balance_nano_usd) {

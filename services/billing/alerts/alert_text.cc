@@ -54,7 +54,21 @@ std::string Subject(const std::string& kind, const json::Value& notice,
   if (kind == Name(AlertKind::kReloadFailed)) return "Auto-reload declined" + where;
   if (kind == Name(AlertKind::kReloadPaused)) return "Auto-reload paused" + where;
   if (kind == Name(AlertKind::kBooksDisagree)) return "Ledger mismatch" + where;
+  if (kind == Name(AlertKind::kDisputeOpened)) return "Payment disputed" + where;
+  if (kind == Name(AlertKind::kDisputeWon)) return "Dispute won" + where;
+  if (kind == Name(AlertKind::kDisputeLost)) return "Dispute lost" + where;
+  if (kind == Name(AlertKind::kFrozen)) return "Requests refused" + where;
   return "Notice" + where;
+}
+
+std::string DisputedPayment(const json::Value& notice) {
+  return "The payment " + std::string(notice.Find("payment").string()) + " of $" +
+         std::string(notice.Find("amount_usd").string());
+}
+
+void WriteDispute(const DisputeFact& dispute, json::Writer& writer) {
+  writer.Text("payment", dispute.payment)
+      .Text("amount_usd", admin::FormatUsd(dispute.amount_nano_usd));
 }
 
 std::string Body(const std::string& kind, const json::Value& notice) {
@@ -78,6 +92,25 @@ std::string Body(const std::string& kind, const json::Value& notice) {
   if (kind == Name(AlertKind::kBooksDisagree)) {
     return "The wallet of the workspace does not match its ledger entries. The ledger has frozen "
            "the workspace.\r\nRun tollgate verify-ledger for this workspace.\r\n";
+  }
+  if (kind == Name(AlertKind::kDisputeOpened)) {
+    return DisputedPayment(notice) +
+           " is disputed at the bank of the card. Its credit is deducted; credit that was spent "
+           "already is owed.\r\nIf it is a mistake, the owner of the card can withdraw the "
+           "dispute.\r\n";
+  }
+  if (kind == Name(AlertKind::kDisputeWon)) {
+    return DisputedPayment(notice) + " is not disputed any more. Its credit is back.\r\n";
+  }
+  if (kind == Name(AlertKind::kDisputeLost)) {
+    return DisputedPayment(notice) +
+           " was returned by the bank of the card. Its credit stays deducted.\r\n";
+  }
+  if (kind == Name(AlertKind::kFrozen)) {
+    return std::string("The workspace is frozen: requests are refused.\r\n") +
+           (text("reason") == "dispute"
+                ? "A disputed payment was spent already. Add the credit that is owed.\r\n"
+                : "An operator has frozen it. Contact the operator.\r\n");
   }
   return "";
 }
@@ -108,6 +141,18 @@ std::string NoticeJson(const std::string& notice, const AlertState& state,
       writer.Text("reason",
                   mail::OneLine(facts.reload_reason.empty() ? "declined" : facts.reload_reason,
                                 kMaxReason));
+      break;
+    case AlertKind::kDisputeOpened:
+      WriteDispute(facts.dispute_opened, writer);
+      break;
+    case AlertKind::kDisputeWon:
+      WriteDispute(facts.dispute_won, writer);
+      break;
+    case AlertKind::kDisputeLost:
+      WriteDispute(facts.dispute_lost, writer);
+      break;
+    case AlertKind::kFrozen:
+      writer.Text("reason", facts.frozen_by_dispute ? "dispute" : "operator");
       break;
     case AlertKind::kBooksDisagree:
       break;

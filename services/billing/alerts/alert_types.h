@@ -16,6 +16,10 @@ enum class AlertKind : uint8_t {
   kReloadFailed = 3,
   kReloadPaused = 4,
   kBooksDisagree = 5,  // for the operator: the ledger froze the workspace after a failed check
+  kDisputeOpened = 6,
+  kDisputeWon = 7,
+  kDisputeLost = 8,
+  kFrozen = 9,  // by an operator or by a dispute
 };
 std::string_view Name(AlertKind kind);
 
@@ -47,10 +51,19 @@ struct AlertState {
   AlertKind kind = AlertKind::kLowBalance;
   int level = 0;  // percent; 0 for the other kinds
   bool fired = false;
-  int32_t month = 0;    // kCapPercent: month of the notice, YYYYMM
-  int64_t mark = 0;     // kCapPercent: the cap; kLowBalance: the newest entry checked
+  int32_t month = 0;  // kCapPercent: month of the notice, YYYYMM
+  // kCapPercent: the cap; kLowBalance: the newest entry checked; disputes: time of the newest one
+  // that was told.
+  int64_t mark = 0;
   int64_t version = 0;  // 0: no row yet
   int64_t changed_us = 0;
+};
+
+// The newest dispute that reached a state.
+struct DisputeFact {
+  int64_t at_us = 0;  // 0: none within the last days
+  std::string payment;
+  int64_t amount_nano_usd = 0;
 };
 
 // Current values of a workspace in the ledger and auto-reload.
@@ -66,6 +79,11 @@ struct Facts {
   bool reload_paused = false;
   bool reload_declined = false;  // the newest charge was declined
   std::string reload_reason;
+  DisputeFact dispute_opened;
+  DisputeFact dispute_won;
+  DisputeFact dispute_lost;
+  bool frozen = false;  // not after a failed check
+  bool frozen_by_dispute = false;
 };
 
 enum class Channel : uint8_t { kMail = 1, kWebhook = 2 };

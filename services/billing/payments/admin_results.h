@@ -15,6 +15,11 @@ inline Fail<admin::Failure> SqlFailure(const sql::SqlError& error) {
   return Fail{admin::FromError(sql::ToError(error))};
 }
 
+inline Fail<admin::Failure> WrongState(const Payment& payment) {
+  return admin::Precondition("PAYMENT_STATE", "the payment is " + std::string(Name(payment.state)) +
+                                                  " (" + payment.provider + ")");
+}
+
 // One USD to 100,000 USD, in whole cents.
 inline constexpr int64_t kMinNanoUsd = kNanoPerUsd;
 inline constexpr int64_t kMaxNanoUsd = 100'000 * kNanoPerUsd;

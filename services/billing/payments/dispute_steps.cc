@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/time_units.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
@@ -14,6 +15,9 @@
 namespace tollgate::billing::payments {
 
 using sql::SqlResult;
+
+// How old a dispute may be that is still asked about: most end within four months.
+constexpr int64_t kPollUs = 180 * kDayUs;
 
 SqlResult<std::optional<Payment>> PaymentEngine::FindDisputed(const DisputeView& view) {
   // Our id also finds a payment whose charge id is not stored yet.
@@ -27,12 +31,20 @@ SqlResult<std::optional<Payment>> PaymentEngine::FindDisputed(const DisputeView&
 SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Payment& payment) {
   using State = DisputeView::State;
   Dispute dispute;
+  bool changed = false;
   auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto known = tx.FindDispute(view.id);
     if (!known.ok()) return Fail{known.error()};
-    dispute =
-        known->value_or(Dispute{payment.workspace, view.id, payment.id, view.state, 0, false});
+    changed = false;
+    dispute = {};
+    dispute.workspace = payment.workspace;
+    dispute.id = view.id;
+    dispute.payment = payment.id;
+    dispute.state = view.state;
+    dispute.fraud_warning = view.fraud_warning;
+    if (*known) dispute = **known;
     dispute.state = std::max(dispute.state, view.state);
+    if (dispute.state == view.state) dispute.due_us = view.due_us;
     auto row = tx.FindPayment(payment.id);
     if (!row.ok()) return Fail{row.error()};
     const bool holds = dispute.state == State::kOpen || dispute.state == State::kLost;
@@ -41,9 +53,15 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     const bool taken_before = !*known && *row && (*row)->disputed && dispute.state == State::kWon;
     if ((holds || taken_before) && !dispute.taken) {
       dispute.taken = true;
+      if (holds) dispute.opened_us = tx.now_us();
       dispute.amount_nano_usd = std::min(view.amount_cents * kNanoPerCent, payment.amount_nano_usd);
     }
-    if (*known && (*known)->state == dispute.state) return {};
+    if (*known && (*known)->state == dispute.state) {
+      if ((*known)->due_us == dispute.due_us) return {};
+      return tx.Put(dispute);
+    }
+    changed = true;
+    if (dispute.state > State::kOpen) dispute.closed_us = tx.now_us();
     if (auto put = tx.Put(dispute); !put.ok()) return put;
     if (dispute.state != State::kWon) {
       const char* reason = view.fraud_warning ? kPausedByFraudWarning : kPausedByDispute;
@@ -60,6 +78,7 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     return WriteChange(tx, **row, std::move(after));
   });
   if (!done.ok()) return Fail{std::move(done).error()};
+  if (changed) metrics_.OnDispute(dispute);
   return dispute;
 }
 
@@ -100,6 +119,20 @@ bool PaymentEngine::ApplyDispute(const DisputeView& view) {
     if (auto reply = ledger_.Submit(give); !reply.ok() || !reply->ok) return false;
   }
   return Survives("dispute_posted");
+}
+
+void PaymentEngine::PollDisputes() {
+  if (provider_.manual()) return;
+  const int64_t now_us = NowUs();
+  auto listed = provider_.ListDisputes(now_us - kPollUs, now_us + kDayUs);
+  if (!listed.ok()) return metrics_.OnProviderError(listed.error());
+  for (const DisputeView& view : *listed) {
+    if (stopping_) return;
+    auto payment = FindDisputed(view);
+    if (!payment.ok()) return LogError("disputes", payment.error());
+    // A charge that is not ours is the reconciliation's: it lists each.
+    if (*payment) ApplyDispute(view);
+  }
 }
 
 }  // namespace tollgate::billing::payments

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/billing/payments/reconcile.h"
 #include "services/billing/payments/testing/payment_world.h"
 
 namespace tollgate::billing::payments {
@@ -81,6 +82,57 @@ TEST_P(DisputeStepsTest, ADisputeThatIsKnownBeforeItsPaymentIsPaidWaitsForIt) {
   }
   EXPECT_EQ(Topups("acme"), 1);
   EXPECT_EQ(Paid("acme"), 0);
+}
+
+// Rule: disputes are asked for, since webhooks may be lost, and a reconciliation knows them.
+TEST_P(DisputeStepsTest, WithoutAWebhookADisputeIsFoundByAsking) {
+  auto replica = Make();
+  Buy(*replica, "r1");
+  replica->engine.RunOnce();
+  const std::string dispute = stripe_.Dispute(stripe_.intents().front().id, kOpen);
+  stripe_.TakeEvents();  // lost
+  const int64_t due_us = clock_.WallUs() + 7 * 86'400'000'000;
+  Advance(60);
+  const auto differences = [&](bool adopt) {
+    auto result = Reconcile(replica->engine, 0, clock_.WallUs(), adopt);
+    EXPECT_TRUE(result.ok());
+    std::vector<std::string> kinds;
+    for (const Difference& one : result->differences) kinds.emplace_back(Name(one.kind));
+    return kinds;
+  };
+  EXPECT_EQ(differences(false), std::vector<std::string>{"DISPUTE"});
+  EXPECT_EQ(Paid("acme"), kTen);
+  replica->engine.PollDisputes();
+  EXPECT_EQ(Paid("acme"), 0);
+  EXPECT_EQ(differences(false), std::vector<std::string>{});
+  auto counts = replica->store.Count();
+  ASSERT_TRUE(counts.ok());
+  EXPECT_EQ(counts->open_disputes, 1);
+  EXPECT_EQ(counts->first_due_us, due_us);
+  EXPECT_GT(replica->store.FindDispute("acme", dispute)->value().opened_us, 0);
+
+  stripe_.CloseDispute(dispute, "under_review");
+  replica->engine.PollDisputes();
+  EXPECT_EQ(replica->store.Count()->first_due_us, 0) << "the evidence was given";
+  EXPECT_EQ(replica->store.Count()->open_disputes, 1);
+  stripe_.CloseDispute(dispute, "won");
+  EXPECT_EQ(differences(false), std::vector<std::string>{"DISPUTE"});
+  EXPECT_EQ(differences(true), std::vector<std::string>{});
+  EXPECT_EQ(Paid("acme"), kTen);
+  EXPECT_EQ(replica->store.Count()->open_disputes, 0);
+}
+
+TEST_P(DisputeStepsTest, WithoutAWebhookAFraudWarningPausesTheReload) {
+  auto replica = Make();
+  SaveCard(*replica, "acme");
+  Buy(*replica, "r1");
+  replica->engine.RunOnce();
+  EnableReload(*replica, "acme");
+  stripe_.WarnOfFraud(stripe_.intents().front().id);
+  stripe_.TakeEvents();  // lost
+  replica->engine.PollDisputes();
+  EXPECT_EQ(replica->admin.GetReload("acme")->pause_reason, "fraud_warning");
+  EXPECT_EQ(replica->store.Count()->open_disputes, 0);
 }
 
 // An older version, which stored no disputes, has taken the credit.

@@ -60,7 +60,8 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   if (event.payment.empty() || event.workspace.empty()) return true;
   auto found = store_.FindPayment(event.workspace, event.payment);
   if (!found.ok()) return false;
-  if (!*found || (*found)->provider != provider_.name()) return true;
+  if (!*found) return AdoptFromEvent(event);
+  if ((*found)->provider != provider_.name()) return true;
   const Payment& payment = **found;
   if (payment.state == PaymentState::kSucceeded && payment.credited) return true;
   // The running first call will bring its own answer.

@@ -45,6 +45,30 @@ Result<T> Blocking(LedgerService& ledger, Read read) {
   return future.get();
 }
 
+// Commands stand for entries: verify-ledger compares each with its entry.
+sql::SqlResult<std::vector<LedgerPort::Posting>> Postings(sql::Database& database,
+                                                          const std::string& which,
+                                                          const std::vector<sql::Param>& params) {
+  std::vector<LedgerPort::Posting> postings;
+  const std::string text =
+      "SELECT workspace, id, kind, amount, reference, actor, reason, posted_us FROM (SELECT"
+      " command.*, CASE WHEN decided_us > at_us THEN decided_us ELSE at_us END AS posted_us"
+      " FROM command WHERE state = 1 AND (kind IN (20, 31) OR (kind = 6 AND granted = 0))) posted"
+      " WHERE true" +
+      which + " ORDER BY workspace, posted_us, id";
+  auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+    postings.clear();
+    return db.Query(text, params, [&](const sql::Row& row) {
+      const auto kind = static_cast<CommandKind>(row.Int(2));
+      const int sign = kind == CommandKind::kRefundFailed ? -1 : 1;
+      postings.push_back({row.Text(0), row.Text(1), kind, sign * row.Int(3), row.Text(4),
+                          row.Text(5), row.Text(6), row.Int(7)});
+    });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return postings;
+}
+
 }  // namespace
 
 Result<Balance> LedgerServicePort::ReadBalance(const std::string& workspace) {
@@ -61,24 +85,16 @@ Result<bool> LedgerServicePort::HasWallet(const std::string& workspace) {
 
 Result<std::vector<LedgerPort::Posting>> LedgerServicePort::ReadPostings(
     const std::string& workspace) {
-  using Postings = std::vector<Posting>;
-  return Blocking<Postings>(ledger_, [workspace](sql::Database& database) {
-    Postings postings;
-    auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
-      postings.clear();
-      return db.Query(
-          "SELECT id, kind, amount, reference FROM command WHERE shard = $1 AND workspace = $2"
-          " AND state = 1 AND ((kind = 6 AND id LIKE 'pay-%') OR"
-          " (kind IN (20, 31) AND id LIKE 'refund-%')) ORDER BY id",
-          {LedgerShard(workspace), workspace}, [&](const sql::Row& row) {
-            const auto kind = static_cast<CommandKind>(row.Int(1));
-            const int sign = kind == CommandKind::kRefundFailed ? -1 : 1;
-            postings.push_back(
-                {row.Text(0), kind != CommandKind::kAddCredit, sign * row.Int(2), row.Text(3)});
-          });
-    });
-    if (!done.ok()) return sql::SqlResult<Postings>(Fail{std::move(done).error()});
-    return sql::SqlResult<Postings>(std::move(postings));
+  return Blocking<std::vector<Posting>>(ledger_, [workspace](sql::Database& database) {
+    return Postings(database, " AND shard = $1 AND workspace = $2",
+                    {LedgerShard(workspace), workspace});
+  });
+}
+
+Result<std::vector<LedgerPort::Posting>> LedgerServicePort::PostingsBetween(int64_t start_us,
+                                                                            int64_t end_us) {
+  return Blocking<std::vector<Posting>>(ledger_, [start_us, end_us](sql::Database& database) {
+    return Postings(database, " AND posted_us >= $1 AND posted_us < $2", {start_us, end_us});
   });
 }
 

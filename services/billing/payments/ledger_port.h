@@ -19,14 +19,22 @@ class LedgerPort {
   virtual Result<Balance> ReadBalance(const std::string& workspace) = 0;
   // Whether the workspace has a wallet.
   virtual Result<bool> HasWallet(const std::string& workspace) = 0;
-  // A posted command of payments: credit, refund, or return of a failed refund.
+  // A posted command that moves paid credit: a top-up, a refund, or the return of a failed refund.
   struct Posting {
+    std::string workspace;
     std::string command_id;
-    bool refund = false;
+    CommandKind kind = CommandKind::kAddCredit;
     int64_t amount_nano_usd = 0;  // negative for a failed refund
-    std::string payment;          // refunds only: our id
+    std::string payment;          // refunds of a payment: our id
+    std::string actor;
+    std::string reason;
+    int64_t at_us = 0;
+
+    bool refund() const { return kind != CommandKind::kAddCredit; }
   };
   virtual Result<std::vector<Posting>> ReadPostings(const std::string& workspace) = 0;
+  // Postings of all workspaces in [start, end).
+  virtual Result<std::vector<Posting>> PostingsBetween(int64_t start_us, int64_t end_us) = 0;
   // The newest refund, chargeback or debit adjustment: what lowers a balance without spending.
   struct Lowering {
     CommandKind kind = CommandKind::kRefund;
@@ -45,6 +53,7 @@ class LedgerServicePort : public LedgerPort {
   Result<Balance> ReadBalance(const std::string& workspace) override;
   Result<bool> HasWallet(const std::string& workspace) override;
   Result<std::vector<Posting>> ReadPostings(const std::string& workspace) override;
+  Result<std::vector<Posting>> PostingsBetween(int64_t start_us, int64_t end_us) override;
   Result<std::optional<Lowering>> NewestLowering(const std::string& workspace) override;
   int64_t NowUs() override { return ledger_.NowUs(); }
 

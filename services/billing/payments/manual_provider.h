@@ -22,11 +22,21 @@ class ManualProvider : public PaymentProvider {
   ProviderResult<ChargeView> Cancel(const PaymentRef&) override { return None(); }
   ProviderResult<RefundView> Refund(const RefundRef& refund) override {
     // The operator sends the money back. The refund's own id is the reference.
-    return RefundView{"manual-" + refund.id, false, refund.workspace, refund.id};
+    RefundView view;
+    view.id = "manual-" + refund.id;
+    view.workspace = refund.workspace;
+    view.refund_id = refund.id;
+    return view;
   }
   ProviderResult<RefundView> GetRefund(const std::string&) override { return None(); }
+  ProviderResult<std::vector<RefundView>> ListRefunds(const std::string&) override {
+    return std::vector<RefundView>();
+  }
   ProviderResult<DisputeView> GetDispute(const std::string&) override { return None(); }
   ProviderResult<DisputeView> GetFraudWarning(const std::string&) override { return None(); }
+  ProviderResult<std::vector<DisputeView>> ListDisputes(int64_t, int64_t) override {
+    return std::vector<DisputeView>();
+  }
   ProviderResult<ChargePage> ListCharges(int64_t, int64_t, const std::string&) override {
     return ChargePage();
   }

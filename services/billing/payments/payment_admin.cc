@@ -8,20 +8,12 @@
 #include "services/billing/payments/reload_rules.h"
 
 namespace tollgate::billing::payments {
-namespace {
 
 using admin::Failure;
 using admin::InvalidField;
 using admin::NotFound;
 using admin::Precondition;
 using sql::SqlResult;
-
-Fail<Failure> WrongState(const Payment& payment) {
-  return Precondition("PAYMENT_STATE", "the payment is " + std::string(Name(payment.state)) + " (" +
-                                           payment.provider + ")");
-}
-
-}  // namespace
 
 AdminResult<void> PaymentAdmin::NeedsProvider() const {
   if (!engine_.provider().manual()) return {};
@@ -172,74 +164,6 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
   auto now = Get(workspace, id);
   if (now.ok() && now->state != PaymentState::kCancelled) return WrongState(*now);
   return now;
-}
-
-AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, const std::string& id,
-                                                int64_t amount_nano_usd, const std::string& reason,
-                                                const std::string& request_id,
-                                                const audit::Origin& by) {
-  if (amount_nano_usd <= 0 || amount_nano_usd % kNanoPerCent != 0) {
-    return InvalidField("amount_usd", "a positive amount of whole cents is required");
-  }
-  if (reason.empty() || reason.size() > 500) {
-    return InvalidField("reason", "a reason of at most 500 bytes is required");
-  }
-  const std::string refund_id = DerivedId("refund", workspace, request_id);
-  std::optional<Failure> failure;
-  auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    failure.reset();
-    auto known = tx.FindRefund(refund_id);
-    if (!known.ok()) return Fail{known.error()};
-    if (*known) {
-      if ((*known)->amount_nano_usd != amount_nano_usd || (*known)->payment != id) {
-        failure = admin::RequestIdReused().error;
-      }
-      return {};
-    }
-    auto found = tx.FindPayment(id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found) {
-      failure = NotFound("there is no such payment in this workspace").error;
-      return {};
-    }
-    Payment payment = **found;
-    if (payment.state != PaymentState::kSucceeded || !payment.credited) {
-      failure = WrongState(payment).error;
-      return {};
-    }
-    if (payment.disputed) {
-      failure = Precondition("PAYMENT_DISPUTED", "the customer disputes this payment").error;
-      return {};
-    }
-    if (amount_nano_usd > payment.amount_nano_usd - payment.refunded_nano_usd) {
-      failure = InvalidField("amount_usd", "more than the part of the payment that is not refunded")
-                    .error;
-      return {};
-    }
-    payment.refunded_nano_usd += amount_nano_usd;
-    payment.updated_us = tx.now_us();
-    if (auto put = tx.Put(payment); !put.ok()) return put;
-    Refund refund;
-    refund.workspace = workspace;
-    refund.id = refund_id;
-    refund.payment = id;
-    refund.amount_nano_usd = amount_nano_usd;
-    refund.reason = reason;
-    refund.actor = by.actor;
-    refund.created_us = refund.updated_us = refund.check_us = tx.now_us();
-    if (auto put = tx.Put(refund); !put.ok()) return put;
-    return tx.LogCall(by, "payment.refund", "refund/" + refund_id, "", Name(refund.state),
-                      amount_nano_usd, reason);
-  });
-  if (auto stored = FinishChange(done, failure, 0); !stored.ok()) return Fail{stored.error()};
-  engine_.StepRefund(workspace, refund_id);
-  auto refund = store_.FindRefund(workspace, refund_id);
-  if (!refund.ok()) return SqlFailure(refund.error());
-  if (!*refund) return NotFound("the refund was not stored");
-  if ((*refund)->state == RefundState::kRefused) {
-    return Precondition("NOT_REFUNDABLE", "a refund must not exceed the unspent paid credit");
-  }
-  return **refund;
 }
 
 AdminResult<std::vector<PaymentMethod>> PaymentAdmin::Methods(const std::string& workspace) {

@@ -46,9 +46,11 @@ class PaymentAdmin {
                                const std::string& reference, const audit::Origin& by);
   AdminResult<Payment> Cancel(const std::string& workspace, const std::string& id,
                               const std::string& reason, const audit::Origin& by);
+  // adopt: the provider's id of a refund that was made there; only its credit is taken.
   AdminResult<Refund> RefundPayment(const std::string& workspace, const std::string& id,
                                     int64_t amount_nano_usd, const std::string& reason,
-                                    const std::string& request_id, const audit::Origin& by);
+                                    const std::string& request_id, const audit::Origin& by,
+                                    const std::string& adopt = "");
 
   AdminResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
   AdminResult<void> DeleteMethod(const std::string& workspace, const std::string& id,
@@ -67,6 +69,7 @@ class PaymentAdmin {
   AdminResult<AutoReload> ResumeReload(const std::string& workspace, const audit::Origin& by);
 
  private:
+  AdminResult<Refund> CheckRefund(Refund refund, const std::string& adopt);
   AdminResult<void> RemoveMethod(const std::string& workspace, const std::string& id,
                                  const std::string& reason, const audit::Origin& by);
   AdminResult<void> DeleteMethods(const std::string& workspace, const audit::Origin& by);

@@ -61,6 +61,21 @@ class PaymentEngine {
   sql::SqlResult<void> PauseReload(WorkspaceTx& tx, const std::string& reason,
                                    int64_t until_us = 0);
   sql::SqlResult<void> FollowPayment(WorkspaceTx& tx, const Payment& before, const Payment& after);
+  // Refunds at the provider whose credit no refund of ours takes, for example those made in the
+  // provider's dashboard. Without those that have failed.
+  ProviderResult<std::vector<RefundView>> RefundsElsewhere(const Payment& payment);
+  // Whether the charge says that it belongs to a payment of ours, and is paid.
+  static bool IsOurs(const ChargeView& charge);
+  // Makes the row of a paid charge of ours that has none, since the database was restored to an
+  // earlier time, and posts its credit.
+  enum class Adopted : uint8_t { kNo, kYes, kRetry };
+  Adopted AdoptCharge(const ChargeView& charge);
+  // Follows the disputes and fraud warnings that the provider lists: webhooks may be lost.
+  void PollDisputes();
+  // The payment that a dispute concerns.
+  sql::SqlResult<std::optional<Payment>> FindDisputed(const DisputeView& view);
+  // Returns false if it must be retried.
+  bool ApplyDispute(const DisputeView& view);
   // Returns the provider's customer id of the workspace; created on first use.
   ProviderResult<std::string> EnsureCustomer(const std::string& workspace);
 
@@ -101,16 +116,17 @@ class PaymentEngine {
   sql::SqlResult<void> StartReload(WorkspaceTx& tx, AutoReload reload, const ChargeFacts& facts);
   bool TakeCredit(Refund& refund);
   void SendRefund(Refund refund, const Payment& payment);
+  ProviderResult<RefundView> MakeRefund(const Refund& refund, const Payment& payment);
   void AskRefund(Refund refund);
   void ReturnCredit(Refund refund);
   // Records that the provider cannot pay out the refund. Returns false if it must be retried.
   bool FailRefund(const std::string& workspace, const std::string& id);
   void WriteRefund(const Refund& refund, RefundState was);
-  // Returns false if it must be retried.
-  bool ApplyDispute(const DisputeView& view);
-  sql::SqlResult<std::optional<Payment>> FindDisputed(const DisputeView& view);
+  sql::SqlResult<void> StoreAdopted(WorkspaceTx& tx, const ChargeView& charge,
+                                    const Payment& payment, bool& made);
   sql::SqlResult<Dispute> StoreDispute(const DisputeView& view, const Payment& payment);
   bool RunEvent(const ProviderEvent& event);
+  bool AdoptFromEvent(const ProviderEvent& event);
   bool RunRefundEvent(const ProviderEvent& event);
   bool StoreMethod(const ProviderEvent& event);
   void LogError(std::string_view what, const sql::SqlError& error) const;

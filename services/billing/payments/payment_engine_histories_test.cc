@@ -290,7 +290,7 @@ class HistoriesTest : public PaymentTest {
       }
     }
     for (const auto& posting : *LedgerServicePort(*ledger_).ReadPostings(model_.workspace)) {
-      if (!posting.refund) posted += posting.amount_nano_usd;
+      if (!posting.refund()) posted += posting.amount_nano_usd;
     }
     EXPECT_EQ(received, posted) << "provider and ledger";
     for (const Payment& payment : PaymentsNow()) {

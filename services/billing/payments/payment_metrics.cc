@@ -65,6 +65,37 @@ prometheus::Counter& RefundFailures() {
                           "credit is given back; the customer waits for the money.");
 }
 
+prometheus::Counter& AdoptedPayments() {
+  return metrics::Counter("tollgate_billing_payments_adopted_total",
+                          "Paid charges of ours whose payment was missing, for example after a "
+                          "restore, and was made from the provider's answer.");
+}
+
+// fraud_warning, or the state of a dispute.
+prometheus::Counter& Disputes(const std::string& kind) {
+  return metrics::Counter("tollgate_billing_disputes_total",
+                          "Disputes that reached a state, inquiries, and fraud warnings of card "
+                          "issuers.",
+                          {{"kind", kind}});
+}
+
+prometheus::Gauge& OpenDisputes() {
+  return metrics::Gauge("tollgate_billing_disputes_open",
+                        "Disputes and inquiries that the provider has not decided.");
+}
+
+prometheus::Gauge& DisputeDue() {
+  return metrics::Gauge("tollgate_billing_dispute_due_timestamp_seconds",
+                        "Unix time until when evidence for the most urgent dispute can be given "
+                        "at the provider; 0: no dispute asks for evidence.");
+}
+
+prometheus::Gauge& ReloadsWait() {
+  return metrics::Gauge("tollgate_billing_reloads_wait",
+                        "1: the database was restored, and auto-reload charges nothing until "
+                        "tollgate reconcile has run.");
+}
+
 }  // namespace
 
 PaymentMetrics::PaymentMetrics() {
@@ -81,6 +112,11 @@ PaymentMetrics::PaymentMetrics() {
   Paused();
   FailedRefunds();
   RefundFailures();
+  AdoptedPayments();
+  for (const char* kind : {"inquiry", "open", "lost", "won", "fraud_warning"}) Disputes(kind);
+  OpenDisputes();
+  DisputeDue();
+  ReloadsWait();
   Payment payment;
   for (const bool reload : {false, true}) {
     payment.reload = reload;
@@ -100,6 +136,10 @@ void PaymentMetrics::OnProviderError(const ProviderError& error) {
 void PaymentMetrics::OnMismatch() { Mismatches().Increment(); }
 void PaymentMetrics::OnWebhook(const std::string& result) { Webhooks(result).Increment(); }
 void PaymentMetrics::OnRefundFailed() { RefundFailures().Increment(); }
+void PaymentMetrics::OnPaymentAdopted() { AdoptedPayments().Increment(); }
+void PaymentMetrics::OnDispute(const Dispute& dispute) {
+  Disputes(dispute.fraud_warning ? "fraud_warning" : std::string(Name(dispute.state))).Increment();
+}
 void PaymentMetrics::OnCreditRefused() { CreditRefused().Increment(); }
 
 void PaymentMetrics::SetCounts(const PaymentStore::Counts& counts, int64_t now_us) {
@@ -107,6 +147,9 @@ void PaymentMetrics::SetCounts(const PaymentStore::Counts& counts, int64_t now_u
   UnknownAge().Set(static_cast<double>(age_us) / 1e6);
   Paused().Set(static_cast<double>(counts.paused_reloads));
   FailedRefunds().Set(static_cast<double>(counts.failed_refunds));
+  OpenDisputes().Set(static_cast<double>(counts.open_disputes));
+  DisputeDue().Set(static_cast<double>(counts.first_due_us) / 1e6);
+  ReloadsWait().Set(static_cast<double>(counts.waiting_reloads));
 }
 
 }  // namespace tollgate::billing::payments

@@ -18,6 +18,8 @@ class PaymentMetrics {
   void OnWebhook(const std::string& result);
   void OnCreditRefused();
   void OnRefundFailed();
+  void OnPaymentAdopted();
+  void OnDispute(const Dispute& dispute);  // called when a state is reached
   void SetCounts(const PaymentStore::Counts& counts, int64_t now_us);
 };
 

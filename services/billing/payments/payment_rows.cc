@@ -160,8 +160,18 @@ std::vector<Param> Cells(const PaymentMethod& method) {
 }
 
 Dispute ReadDisputeRow(const Row& row) {
-  return {row.Text(0), row.Text(1),    row.Text(2), static_cast<DisputeView::State>(row.Int(3)),
-          row.Int(4),  row.Int(5) != 0};
+  Dispute dispute;
+  dispute.workspace = row.Text(0);
+  dispute.id = row.Text(1);
+  dispute.payment = row.Text(2);
+  dispute.state = static_cast<DisputeView::State>(row.Int(3));
+  dispute.amount_nano_usd = row.Int(4);
+  dispute.taken = row.Int(5) != 0;
+  dispute.fraud_warning = row.Int(6) != 0;
+  dispute.due_us = row.Int(7);
+  dispute.opened_us = row.Int(8);
+  dispute.closed_us = row.Int(9);
+  return dispute;
 }
 
 std::vector<Param> Cells(const Dispute& dispute) {
@@ -171,7 +181,11 @@ std::vector<Param> Cells(const Dispute& dispute) {
           dispute.payment,
           static_cast<int>(dispute.state),
           dispute.amount_nano_usd,
-          dispute.taken ? 1 : 0};
+          dispute.taken ? 1 : 0,
+          dispute.fraud_warning ? 1 : 0,
+          dispute.due_us,
+          dispute.opened_us,
+          dispute.closed_us};
 }
 
 ProviderEvent ReadEventRow(const Row& row) {

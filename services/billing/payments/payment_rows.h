@@ -25,7 +25,8 @@ Refund ReadRefundRow(const sql::Row& row);
 inline constexpr std::string_view kMethodColumns =
     "workspace, id, provider, brand, last4, expiry, created_us, deleted_us";
 PaymentMethod ReadMethodRow(const sql::Row& row);
-inline constexpr std::string_view kDisputeColumns = "workspace, id, payment, state, amount, taken";
+inline constexpr std::string_view kDisputeColumns =
+    "workspace, id, payment, state, amount, taken, fraud_warning, due_us, opened_us, closed_us";
 Dispute ReadDisputeRow(const sql::Row& row);
 inline constexpr std::string_view kEventColumns =
     "workspace, id, type, object, payment, received_us, check_us, attempts";

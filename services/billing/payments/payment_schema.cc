@@ -152,8 +152,26 @@ UPDATE payment SET last_sent_us = updated_us WHERE sent_us > 0;
 UPDATE auto_reload SET confirmed_us = updated_us;
 )sql";
 
-constexpr sql::Migration kMigrations[] = {
-    {1, "payments", kFirst}, {2, "disputes", kSecond}, {3, "charging", kThird}};
+// A row says that the database was restored and that no reconciliation has run since: auto-reload
+// waits. lost_since_us: the restored database ends there. Disputes before this version have no
+// times.
+constexpr std::string_view kFourth = R"sql(
+CREATE TABLE payment_restore (
+  id {int} PRIMARY KEY,
+  restored_us {int} NOT NULL,
+  lost_since_us {int} NOT NULL
+) {keyed};
+ALTER TABLE payment_dispute ADD COLUMN fraud_warning {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment_dispute ADD COLUMN due_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment_dispute ADD COLUMN opened_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment_dispute ADD COLUMN closed_us {int} NOT NULL DEFAULT 0;
+UPDATE payment_dispute SET fraud_warning = 1 WHERE id LIKE 'issfr%';
+)sql";
+
+constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst},
+                                          {2, "disputes", kSecond},
+                                          {3, "charging", kThird},
+                                          {4, "restore", kFourth}};
 
 }  // namespace
 

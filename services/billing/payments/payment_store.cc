@@ -315,13 +315,11 @@ SqlResult<std::vector<Payment>> PaymentStore::ListPayments(const std::string& wo
   return Many<Payment>(database_, text, params, ReadPayment);
 }
 
-SqlResult<std::vector<Payment>> PaymentStore::PaymentsBetween(const std::string& provider,
-                                                              int64_t start_us, int64_t end_us) {
-  return Many<Payment>(database_,
-                       kSelectPayment +
-                           "WHERE created_us >= $1 AND created_us < $2 AND provider = $3"
-                           " ORDER BY created_us, id",
-                       {start_us, end_us, provider}, ReadPayment);
+SqlResult<std::vector<Payment>> PaymentStore::PaymentsBetween(int64_t start_us, int64_t end_us) {
+  return Many<Payment>(
+      database_,
+      kSelectPayment + "WHERE created_us >= $1 AND created_us < $2 ORDER BY created_us, id",
+      {start_us, end_us}, ReadPayment);
 }
 
 SqlResult<std::vector<Payment>> PaymentStore::DuePayments(int64_t now_us, int limit) {
@@ -396,8 +394,10 @@ SqlResult<PaymentStore::Counts> PaymentStore::Count() {
     read = db.Query("SELECT count(*) FROM provider_event WHERE check_us > 0", {},
                     [&](const Row& row) { counts.due_events = row.Int(0); });
     if (!read.ok()) return read;
-    return db.Query("SELECT count(*) FROM payment_refund WHERE state = 5", {},
+    read = db.Query("SELECT count(*) FROM payment_refund WHERE state = 5", {},
                     [&](const Row& row) { counts.failed_refunds = row.Int(0); });
+    if (!read.ok()) return read;
+    return CountDisputes(db, counts);
   });
   if (!done.ok()) return Fail{std::move(done).error()};
   return counts;

@@ -35,7 +35,8 @@ class WorkspaceTx {
   sql::SqlResult<void> Put(AutoReload reload);
   sql::SqlResult<std::optional<Refund>> FindRefund(const std::string& id);
   sql::SqlResult<void> Put(const Refund& refund);
-  sql::SqlResult<std::string> FindCustomer(const std::string& provider);  // "": none
+  sql::SqlResult<std::vector<Refund>> RefundsOf(const std::string& payment);  // oldest first
+  sql::SqlResult<std::string> FindCustomer(const std::string& provider);      // "": none
   sql::SqlResult<void> PutCustomer(const std::string& provider, const std::string& customer);
   sql::SqlResult<void> Put(const PaymentMethod& method);
   sql::SqlResult<bool> RemoveMethod(const std::string& id);  // false: not found
@@ -105,9 +106,8 @@ class PaymentStore {
   // Newest first. An empty workspace means all workspaces.
   sql::SqlResult<std::vector<Payment>> ListPayments(const std::string& workspace, int limit,
                                                     const Position& before);
-  // A provider's payments made in [start, end), ordered by time.
-  sql::SqlResult<std::vector<Payment>> PaymentsBetween(const std::string& provider,
-                                                       int64_t start_us, int64_t end_us);
+  // Payments made in [start, end), ordered by time.
+  sql::SqlResult<std::vector<Payment>> PaymentsBetween(int64_t start_us, int64_t end_us);
   sql::SqlResult<std::vector<Payment>> DuePayments(int64_t now_us, int limit);
   sql::SqlResult<std::vector<Refund>> DueRefunds(int64_t now_us, int limit);
   sql::SqlResult<std::optional<Refund>> FindRefund(const std::string& workspace,
@@ -116,7 +116,15 @@ class PaymentStore {
   // Enabled auto-reloads that may start a charge: idle, or due for a retry.
   sql::SqlResult<std::vector<AutoReload>> TriggerableReloads(int64_t now_us);
   sql::SqlResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
+  sql::SqlResult<std::vector<Refund>> RefundsOf(const std::string& workspace);
   sql::SqlResult<std::vector<PaymentEvent>> Events(const std::string& workspace);
+  sql::SqlResult<std::optional<Dispute>> FindDispute(const std::string& workspace,
+                                                     const std::string& id);
+  sql::SqlResult<std::optional<Restored>> FindRestored();
+  // Lets auto-reload go on, unless the database was restored again.
+  sql::SqlResult<void> ClearRestored(const Restored& seen);
+  // Workspaces whose log does not end where its head is (payment_head), or has none.
+  sql::SqlResult<std::vector<std::string>> CutLogs();
 
   // Writes an audit entry without a change in these tables.
   sql::SqlResult<void> Log(audit::Record record);
@@ -138,10 +146,15 @@ class PaymentStore {
     int64_t enabled_reloads = 0;
     int64_t due_events = 0;
     int64_t failed_refunds = 0;
+    int64_t open_disputes = 0;    // and inquiries; without fraud warnings
+    int64_t first_due_us = 0;     // of their evidence; 0: none is asked for
+    int64_t waiting_reloads = 0;  // 1: auto-reload waits for a reconciliation
   };
   sql::SqlResult<Counts> Count();
 
  private:
+  static sql::SqlResult<void> CountDisputes(sql::Connection& db, Counts& counts);
+
   sql::Database& database_;
 };
 

@@ -141,8 +141,18 @@ struct Dispute {
   DisputeView::State state = DisputeView::State::kInquiry;
   int64_t amount_nano_usd = 0;
   bool taken = false;  // the ledger must post the chargeback
+  bool fraud_warning = false;
+  int64_t due_us = 0;     // until when evidence can be given; 0: none is asked for
+  int64_t opened_us = 0;  // when we knew that the money was taken; 0: it was not
+  int64_t closed_us = 0;  // when we knew that it was won or lost
 };
 std::string_view Name(DisputeView::State state);
+
+// The database was restored and ends at lost_since_us. Auto-reload waits until a reconciliation.
+struct Restored {
+  int64_t restored_us = 0;
+  int64_t lost_since_us = 0;
+};
 
 // Object named by a verified webhook. The event's content is not used: the engine asks the
 // provider.

@@ -176,6 +176,14 @@ void Payments::Prune() {
   if (pruned.ok()) pruned_us_ = now_us;
 }
 
+// Once an hour: webhooks may be lost.
+void Payments::PollDisputes() {
+  const int64_t now_us = engine_->NowUs();
+  if (now_us - disputes_us_ < kHourUs) return;
+  disputes_us_ = now_us;
+  engine_->PollDisputes();
+}
+
 // The first worker also checks triggers and updates the gauges.
 void Payments::WorkerMain(bool first) {
   int64_t sweep_us = 0;
@@ -199,6 +207,7 @@ void Payments::WorkerMain(bool first) {
     } else if (!spent.empty()) {
       engine_->RunTriggers(&spent);
     }
+    PollDisputes();
     if (auto counts = store_->Count(); counts.ok()) {
       metrics_.SetCounts(*counts, engine_->NowUs());
       watching_ = counts->enabled_reloads > 0;

@@ -56,6 +56,7 @@ class Payments {
   Task<void> Serve(http::Exchange& exchange);
   bool Migrate();
   void Prune();
+  void PollDisputes();
   void WorkerMain(bool first);
   void OnCommitted(std::span<const Operation> operations);
   // Returns false when stopping.
@@ -84,6 +85,7 @@ class Payments {
   bool stopping_ = false;
   bool woken_ = false;
   int64_t pruned_us_ = 0;                  // used by the first worker only
+  int64_t disputes_us_ = 0;                // likewise: when they were asked for
   std::unordered_set<std::string> spent_;  // workspaces that spent since the last check
   std::vector<std::thread> threads_;
 };

@@ -56,6 +56,8 @@ struct ChargeView {
   int64_t refunded_cents = 0;
   std::string currency;
   std::string reason;  // code of a decline
+  std::string customer;
+  bool reload = false;  // auto-reload has made it
   int64_t created_us = 0;
 };
 
@@ -91,6 +93,8 @@ struct RefundView {
   bool failed = false;
   std::string workspace;  // as we sent it to the provider; empty: not made by us
   std::string refund_id;  // our id, likewise
+  std::string charge;     // provider_id of the payment
+  int64_t amount_cents = 0;
 };
 
 struct DisputeView {
@@ -108,6 +112,7 @@ struct DisputeView {
   std::string payment_id;  // our id, likewise
   int64_t amount_cents = 0;
   bool fraud_warning = false;
+  int64_t due_us = 0;  // until when evidence can be given; 0: none is asked for
 };
 
 struct ChargePage {
@@ -143,9 +148,14 @@ class PaymentProvider {
   virtual ProviderResult<RefundView> Refund(const RefundRef& refund) = 0;
   // Takes the provider's id.
   virtual ProviderResult<RefundView> GetRefund(const std::string& id) = 0;
+  // All refunds of a charge, also those that were not made by us. Takes the provider's id.
+  virtual ProviderResult<std::vector<RefundView>> ListRefunds(const std::string& charge) = 0;
   virtual ProviderResult<DisputeView> GetDispute(const std::string& id) = 0;
   // A card issuer's report that a charge is probably fraud. Always an inquiry.
   virtual ProviderResult<DisputeView> GetFraudWarning(const std::string& id) = 0;
+  // Lists disputes and fraud warnings made in [start, end), of our charges and of others.
+  virtual ProviderResult<std::vector<DisputeView>> ListDisputes(int64_t start_us,
+                                                                int64_t end_us) = 0;
   // Lists charges made in [start, end), ours and others.
   virtual ProviderResult<ChargePage> ListCharges(int64_t start_us, int64_t end_us,
                                                  const std::string& cursor) = 0;

@@ -87,15 +87,47 @@ bool PaymentEngine::TakeCredit(Refund& refund) {
   return true;
 }
 
+ProviderResult<std::vector<RefundView>> PaymentEngine::RefundsElsewhere(const Payment& payment) {
+  auto made = provider_.ListRefunds(payment.provider_id);
+  if (!made.ok()) return made;
+  // Read after the list, so that it has every refund that we have sent.
+  auto ours = store_.RefundsOf(payment.workspace);
+  if (!ours.ok()) {
+    return Fail{ProviderError{ProviderError::Kind::kNotDone, "database", "no refunds were read"}};
+  }
+  std::erase_if(*made, [&](const RefundView& view) {
+    return view.failed || std::ranges::any_of(*ours, [&](const Refund& refund) {
+             return view.refund_id == refund.id ||
+                    (view.id == refund.provider_id && refund.state != RefundState::kRefused);
+           });
+  });
+  return made;
+}
+
+ProviderResult<RefundView> PaymentEngine::MakeRefund(const Refund& refund, const Payment& payment) {
+  if (provider_.name() != payment.provider) {
+    return Fail{ProviderError{ProviderError::Kind::kNotDone, "other_provider",
+                              "the provider of the payment is not configured"}};
+  }
+  RefundView adopted;
+  adopted.id = refund.provider_id;
+  if (!refund.provider_id.empty()) return adopted;
+  auto elsewhere = RefundsElsewhere(payment);
+  if (!elsewhere.ok()) return Fail{elsewhere.error()};
+  if (!elsewhere->empty()) {
+    log::Warn(
+        "payments: a refund waits, since the provider has refunds of the payment whose credit was "
+        "not taken; adopt them, else the customer is paid twice",
+        {{"refund", refund.id}, {"payment", payment.id}, {"elsewhere", elsewhere->front().id}});
+    return Fail{ProviderError{ProviderError::Kind::kNotDone, "refunded_elsewhere", ""}};
+  }
+  return provider_.Refund(
+      {refund.id, refund.workspace, payment.ref(), refund.amount_nano_usd / kNanoPerCent});
+}
+
 void PaymentEngine::SendRefund(Refund refund, const Payment& payment) {
   const RefundState was = refund.state;
-  const RefundRef ref{refund.id, refund.workspace, payment.ref(),
-                      refund.amount_nano_usd / kNanoPerCent};
-  const auto sent = provider_.name() == payment.provider
-                        ? provider_.Refund(ref)
-                        : ProviderResult<RefundView>(
-                              Fail{ProviderError{ProviderError::Kind::kNotDone, "other_provider",
-                                                 "the provider of the payment is not configured"}});
+  const auto sent = MakeRefund(refund, payment);
   if (!Survives("refund_sent")) return;
   if (sent.ok() && !sent->failed) {
     refund.state = RefundState::kSubmitted;

@@ -6,6 +6,7 @@
 namespace tollgate::billing::payments {
 namespace {
 
+constexpr int64_t kFive = 5 * kNanoPerUsd;
 constexpr int64_t kSix = 6 * kNanoPerUsd;
 
 class RefundStepsTest : public PaymentTest {
@@ -23,6 +24,18 @@ class RefundStepsTest : public PaymentTest {
     payment_ = Buy(replica, "r1");
     replica.engine.RunOnce();
     stripe_.TakeEvents();
+  }
+  // A refund whose credit is taken, while another one is made at the provider.
+  Refund TakenWhile(Replica& replica, int64_t nano_usd, int64_t elsewhere_nano_usd) {
+    PaymentEngine::Options options;
+    options.survives = [](std::string_view point) { return point != "refund_taken"; };
+    auto crashing = Make(std::move(options));
+    const Refund refund = Refunded(*crashing, "f1", nano_usd);
+    elsewhere_ =
+        stripe_.RefundElsewhere(stripe_.intents().front().id, elsewhere_nano_usd / kNanoPerCent);
+    Advance(700);
+    replica.engine.RunOnce();
+    return refund;
   }
   // Expects that one entry returned the credit, that the payment can be refunded again, and that
   // the ledger agrees with the provider.
@@ -44,6 +57,7 @@ class RefundStepsTest : public PaymentTest {
   }
 
   Payment payment_;
+  std::string elsewhere_;
 };
 INSTANTIATE_TEST_SUITE_P(All, RefundStepsTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
@@ -106,14 +120,69 @@ TEST_P(RefundStepsTest, ARefundThatTheProviderRefusesGivesTheCreditBackOnceWhate
 TEST_P(RefundStepsTest, ARefundThatIsRefusedSinceTheMoneyIsBackAlreadyKeepsItsCredit) {
   auto replica = Make();
   Bought(*replica);
-  stripe_.RefundElsewhere(stripe_.intents().front().id, kTen / 10'000'000);
-  const Refund refund = Refunded(*replica, "f1", kSix);
+  const Refund refund = TakenWhile(*replica, kSix, kTen);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(StateOf(*replica, refund.id), RefundState::kTaken);
     EXPECT_EQ(Paid("acme"), kTen - kSix);
     Advance(86'400);
     replica->engine.RunOnce();
   }
+}
+
+// Rule: a refund that was made at the provider is adopted, never paid a second time.
+TEST_P(RefundStepsTest, ARefundOfTheDashboardIsAdoptedAndNotPaidTwice) {
+  auto replica = Make();
+  Bought(*replica);
+  const std::string intent = stripe_.intents().front().id;
+  const std::string elsewhere = stripe_.RefundElsewhere(intent, 500);
+  const auto refund = [&](int64_t nano_usd, const std::string& call, const std::string& adopt) {
+    return replica->admin.RefundPayment("acme", payment_.id, nano_usd, "left", call, "ann", adopt);
+  };
+  auto refused = refund(5 * kNanoPerUsd, "f1", "");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().reason, "REFUNDED_ELSEWHERE");
+  EXPECT_NE(refused.error().message.find(elsewhere + " of 5.00 USD"), std::string::npos);
+  EXPECT_EQ(refund(4 * kNanoPerUsd, "f2", elsewhere).error().reason, "INVALID_FIELD");
+  EXPECT_EQ(refund(5 * kNanoPerUsd, "f3", "re_none").error().reason, "INVALID_FIELD");
+  EXPECT_EQ(Paid("acme"), kTen);
+  // Adopted once, however often it is asked for.
+  for (const char* call : {"f4", "f4", "f5"}) {
+    auto adopted = refund(5 * kNanoPerUsd, call, elsewhere);
+    ASSERT_TRUE(adopted.ok()) << adopted.error().message;
+    EXPECT_EQ(adopted->state, RefundState::kSubmitted);
+    EXPECT_EQ(adopted->provider_id, elsewhere);
+  }
+  EXPECT_EQ(Paid("acme"), 5 * kNanoPerUsd);
+  EXPECT_EQ(stripe_.refunded_cents(intent), 500);
+  Advance(1);
+  auto compared = Reconcile(replica->engine, 0, clock_.WallUs());
+  ASSERT_TRUE(compared.ok());
+  EXPECT_TRUE(compared->differences.empty());
+  // The rest can be refunded as before.
+  ASSERT_TRUE(refund(5 * kNanoPerUsd, "f6", "").ok());
+  EXPECT_EQ(Paid("acme"), 0);
+  EXPECT_EQ(stripe_.refunded_cents(intent), 1000);
+  ExpectVerified(*replica, "acme");
+}
+
+TEST_P(RefundStepsTest, ARefundThatFindsAnotherOneAtTheProviderWaitsAndIsAdopted) {
+  auto replica = Make();
+  Bought(*replica);
+  const std::string intent = stripe_.intents().front().id;
+  const Refund refund = TakenWhile(*replica, kFive, kFive);
+  EXPECT_EQ(stripe_.refunded_cents(intent), 500) << "not sent, although the provider would take it";
+  auto adopted =
+      replica->admin.RefundPayment("acme", payment_.id, kFive, "left", "f2", "ann", elsewhere_);
+  ASSERT_TRUE(adopted.ok()) << adopted.error().message;
+  EXPECT_EQ(adopted->id, refund.id) << "its credit is taken already";
+  EXPECT_EQ(adopted->state, RefundState::kSubmitted);
+  EXPECT_EQ(Paid("acme"), kTen - kFive);
+  EXPECT_EQ(stripe_.refunded_cents(intent), 500);
+  // It fails at payout like a refund of ours.
+  stripe_.FailRefund(elsewhere_);
+  Advance(86'400);
+  replica->engine.RunOnce();
+  ExpectReturned(*replica, refund.id);
 }
 
 TEST_P(RefundStepsTest, ARefundOfTheProvidersDashboardIsNoneOfOurs) {

@@ -36,6 +36,7 @@ Verdict MayCharge(const AutoReload& reload, const ChargeFacts& facts, const Char
                   int64_t now_us) {
   const Balance& balance = facts.ledger.balance;
   if (!reload.enabled) return {Act::kWait, "auto-reload is off"};
+  if (facts.ledger.restored) return {Act::kWait, "the database was restored: reconcile first"};
   // Only spending may trigger a charge: a person must have seen what else lowered the balance.
   const auto& lowered = facts.ledger.lowered;
   if (lowered && lowered->at_us > reload.confirmed_us) {

@@ -31,6 +31,8 @@ struct ChargeLimits {
 struct LedgerFacts {
   Balance balance;
   std::optional<LedgerPort::Lowering> lowered;
+  // The database was restored, and no reconciliation has run since: credit may be missing.
+  bool restored = false;
 };
 
 // What a charge depends on, read under the workspace's lock.

@@ -93,7 +93,9 @@ std::optional<LedgerFacts> PaymentEngine::ReadLedger(const std::string& workspac
   LedgerFacts facts;
   auto balance = ledger_.ReadBalance(workspace);
   auto lowered = ledger_.NewestLowering(workspace);
-  if (!balance.ok() || !lowered.ok()) return std::nullopt;
+  auto restored = store_.FindRestored();
+  if (!balance.ok() || !lowered.ok() || !restored.ok()) return std::nullopt;
+  facts.restored = restored->has_value();
   facts.balance = *std::move(balance);
   facts.lowered = *lowered;
   return facts;

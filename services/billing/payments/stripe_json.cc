@@ -31,6 +31,8 @@ ChargeView ReadIntent(json::Value intent, bool off_session) {
   const json::Value metadata = intent.Find("metadata");
   view.payment_id = TextOf(metadata.Find(kPaymentKey));
   view.workspace = TextOf(metadata.Find(kWorkspaceKey));
+  view.reload = TextOf(metadata.Find(kReloadKey)) == "1";
+  view.customer = IdOf(intent.Find("customer"));
   const json::Value charge = intent.Find("latest_charge");
   if (charge.is_object()) {
     view.refunded_cents = IntOf(charge.Find("amount_refunded"));
@@ -104,14 +106,29 @@ DisputeView ReadDispute(json::Value dispute) {
   } else if (status == "lost") {
     view.state = DisputeView::State::kLost;
   }
+  if (status.ends_with("needs_response")) {
+    view.due_us = IntOf(dispute.Find("evidence_details").Find("due_by")) * 1'000'000;
+  }
+  return view;
+}
+
+DisputeView ReadFraudWarning(json::Value warning) {
+  DisputeView view = ReadDispute(warning);
+  view.state = DisputeView::State::kInquiry;
+  view.amount_cents = 0;
+  view.fraud_warning = true;
   return view;
 }
 
 RefundView ReadRefund(json::Value refund) {
   const std::string status = TextOf(refund.Find("status"));
   const json::Value metadata = refund.Find("metadata");
-  return {TextOf(refund.Find("id")), status == "failed" || status == "canceled",
-          TextOf(metadata.Find(kWorkspaceKey)), TextOf(metadata.Find(kRefundKey))};
+  return {TextOf(refund.Find("id")),
+          status == "failed" || status == "canceled",
+          TextOf(metadata.Find(kWorkspaceKey)),
+          TextOf(metadata.Find(kRefundKey)),
+          IdOf(refund.Find("payment_intent")),
+          IntOf(refund.Find("amount"))};
 }
 
 }  // namespace tollgate::billing::payments

@@ -9,6 +9,7 @@ namespace tollgate::billing::payments {
 inline constexpr char kPaymentKey[] = "tollgate_payment";
 inline constexpr char kWorkspaceKey[] = "tollgate_workspace";
 inline constexpr char kRefundKey[] = "tollgate_refund";
+inline constexpr char kReloadKey[] = "tollgate_reload";  // "1": auto-reload has made the charge
 
 // Returns "" unless it is a string.
 std::string TextOf(json::Value value);
@@ -22,6 +23,7 @@ ChargeView ReadSession(json::Value session);
 MethodView ReadMethod(json::Value method);
 // Reads a dispute, with its payment intent expanded or not.
 DisputeView ReadDispute(json::Value dispute);
+DisputeView ReadFraudWarning(json::Value warning);
 RefundView ReadRefund(json::Value refund);
 
 }  // namespace tollgate::billing::payments

@@ -103,6 +103,7 @@ class StripeProvider : public PaymentProvider {
               {"confirm", "true"},
               {"expand[]", "latest_charge"}};
     AddMetadata(form, "metadata", payment);
+    form.emplace_back("metadata[" + std::string(kReloadKey) + "]", "1");
     auto answer = Call("POST", "/v1/payment_intents", form, payment.id);
     if (!answer.ok()) return Fail{answer.error()};
     const json::Value root = answer->body.root();
@@ -160,14 +161,12 @@ class StripeProvider : public PaymentProvider {
 
   ProviderResult<RefundView> Refund(const RefundRef& refund) override {
     // Looks for an existing refund first: the idempotency key lasts only a day.
-    auto made =
-        Get("/v1/refunds", {{"payment_intent", refund.payment.provider_id}, {"limit", "100"}});
+    auto made = ListRefunds(refund.payment.provider_id);
     if (!made.ok()) return Fail{made.error()};
     bool made_elsewhere = false;  // for example in Stripe's dashboard
-    for (const json::Value one : made->body.root().Find("data")) {
-      const auto id = TextOf(one.Find("metadata").Find(kRefundKey));
-      if (id == refund.id) return ReadRefund(one);
-      made_elsewhere |= id.empty();
+    for (RefundView& one : *made) {
+      if (one.refund_id == refund.id) return std::move(one);
+      made_elsewhere |= one.refund_id.empty();
     }
     auto answer = Post("/v1/refunds",
                        {{"payment_intent", refund.payment.provider_id},
@@ -198,6 +197,14 @@ class StripeProvider : public PaymentProvider {
     return view;
   }
 
+  ProviderResult<std::vector<RefundView>> ListRefunds(const std::string& charge) override {
+    std::vector<RefundView> refunds;
+    auto done = ForEach("/v1/refunds", {{"payment_intent", charge}},
+                        [&](json::Value refund) { refunds.push_back(ReadRefund(refund)); });
+    if (!done.ok()) return Fail{done.error()};
+    return refunds;
+  }
+
   ProviderResult<DisputeView> GetDispute(const std::string& id) override {
     auto answer = Get("/v1/disputes/" + PercentEncode(id), {{"expand[]", "payment_intent"}});
     if (!answer.ok()) return Fail{answer.error()};
@@ -210,20 +217,29 @@ class StripeProvider : public PaymentProvider {
     auto answer = Get("/v1/radar/early_fraud_warnings/" + PercentEncode(id),
                       {{"expand[]", "payment_intent"}});
     if (!answer.ok()) return Fail{answer.error()};
-    DisputeView view = ReadDispute(answer->body.root());
+    DisputeView view = ReadFraudWarning(answer->body.root());
     if (view.id != id) return Unusable("another_warning");
-    view.state = DisputeView::State::kInquiry;
-    view.amount_cents = 0;
-    view.fraud_warning = true;
     return view;
+  }
+
+  ProviderResult<std::vector<DisputeView>> ListDisputes(int64_t start_us, int64_t end_us) override {
+    std::vector<DisputeView> found;
+    Form form = CreatedBetween(start_us, end_us);
+    form.emplace_back("expand[]", "data.payment_intent");
+    for (const auto& [path, read] :
+         {std::pair{"/v1/disputes", &ReadDispute},
+          std::pair{"/v1/radar/early_fraud_warnings", &ReadFraudWarning}}) {
+      auto done = ForEach(path, form, [&](json::Value one) { found.push_back(read(one)); });
+      if (!done.ok()) return Fail{done.error()};
+    }
+    return found;
   }
 
   ProviderResult<ChargePage> ListCharges(int64_t start_us, int64_t end_us,
                                          const std::string& cursor) override {
-    Form form{{"created[gte]", std::to_string(start_us / 1'000'000)},
-              {"created[lt]", std::to_string(end_us / 1'000'000)},
-              {"limit", "100"},
-              {"expand[]", "data.latest_charge"}};
+    Form form = CreatedBetween(start_us, end_us);
+    form.emplace_back("limit", "100");
+    form.emplace_back("expand[]", "data.latest_charge");
     if (!cursor.empty()) form.emplace_back("starting_after", cursor);
     auto answer = Get("/v1/payment_intents", form);
     if (!answer.ok()) return Fail{answer.error()};
@@ -248,10 +264,38 @@ class StripeProvider : public PaymentProvider {
     form.emplace_back(under + "[" + kWorkspaceKey + "]", payment.workspace);
   }
 
+  static Form CreatedBetween(int64_t start_us, int64_t end_us) {
+    return {{"created[gte]", std::to_string(start_us / 1'000'000)},
+            {"created[lt]", std::to_string(end_us / 1'000'000)}};
+  }
+
   // Checks that the answer is about this payment.
   static ProviderResult<ChargeView> Checked(ChargeView view, const PaymentRef& payment) {
     if (view.payment_id != payment.id) return Unusable("another_payment");
     return view;
+  }
+
+  // Reads all pages of a list.
+  template <typename Each>
+  ProviderResult<void> ForEach(const std::string& path, const Form& form, Each each) {
+    std::string after;
+    do {
+      Form page = form;
+      page.emplace_back("limit", "100");
+      if (!after.empty()) page.emplace_back("starting_after", after);
+      auto answer = Get(path, page);
+      if (!answer.ok()) return Fail{answer.error()};
+      const json::Value root = answer->body.root();
+      if (!root.Find("data").is_array()) return Unusable("list_without_data");
+      after.clear();
+      for (const json::Value one : root.Find("data")) {
+        after = TextOf(one.Find("id"));
+        each(one);
+      }
+      const json::Value more = root.Find("has_more");
+      if (!more.is_bool() || !more.boolean()) after.clear();
+    } while (!after.empty());
+    return {};
   }
 
   static bool IsMissing(const ProviderError& error) {

@@ -98,6 +98,8 @@ TEST_F(StripeMockTest, EveryCallHasTheFormThatStripeAccepts) {
   EXPECT_TRUE(refund->id.starts_with("re_"));
   ExpectAccepted(provider_->GetRefund("re_1"));
   ExpectAccepted(provider_->GetDispute("dp_1"));
+  EXPECT_TRUE(provider_->ListRefunds("pi_1").ok());
+  EXPECT_TRUE(provider_->ListDisputes(0, 1'763'700'000'000'000).ok());
   auto list = provider_->ListCharges(0, 1'763'700'000'000'000, "");
   ASSERT_TRUE(list.ok()) << list.error().code;
   EXPECT_FALSE(list->charges.empty());

@@ -10,6 +10,23 @@ std::string Under(const std::string& workspace, const std::string& path) {
   return "workspaces/" + workspace + "/" + path;
 }
 
+void WriteTotals(const payments::Totals& totals, admin::v1::ReconciledTotals& out) {
+  out.set_provider_usd(admin::FormatUsd(totals.provider_nano_usd));
+  out.set_payments_usd(admin::FormatUsd(totals.payments_nano_usd));
+  out.set_ledger_usd(admin::FormatUsd(totals.ledger_nano_usd));
+  out.set_by_hand_usd(admin::FormatUsd(totals.by_hand_nano_usd));
+}
+
+void WriteHandMade(const payments::LedgerPort::Posting& posting, admin::v1::HandMadeEntry& out) {
+  out.set_name(Under(posting.workspace,
+                     (posting.refund() ? "adjustments/" : "creditGrants/") + posting.command_id));
+  out.set_kind(posting.refund() ? "REFUND" : "TOPUP");
+  out.set_amount_usd(admin::FormatUsd(posting.amount_nano_usd));
+  out.set_actor(posting.actor);
+  out.set_reason(posting.reason);
+  SetTime(posting.at_us, *out.mutable_post_time());
+}
+
 }  // namespace
 
 void ToResource(const payments::Payment& payment, admin::v1::Payment& out) {
@@ -68,6 +85,13 @@ void ToResource(const payments::Reconciliation& result, admin::v1::ReconcilePaym
     difference.set_provider_id(one.provider_id);
     difference.set_provider_amount_usd(admin::FormatUsd(one.provider_nano_usd));
     difference.set_ledger_amount_usd(admin::FormatUsd(one.ledger_nano_usd));
+  }
+  WriteTotals(result.charged, *out.mutable_charged());
+  WriteTotals(result.refunded, *out.mutable_refunded());
+  out.set_adopted(result.adopted);
+  out.set_reloads_wait(result.reloads_wait);
+  for (const payments::LedgerPort::Posting& one : result.by_hand) {
+    WriteHandMade(one, *out.add_by_hand());
   }
 }
 

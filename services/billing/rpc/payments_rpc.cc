@@ -303,8 +303,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                   const Caller& caller, const Parts& name, av::Refund& response) {
     auto amount = admin::ParseUsd(request.amount_usd(), "amount_usd");
     if (!amount.ok()) return Fail{amount.error()};
-    auto refund = payments.admin().RefundPayment(name[0], name[1], *amount, request.reason(),
-                                                 request.request_id(), OriginOf(caller));
+    auto refund =
+        payments.admin().RefundPayment(name[0], name[1], *amount, request.reason(),
+                                       request.request_id(), OriginOf(caller), request.adopt());
     if (!refund.ok()) return Fail{refund.error()};
     response.set_payment(request.name());
     response.set_amount_usd(admin::FormatUsd(refund->amount_nano_usd));
@@ -320,18 +321,22 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                      av::ReconcilePaymentsResponse& response) {
     const int64_t now_us = payments.engine().NowUs();
     int64_t end_us = request.has_end_time() ? UsOf(request.end_time()) : now_us;
-    end_us = std::min(end_us, now_us - kSettleUs);
+    auto restored = payments.engine().store().FindRestored();
+    if (!restored.ok()) return Fail{admin::FromError(sql::ToError(restored.error()))};
+    // What was paid just before a restore is lost, too.
+    end_us = std::min(end_us, *restored ? now_us : now_us - kSettleUs);
     const int64_t start_us =
         request.has_start_time() ? UsOf(request.start_time()) : end_us - 30 * kDayUs;
     if (start_us >= end_us) {
       return admin::InvalidField("start_time", "the start must be before the end");
     }
-    auto result = payments::Reconcile(payments.engine(), start_us, end_us);
+    auto result = payments::Reconcile(payments.engine(), start_us, end_us, request.adopt());
     if (!result.ok()) return Fail{admin::FromError(result.error())};
-    auto logged = payments.engine().store().Log(
-        audit::RecordOf(OriginOf(caller), now_us, "payment.reconcile", "", "",
-                        std::to_string(result->payments) + " payments, " +
-                            std::to_string(result->differences.size()) + " differences"));
+    auto logged = payments.engine().store().Log(audit::RecordOf(
+        OriginOf(caller), now_us, "payment.reconcile", "", "",
+        std::to_string(result->payments) + " payments, " +
+            std::to_string(result->differences.size()) + " differences" +
+            (request.adopt() ? ", adopted " + std::to_string(result->adopted) : "")));
     if (!logged.ok()) return Fail{admin::FromError(sql::ToError(logged.error()))};
     ToResource(*result, response);
     return {};

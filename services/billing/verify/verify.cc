@@ -6,6 +6,7 @@
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_entries.h"
+#include "services/billing/verify/verify_payments.h"
 #include "services/billing/verify/verify_progress.h"
 #include "services/billing/verify/verify_rollups.h"
 #include "services/billing/verify/verify_strays.h"
@@ -99,6 +100,9 @@ class LedgerVerifier {
   }
 
   SqlResult<void> ReadLedger() {
+    auto payments = HasPayments(db_);
+    if (!payments.ok()) return Fail{std::move(payments).error()};
+    has_payments_ = *payments;
     auto read = db_.Query("SELECT max(cut_us) FROM archive", {},
                           [&](const Row& row) { cut_us_ = row.Int(0); });
     if (!read.ok() || !options_.overdue_holds) return read;
@@ -141,6 +145,9 @@ class LedgerVerifier {
     ++report().workspaces;
     if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
     if (auto done = CheckDeadLetters(db_, name, findings); !done.ok()) return done;
+    if (has_payments_) {
+      if (auto done = CheckPaymentLog(db_, name, findings); !done.ok()) return done;
+    }
     UsageCheck usage(db_, state, findings, row_check.quota_held());
     // A large workspace takes long here, so progress is reported. A stop takes effect later, since
     // a resumed run would have to repeat this part.
@@ -193,6 +200,7 @@ class LedgerVerifier {
   VerifyProgress progress_;
   bool resumed_ = false;
   bool wanted_ = true;  // last result of progress
+  bool has_payments_ = false;
   int64_t cut_us_ = 0;
   int64_t latest_us_ = 0;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();

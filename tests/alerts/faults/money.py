@@ -113,6 +113,33 @@ class RefundRefused(Fault):
         change_database(observed, "billing", "DROP TRIGGER refused_credit")
 
 
+class Disputed(Fault):
+    """a customer disputes a payment, and the evidence is due tomorrow"""
+    alerts = ("DisputeNeedsEvidence", "DisputeEvidenceDue")
+
+    def begin(self, observed):
+        workspace, _ = new_customer(observed, "disputed")
+        page = start_payment(observed, workspace)
+        STRIPE.pay(page)
+        wait_for_state(observed, workspace, "succeeded")
+        self.dispute = STRIPE.dispute(page["payment_intent"], 86_400)
+
+    def end(self, observed):
+        self.dispute["status"] = "won"
+        STRIPE.tell(self.dispute, kind="charge.dispute.closed")
+
+
+class Restored(Fault):
+    """the database was restored, and nobody reconciles"""
+    alerts = ("ReloadsWait",)
+
+    def begin(self, observed):
+        change_database(observed, "billing", "INSERT INTO payment_restore (id, restored_us, lost_since_us) VALUES (1, 1, 1)")
+
+    def end(self, observed):
+        change_database(observed, "billing", "DELETE FROM payment_restore")
+
+
 class Reloads(Fault):
     """a saved card is declined; another workspace has no card"""
     alerts = ("ReloadDeclined", "ReloadPaused")

@@ -18,7 +18,7 @@ KEY, WEBHOOK = "sk_test_observed", "whsec_observed"
 
 class Stripe:
     def __init__(self):
-        self.sessions, self.intents, self.refunds, self.number = {}, {}, {}, itertools.count(1)
+        self.sessions, self.intents, self.refunds, self.disputes, self.number = {}, {}, {}, {}, itertools.count(1)
         self.fails = False  # every call gets 500
         self.declines = False  # charges of saved cards
         self.extra_cents = 0  # paid above what was asked
@@ -65,7 +65,9 @@ class Stripe:
             refund = {"id": self.id("re"), "object": "refund", "status": self.refund_status, "metadata": nested(form, "metadata")}
             self.refunds[refund["id"]] = refund
             return 200, refund
-        rows = {"payment_intents": self.intents, "refunds": self.refunds}[what]
+        if what == "radar":
+            name = ""  # the list of fraud warnings, which is empty
+        rows = {"payment_intents": self.intents, "refunds": self.refunds, "disputes": self.disputes, "radar": {}}[what]
         return 200, rows[name] if name else {"object": "list", "data": [], "has_more": False}
 
     def page(self, form):
@@ -97,9 +99,17 @@ class Stripe:
             session["payment_intent"] = self.intent(session["amount_total"] + self.extra_cents, session["customer"], session["metadata"])
         self.tell(session)
 
-    def tell(self, session, secret=WEBHOOK):
-        """A webhook about the page."""
-        body = json.dumps({"id": self.id("evt"), "object": "event", "type": "checkout.session.completed", "data": {"object": session}})
+    def dispute(self, intent, seconds):
+        """The customer disputes the charge; evidence is due after these seconds."""
+        dispute = {"id": self.id("du"), "object": "dispute", "status": "needs_response", "amount": intent["amount"], "payment_intent": intent,
+                   "evidence_details": {"due_by": int(time.time()) + seconds}}
+        self.disputes[dispute["id"]] = dispute
+        self.tell(dispute, kind="charge.dispute.created")
+        return dispute
+
+    def tell(self, session, secret=WEBHOOK, kind="checkout.session.completed"):
+        """A webhook about the page, or about another object."""
+        body = json.dumps({"id": self.id("evt"), "object": "event", "type": kind, "data": {"object": session}})
         now = int(time.time())
         signature = hmac.new(secret.encode(), f"{now}.{body}".encode(), hashlib.sha256).hexdigest()
         call = urllib.request.Request(f"http://127.0.0.1:{self.webhook_port}/webhooks/stripe", body.encode(),

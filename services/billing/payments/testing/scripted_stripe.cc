@@ -101,7 +101,7 @@ void ScriptedStripe::FailPage(const std::string& id, const std::string& code) {
   AddEvent("payment_intent.payment_failed", Render(intent));
 }
 
-void ScriptedStripe::RefundElsewhere(const std::string& intent, int64_t cents) {
+std::string ScriptedStripe::RefundElsewhere(const std::string& intent, int64_t cents) {
   const std::lock_guard lock(mutex_);
   intents_.at(intent).refunded_cents += cents;
   RefundRow refund;
@@ -109,6 +109,7 @@ void ScriptedStripe::RefundElsewhere(const std::string& intent, int64_t cents) {
   refund.intent = intent;
   refund.cents = cents;
   refunds_.push_back(refund);
+  return refund.id;
 }
 
 void ScriptedStripe::FailRefund(const std::string& id) {
@@ -153,7 +154,7 @@ std::string ScriptedStripe::Dispute(const std::string& intent, const std::string
   const std::lock_guard lock(mutex_);
   intents_.at(intent).disputed = true;
   const std::string id = NewId("du");
-  disputes_[id] = {intent, status, intents_.at(intent).amount_cents};
+  disputes_[id] = {intent, status, intents_.at(intent).amount_cents, now_, now_ + 7 * 86'400};
   AddEvent("charge.dispute.created", json::Writer().Text("id", id).Done());
   return id;
 }
@@ -161,7 +162,7 @@ std::string ScriptedStripe::Dispute(const std::string& intent, const std::string
 void ScriptedStripe::WarnOfFraud(const std::string& intent) {
   const std::lock_guard lock(mutex_);
   const std::string id = NewId("issfr");
-  disputes_[id] = {intent, "", 0};
+  disputes_[id] = {intent, "", 0, now_, 0};
   AddEvent("radar.early_fraud_warning.created", json::Writer().Text("id", id).Done());
 }
 

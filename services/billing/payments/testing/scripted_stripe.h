@@ -51,6 +51,7 @@ class ScriptedStripe {
     int64_t refunded_cents = 0;
     bool disputed = false;
     std::string session;  // its page
+    bool reload = false;  // from the metadata
   };
 
   explicit ScriptedStripe(uint64_t seed = 1);
@@ -76,8 +77,8 @@ class ScriptedStripe {
   // Creates a charge that is not ours, made on the provider's own pages.
   std::string ForeignCharge(int64_t cents);
   void SetRefundRefused(bool refused);
-  // Creates a refund that an operator makes in the provider's dashboard.
-  void RefundElsewhere(const std::string& intent, int64_t cents);
+  // Creates a refund that an operator makes in the provider's dashboard. Returns its id.
+  std::string RefundElsewhere(const std::string& intent, int64_t cents);
   // Makes an accepted refund fail at payout.
   void FailRefund(const std::string& refund);
 
@@ -107,6 +108,8 @@ class ScriptedStripe {
     std::string intent;
     std::string status;
     int64_t cents = 0;
+    int64_t created = 0;
+    int64_t due = 0;
   };
   struct RefundRow {
     std::string id;
@@ -134,6 +137,8 @@ class ScriptedStripe {
   Reply DoIntent(std::string id);
   Reply FindRefund(const std::string& id) const;
   Reply FindDispute(const std::string& id, const Form& form) const;
+  Reply ListDisputes(const std::string& prefix, const Form& form) const;
+  std::string RenderDispute(const std::string& id, bool expanded) const;
   Intent& IntentOf(Session& session);  // created on the first attempt
   std::string NewId(const std::string& prefix);
   std::string Render(const Intent& intent) const;

@@ -10,10 +10,12 @@ std::string At(const std::map<std::string, std::string>& form, const std::string
   return found == form.end() ? "" : found->second;
 }
 
-std::string Metadata(const std::string& payment, const std::string& workspace) {
+std::string Metadata(const std::string& payment, const std::string& workspace,
+                     bool reload = false) {
   json::Writer writer;
   if (!payment.empty()) writer.Text("tollgate_payment", payment);
   if (!workspace.empty()) writer.Text("tollgate_workspace", workspace);
+  if (reload) writer.Text("tollgate_reload", "1");
   return writer.Done();
 }
 
@@ -25,7 +27,7 @@ std::string ScriptedStripe::Render(const Intent& intent) const {
   writer.Number("amount", intent.amount_cents).Text("currency", "usd");
   writer.Number("amount_received", intent.status == "succeeded" ? intent.amount_cents : 0);
   writer.Number("created", intent.created).Text("customer", intent.customer);
-  writer.Raw("metadata", Metadata(intent.payment, intent.workspace));
+  writer.Raw("metadata", Metadata(intent.payment, intent.workspace, intent.reload));
   if (!intent.decline_code.empty()) {
     writer.Raw("last_payment_error", json::Writer()
                                          .Text("code", "card_declined")
@@ -96,6 +98,8 @@ ScriptedStripe::Reply ScriptedStripe::Do(const std::string& method, const std::s
     return {200, json::Writer().Raw("data", list).Done()};
   }
   if (const auto id = rest("/v1/refunds/")) return FindRefund(*id);
+  if (path == "/v1/disputes") return ListDisputes("du", form);
+  if (path == "/v1/radar/early_fraud_warnings") return ListDisputes("issfr", form);
   if (const auto id = rest("/v1/disputes/")) return FindDispute(*id, form);
   if (const auto id = rest("/v1/radar/early_fraud_warnings/")) return FindDispute(*id, form);
   // The page still shows a card that was detached later.
@@ -141,16 +145,37 @@ ScriptedStripe::Reply ScriptedStripe::FindRefund(const std::string& id) const {
 }
 
 ScriptedStripe::Reply ScriptedStripe::FindDispute(const std::string& id, const Form& form) const {
-  const auto found = disputes_.find(id);
-  if (found == disputes_.end()) return Missing();
+  if (!disputes_.contains(id)) return Missing();
+  return {200, RenderDispute(id, At(form, "expand[]") == "payment_intent")};
+}
+
+std::string ScriptedStripe::RenderDispute(const std::string& id, bool expanded) const {
+  const DisputeRow& dispute = disputes_.at(id);
   json::Writer writer;
-  writer.Text("id", id).Text("status", found->second.status).Number("amount", found->second.cents);
-  if (At(form, "expand[]") == "payment_intent") {
-    writer.Raw("payment_intent", Render(intents_.at(found->second.intent)));
+  writer.Text("id", id).Text("status", dispute.status).Number("amount", dispute.cents);
+  writer.Raw("evidence_details", json::Writer().Number("due_by", dispute.due).Done());
+  if (expanded) {
+    writer.Raw("payment_intent", Render(intents_.at(dispute.intent)));
   } else {
-    writer.Text("payment_intent", found->second.intent);
+    writer.Text("payment_intent", dispute.intent);
   }
-  return {200, writer.Done()};
+  return writer.Done();
+}
+
+ScriptedStripe::Reply ScriptedStripe::ListDisputes(const std::string& prefix,
+                                                   const Form& form) const {
+  std::vector<std::string> found;
+  for (const auto& [id, dispute] : disputes_) {
+    if (!id.starts_with(prefix) || dispute.created < std::stoll(At(form, "created[gte]")) ||
+        dispute.created >= std::stoll(At(form, "created[lt]"))) {
+      continue;
+    }
+    found.push_back(RenderDispute(id, At(form, "expand[]") == "data.payment_intent"));
+  }
+  return {200, json::Writer()
+                   .Raw("data", json::WriteArray(found, [](const std::string& one) { return one; }))
+                   .Flag("has_more", false)
+                   .Done()};
 }
 
 std::string ScriptedStripe::Render(const RefundRow& refund) {
@@ -159,6 +184,7 @@ std::string ScriptedStripe::Render(const RefundRow& refund) {
       .Text("object", "refund")
       .Text("status", refund.status)
       .Text("payment_intent", refund.intent)
+      .Number("amount", refund.cents)
       .Raw("metadata", json::Writer()
                            .Text("tollgate_refund", refund.key)
                            .Text("tollgate_workspace", refund.workspace)
@@ -172,6 +198,7 @@ ScriptedStripe::Reply ScriptedStripe::MakeIntent(const Form& form) {
   intent.customer = At(form, "customer");
   intent.payment = At(form, "metadata[tollgate_payment]");
   intent.workspace = At(form, "metadata[tollgate_workspace]");
+  intent.reload = At(form, "metadata[tollgate_reload]") == "1";
   intent.amount_cents = std::stoll(At(form, "amount"));
   intent.created = now_;
   const std::string decline = declines_[intent.customer];

@@ -215,6 +215,18 @@ function ReconcileDialog({ opened, onClose }: { opened: boolean; onClose: () => 
           ]}
         />
       ))}
+      {result.byHand.length > 0 && <p>{i18n.t({ id: 'operator.byHandText', message: 'Posted by hand, without a payment or a bank reference:' })}</p>}
+      {result.byHand.map((one) => (
+        <Facts
+          key={one.name}
+          facts={[
+            { label: i18n.t({ id: 'operator.byHand', message: 'By hand' }), value: <code>{one.name}</code> },
+            { label: i18n.t({ id: 'operator.amount', message: 'Amount' }), value: <Money usd={one.amountUsd} /> },
+            { label: i18n.t({ id: 'operator.by', message: 'By' }), value: one.actor },
+            { label: i18n.t({ id: 'operator.note', message: 'Note' }), value: one.reason },
+          ]}
+        />
+      ))}
       <DialogActions>
         <Button kind="primary" onClick={close}>{i18n.t({ id: 'operator.done', message: 'Done' })}</Button>
       </DialogActions>
