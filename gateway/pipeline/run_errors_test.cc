@@ -231,6 +231,13 @@ TEST_F(RunErrors, CreditErrorsReleaseTheLimits) {  // decisions 3, 16
   EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN), "402 insufficient_credits permission_error");
   EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN_BY_CHECK),
             "503 service_unavailable service_unavailable retry=1");
+  const auto clock_is_refused = [&] {
+    return rig.worker->clock_check->IsRefused(rig.worker->clock.MonotonicUs());
+  };
+  EXPECT_FALSE(clock_is_refused());
+  EXPECT_EQ(by(billing::v1::DENY_REASON_CLOCK),
+            "503 service_unavailable service_unavailable retry=1");
+  EXPECT_TRUE(clock_is_refused());
   EXPECT_EQ(by(billing::v1::DENY_REASON_HELD), "429 rate_limited rate_limit_error retry=1");
   EXPECT_EQ(by(billing::v1::DENY_REASON_ID_REUSE), "500 server_error server_error");
   EXPECT_TRUE(rig.inference->started.empty());

@@ -107,7 +107,8 @@ Reply Batch::Repeat(const Authorize& authorize, Hold& hold, Reply granted) {
 
 // Opens the hold or returns the reason of the refusal. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
-  if (!IsValid(authorize) || !IsTimely(authorize.request_id)) return Refuse(Deny::kInvalid);
+  if (!IsValid(authorize)) return Refuse(Deny::kInvalid);
+  if (!IsTimely(authorize.request_id)) return Refuse(Deny::kClock);
   Reply granted;
   granted.ok = true;
   const Rates& rates =

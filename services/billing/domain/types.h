@@ -44,6 +44,7 @@ enum class Deny : uint8_t {
   kUnknownDeadLetter = 12,
   kUnavailable = 13,  // nothing is decided: retry with the same id
   kNoLease = 14,      // TakeLease: leases are not available to the workspace now
+  kClock = 15,        // the time of the id is too far from the ledger's
   // The Idempotency-Key was used by another request within a day (decision 59):
   kIdempotencyBody = 20,     // with another body
   kIdempotencyRunning = 21,  // that is still running
