@@ -137,6 +137,7 @@ struct Correct {
   std::string reference;              // payment or dispute; may be empty
   Freeze freeze = Freeze::kOperator;  // reason, for kFreeze only
   std::string address = {};
+  bool second_person = false;  // waits for a second person, whatever the amount
 };
 
 // The second person's decision on a pending correction.

@@ -152,8 +152,15 @@ UPDATE payment SET last_sent_us = updated_us WHERE sent_us > 0;
 UPDATE auto_reload SET confirmed_us = updated_us;
 )sql";
 
-constexpr sql::Migration kMigrations[] = {
-    {1, "payments", kFirst}, {2, "disputes", kSecond}, {3, "charging", kThird}};
+// Who confirmed a bank transfer that waits for a second person.
+constexpr std::string_view kFourth = R"sql(
+ALTER TABLE payment ADD COLUMN confirmed_by {text} NOT NULL DEFAULT '';
+)sql";
+
+constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst},
+                                          {2, "disputes", kSecond},
+                                          {3, "charging", kThird},
+                                          {4, "second person", kFourth}};
 
 }  // namespace
 
