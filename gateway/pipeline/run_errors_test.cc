@@ -258,6 +258,26 @@ TEST_F(RunErrors, AReachedKeyQuotaIs402AndNamesTheQuota) {
   EXPECT_EQ(rig.billing->authorized[0].key_quota_nano_usd(), 12'500'000'000);
 }
 
+// Rotating a key renews neither its limits nor its quota.
+TEST_F(RunErrors, ARotatedKeySharesTheLimitsAndTheQuotaOfItsLineage) {
+  rig.key.set_monthly_quota_nano_usd(1'000'000'000);
+  rig.key.mutable_key_limits()->set_requests_per_minute(5);
+  for (const char* id : {"FirstKey0123", "SecondKey012"}) rig.key.add_lineage(id);
+  rig.key.add_lineage(rig.key.key_id());
+  rig.Publish();
+  billing::v1::AuthorizeResult denied;
+  denied.set_denied_by(billing::v1::DENY_REASON_QUOTA);
+  rig.billing->answer = denied;
+  EXPECT_EQ(Send()->status, 402);
+  ASSERT_EQ(rig.limiter->acquired.size(), 1u);
+  EXPECT_EQ(rig.limiter->acquired[0].key_id(), "FirstKey0123");
+  ASSERT_EQ(rig.billing->authorized.size(), 1u);
+  const auto& item = rig.billing->authorized[0];
+  EXPECT_EQ(item.key_id(), rig.key.key_id()) << "usage is the key's own";
+  EXPECT_EQ(std::vector<std::string>(item.quota_keys().begin(), item.quota_keys().end()),
+            (std::vector<std::string>{"FirstKey0123", "SecondKey012"}));
+}
+
 TEST_F(RunErrors, BillingOutageIs503AndVoidsTheHold) {
   rig.billing->answer = Fail{Error{ErrorId::kInsufficientCredits}};  // an error, not a denial
   EXPECT_EQ(ErrorOf(Send()), "503 service_unavailable service_unavailable retry=1");

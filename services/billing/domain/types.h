@@ -165,6 +165,8 @@ struct Hold {
   int32_t month = 0;                          // month of the admission
   std::optional<int64_t> cap_nano_usd;        // cap at admission
   std::optional<int64_t> key_quota_nano_usd;  // monthly quota of the key at admission
+  // Keys that share the quota: those that this key was rotated from or to.
+  std::vector<std::string> quota_keys;
   // Shown in receipts and lists. Not part of the body that is compared.
   Surface surface = Surface::kUnknown;
   bool streamed = false;

@@ -6,6 +6,7 @@
 #include "services/billing/storage/candidates.h"
 #include "services/billing/storage/idempotency_table.h"
 #include "services/billing/storage/leases.h"
+#include "services/billing/storage/quota_keys.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
 
@@ -410,7 +411,8 @@ std::span<const sql::Migration> Migrations() {
       {6, "fall-back models", kCandidateColumns},
       {7, "roll-ups that follow the entries", roll_ups},
       {8, "leases", kLeaseTable},
-      {9, "outbox of audit entries", kAuditOutboxTable}};
+      {9, "outbox of audit entries", kAuditOutboxTable},
+      {10, "quotas of rotated keys", kQuotaKeysColumn}};
   return migrations;
 }
 
