@@ -12,6 +12,7 @@
 #include "common/http/client.h"
 #include "common/runtime/testing/run_coro.h"
 #include "gateway/testing/pipeline_fakes.h"
+#include "gateway/worker/worker_pool.h"
 
 namespace tollgate {
 namespace {
@@ -145,6 +146,22 @@ TEST_F(GatewayModuleTest, AcceptsNoConnectionBeforeItHasACatalog) {
   const http::WholeResponse answer = FetchModels(60'000);
   EXPECT_EQ(answer.head.status, 200);
   EXPECT_NE(answer.body.find(R"("id":"a/b")"), std::string::npos);
+}
+
+// A load balancer must leave a gateway whose requests the ledger refuses.
+TEST_F(GatewayModuleTest, IsNotReadyWhileTheLedgerRefusesItsClock) {
+  ManualClock clock;
+  HostContext context{pool_, clock, services_, direct_, [](std::string_view, std::string_view) {}};
+  services_.catalog_late_ms = 0;
+  gateway::WorkerPool workers(context, {}, "");
+  workers.Start();
+  workers.AwaitReady(60'000);
+  EXPECT_TRUE(workers.Ready());
+  workers.ForLoop(pool_.loop(1)).clock_check->OnRefused(clock.MonotonicUs());
+  EXPECT_FALSE(workers.Ready());
+  clock.Advance(gateway::ClockCheck::kPauseUs);
+  EXPECT_TRUE(workers.Ready());
+  workers.Stop();
 }
 
 TEST_F(GatewayModuleTest, InvalidSettingsPreventTheStart) {

@@ -26,7 +26,8 @@ std::optional<std::string> Metadata(const grpc::ServerContextBase& context, cons
   return std::string(found->second.data(), found->second.size());
 }
 
-AdminResult<Caller> FromIdentity(const std::string& bytes) {
+// verified: the sender may be trusted to have checked the person.
+AdminResult<Caller> FromIdentity(const std::string& bytes, bool verified) {
   common::v1::Identity identity;
   if (!identity.ParseFromString(bytes) || identity.actor().empty()) {
     return Unauthenticated("the caller's identity sent by the dashboard cannot be read");
@@ -39,6 +40,7 @@ AdminResult<Caller> FromIdentity(const std::string& bytes) {
   caller.fresh = !caller.by_token && IsFresh(identity.signed_in_us(), SystemClock::Get().WallUs());
   caller.support = identity.support();
   caller.user_id = identity.user_id();
+  caller.verified = verified && !caller.user_id.empty();
   caller.display_name = identity.display_name();
   caller.session_id = identity.session_id();
   for (const auto& membership : identity.memberships()) {
@@ -81,12 +83,16 @@ AdminResult<Caller> CallerOf(const grpc::ServerContextBase& context) {
                                 "the process " + peer.name + " may not make admin calls");
       }
       if (!identity) return Unauthenticated("the dashboard did not send the caller's identity");
-      return FromIdentity(*identity);
-    case rpc::PeerKind::kOperator:
-      return Installation("cert:" + peer.name, true);
+      return FromIdentity(*identity, true);
+    case rpc::PeerKind::kOperator: {
+      Caller caller = Installation("cert:" + peer.name, true);
+      caller.verified = true;
+      return caller;
+    }
     case rpc::PeerKind::kInProcess:
     case rpc::PeerKind::kLocalSocket:
-      if (identity) return FromIdentity(*identity);
+      // Any process of this machine may say anything over a unix socket.
+      if (identity) return FromIdentity(*identity, peer.kind == rpc::PeerKind::kInProcess);
       return Installation("local:" + (operator_name.empty() ? "operator" : operator_name), true);
     case rpc::PeerKind::kUnknown:
       return PermissionDenied(
@@ -95,7 +101,7 @@ AdminResult<Caller> CallerOf(const grpc::ServerContextBase& context) {
     case rpc::PeerKind::kPlainText:
       break;
   }
-  if (identity) return FromIdentity(*identity);
+  if (identity) return FromIdentity(*identity, true);
   if (!operator_name.empty()) return Installation("unverified:" + operator_name, false);
   // Without the port, which changes with every connection.
   const std::string address = context.peer();

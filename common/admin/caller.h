@@ -19,6 +19,10 @@ struct Caller {
   std::string actor;
   // Address of the client; "" when it is unknown.
   std::string address;
+  // Whether the caller is known to be this person: by a client certificate, or by a session that
+  // the dashboard has checked. Over a unix socket any process may say any name; plain TCP is
+  // trusted like the dashboard where insecure_plaintext is set.
+  bool verified = false;
   // The operator's command line, or the dashboard's login_token. May call every method.
   bool installation = false;
   // May read everything, and call the methods whose rule allows operators. A token needs the scope

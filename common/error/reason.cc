@@ -49,6 +49,7 @@ constexpr std::array<ReasonRow, kReasonCount> kReasons = {{
     {Reason::kEngineRefused, "engine_refused"},
     {Reason::kEngineLacksModel, "engine_lacks_model"},
     {Reason::kNotReady, "not_ready"},
+    {Reason::kClock, "clock"},
     {Reason::kStopping, "stopping"},
     {Reason::kMemory, "memory"},
     {Reason::kDecoders, "decoders"},

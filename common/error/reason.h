@@ -53,6 +53,7 @@ enum class Reason : uint8_t {
   kEngineLacksModel,
   // Tollgate's own parts.
   kNotReady,
+  kClock,
   kStopping,
   kMemory,
   kDecoders,

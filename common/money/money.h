@@ -15,7 +15,11 @@ __extension__ typedef __int128 Int128;
 inline constexpr int64_t kNanoPerUsd = 1'000'000'000;
 inline constexpr int64_t kPicoPerNano = 1'000;
 
-// The rates of one model, pico-USD per token. Not negative.
+// Above any price (0.1 USD per token). With the largest token count every cost in nano-USD still
+// fits 64 bits.
+inline constexpr int64_t kMaxRatePicoUsd = 100'000'000'000;
+
+// The rates of one model, pico-USD per token. From 0 to kMaxRatePicoUsd.
 struct Rates {
   int64_t input_pico_usd = 0;
   int64_t output_pico_usd = 0;

@@ -231,6 +231,13 @@ TEST_F(RunErrors, CreditErrorsReleaseTheLimits) {  // decisions 3, 16
   EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN), "402 insufficient_credits permission_error");
   EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN_BY_CHECK),
             "503 service_unavailable service_unavailable retry=1");
+  const auto clock_is_refused = [&] {
+    return rig.worker->clock_check->IsRefused(rig.worker->clock.MonotonicUs());
+  };
+  EXPECT_FALSE(clock_is_refused());
+  EXPECT_EQ(by(billing::v1::DENY_REASON_CLOCK),
+            "503 service_unavailable service_unavailable retry=1");
+  EXPECT_TRUE(clock_is_refused());
   EXPECT_EQ(by(billing::v1::DENY_REASON_HELD), "429 rate_limited rate_limit_error retry=1");
   EXPECT_EQ(by(billing::v1::DENY_REASON_ID_REUSE), "500 server_error server_error");
   EXPECT_TRUE(rig.inference->started.empty());
@@ -249,6 +256,26 @@ TEST_F(RunErrors, AReachedKeyQuotaIs402AndNamesTheQuota) {
   EXPECT_NE(answer->body.find("monthly quota of 12.5 USD"), std::string::npos) << answer->body;
   ASSERT_EQ(rig.billing->authorized.size(), 1U);
   EXPECT_EQ(rig.billing->authorized[0].key_quota_nano_usd(), 12'500'000'000);
+}
+
+// Rotating a key renews neither its limits nor its quota.
+TEST_F(RunErrors, ARotatedKeySharesTheLimitsAndTheQuotaOfItsLineage) {
+  rig.key.set_monthly_quota_nano_usd(1'000'000'000);
+  rig.key.mutable_key_limits()->set_requests_per_minute(5);
+  for (const char* id : {"FirstKey0123", "SecondKey012"}) rig.key.add_lineage(id);
+  rig.key.add_lineage(rig.key.key_id());
+  rig.Publish();
+  billing::v1::AuthorizeResult denied;
+  denied.set_denied_by(billing::v1::DENY_REASON_QUOTA);
+  rig.billing->answer = denied;
+  EXPECT_EQ(Send()->status, 402);
+  ASSERT_EQ(rig.limiter->acquired.size(), 1u);
+  EXPECT_EQ(rig.limiter->acquired[0].key_id(), "FirstKey0123");
+  ASSERT_EQ(rig.billing->authorized.size(), 1u);
+  const auto& item = rig.billing->authorized[0];
+  EXPECT_EQ(item.key_id(), rig.key.key_id()) << "usage is the key's own";
+  EXPECT_EQ(std::vector<std::string>(item.quota_keys().begin(), item.quota_keys().end()),
+            (std::vector<std::string>{"FirstKey0123", "SecondKey012"}));
 }
 
 TEST_F(RunErrors, BillingOutageIs503AndVoidsTheHold) {

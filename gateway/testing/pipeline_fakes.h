@@ -365,7 +365,7 @@ class Rig {
       worker = std::make_unique<Worker>(
           loop, clock, std::move(options), std::move(clients),
           std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress), decoders,
-          std::make_shared<RefusalBudget>());
+          std::make_shared<RefusalBudget>(), std::make_shared<ClockCheck>());
     });
     const MadeKey made = MakeKey("tollgate");
     key_text = made.text;

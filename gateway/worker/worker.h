@@ -12,6 +12,7 @@
 #include "common/runtime/loop.h"
 #include "common/runtime/thread_pool.h"
 #include "gateway/worker/catalog_view.h"
+#include "gateway/worker/clock_check.h"
 #include "gateway/worker/key_cache.h"
 #include "gateway/worker/key_use.h"
 #include "gateway/worker/keyed_queue.h"
@@ -55,10 +56,12 @@ struct WorkerClients {
 };
 
 struct Worker {
-  // The workers of the process share unknown_key_limiter, decoder_threads and refusal_budget.
+  // The workers of the process share unknown_key_limiter, decoder_threads, refusal_budget and
+  // process_clock.
   Worker(Loop& event_loop, const Clock& time, PipelineOptions pipeline_options,
          WorkerClients service_clients, std::shared_ptr<AddressLimiter> unknown_key_limiter,
-         std::shared_ptr<ThreadPool> decoder_threads, std::shared_ptr<RefusalBudget> refusal_budget)
+         std::shared_ptr<ThreadPool> decoder_threads, std::shared_ptr<RefusalBudget> refusal_budget,
+         std::shared_ptr<ClockCheck> process_clock)
       : loop(event_loop),
         clock(time),
         options(std::move(pipeline_options)),
@@ -71,7 +74,8 @@ struct Worker {
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         decoders(std::move(decoder_threads)),
         local_limiter(options.loops),
-        refusals(std::move(refusal_budget)) {}
+        refusals(std::move(refusal_budget)),
+        clock_check(std::move(process_clock)) {}
   ~Worker() {
     keys->Stop();
     key_use->Stop();
@@ -98,6 +102,7 @@ struct Worker {
   LocalLimiter local_limiter;
   LeasedWorkspaces leased;
   const std::shared_ptr<RefusalBudget> refusals;
+  const std::shared_ptr<ClockCheck> clock_check;
   GatewayMetrics metrics;
   // Monotonic time of the last log line about an outage of the limiter.
   int64_t fallback_logged_us = 0;

@@ -55,8 +55,9 @@ void WorkerPool::Start() {
     clients.limiter = host_.clients.RateLimit(loop);
     clients.billing = host_.clients.Billing(loop);
     clients.inference = host_.clients.Inference(loop);
-    workers_[static_cast<size_t>(loop.index())] = std::make_shared<Worker>(
-        loop, host_.clock, options_, std::move(clients), unknown_key_limiter, decoders, refusals);
+    workers_[static_cast<size_t>(loop.index())] =
+        std::make_shared<Worker>(loop, host_.clock, options_, std::move(clients),
+                                 unknown_key_limiter, decoders, refusals, clock_check_);
   });
   host_.loops.loop(0).RunAndWait([this] {
     OpenStreams();
@@ -131,9 +132,10 @@ void WorkerPool::OpenStreams() {
 }
 
 bool WorkerPool::Ready() const {
+  const int64_t now_us = host_.clock.MonotonicUs();
   return has_catalog_.load(std::memory_order_acquire) &&
-         host_.clock.MonotonicUs() - last_auth_message_us_.load(std::memory_order_relaxed) <=
-             kAuthSilenceUs;
+         now_us - last_auth_message_us_.load(std::memory_order_relaxed) <= kAuthSilenceUs &&
+         !clock_check_->IsRefused(now_us);
 }
 
 void WorkerPool::ReportProgress() {

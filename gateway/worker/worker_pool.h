@@ -30,7 +30,8 @@ class WorkerPool {
 
   // Returns the worker of this loop. Call on that loop, between Start and Stop.
   Worker& ForLoop(Loop& loop) { return *workers_[static_cast<size_t>(loop.index())]; }
-  // Whether a catalog has been received, and a message from auth within the last 30 s. Thread-safe.
+  // Whether a catalog has been received, and a message from auth within the last 30 s, and the
+  // ledger has not refused the clock of this process. Thread-safe.
   bool Ready() const;
   // Returns once Ready(), or after max_ms. Do not call on a loop's thread.
   void AwaitReady(int64_t max_ms);
@@ -57,6 +58,7 @@ class WorkerPool {
   prometheus::Gauge& filter_bytes_;
   prometheus::Gauge& key_version_;
   prometheus::Histogram& change_seconds_;
+  const std::shared_ptr<ClockCheck> clock_check_ = std::make_shared<ClockCheck>();
   std::atomic<bool> has_catalog_{false};
   std::atomic<int64_t> last_auth_message_us_{INT64_MIN / 2};
   std::mutex progress_mutex_;

@@ -82,6 +82,7 @@ billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSetting
   if (from.provider_timeout_seconds() > 0) {
     options.stripe.timeout_ms = std::min(from.provider_timeout_seconds(), 50) * 1000;
   }
+  options.engine.second_person_above_nano_usd = SecondPersonAbove(settings);
   // A step makes at most a few calls.
   options.engine.lease_us = int64_t{options.stripe.timeout_ms} * 3000;
   if (from.reload_sweep_seconds() > 0) {
@@ -197,7 +198,7 @@ class BillingModule : public Module {
                      [this] { return ledger_.Ready() && ledger_.NodesServe(); }),
         rpc_(billing::MakeRpcServices(ledger_)),
         admin_services_(billing::MakeAdminServices(
-            ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
+            ledger_, {.second_person_above_nano_usd = SecondPersonAbove(settings)})) {
     admin_services_.push_back(billing::MakePaymentRpc(payments_));
     admin_services_.push_back(billing::MakeClosingRpc(payments_));
     admin_services_.push_back(billing::MakeAlertRpc(alerts_));

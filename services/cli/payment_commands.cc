@@ -18,7 +18,7 @@ namespace pb = tollgate::admin::v1;
 constexpr char kPayment[] =
     "payment=name.id PAYMENT | at=create_time AT (UTC) | amount_usd AMOUNT | state STATE | "
     "credited CREDITED | provider PROVIDER | reload RELOAD | refunded_usd REFUNDED | "
-    "reason REASON | actor BY | checkout_url PAGE";
+    "reason REASON | actor BY | confirmed_by?- CONFIRMED BY | checkout_url PAGE";
 constexpr char kPaymentName[] = "workspaces/{workspace}/payments/{payment}";
 constexpr char kReload[] =
     "enabled Enabled | threshold_usd When below | amount_usd Charge | "
@@ -126,7 +126,8 @@ std::vector<Command> PaymentCommands() {
               {ParentFlag(), Flag("amount", "USD, whole cents", "payment.amount_usd").Required()})
           .Money("payment create {amount}", "payment list")
           .Shows(kPayment),
-      Command("payment confirm", "The bank transfer has arrived: add the credit",
+      Command("payment confirm",
+              "The bank transfer has arrived: add the credit. A large one takes two operators",
               "PaymentService.ConfirmPayment",
               {WorkspaceFlag(), payment, Flag("--reference", "What the bank shows", "reference")})
           .Sets("name", kPaymentName)

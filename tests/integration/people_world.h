@@ -49,6 +49,7 @@ class PeopleWorld : public ::testing::TestWithParam<std::string> {
     options.catalog = DefaultCatalog({"http://127.0.0.1:1"});  // no engine is asked
     options.auth_settings = auth_settings_;
     options.billing_settings = billing_settings_;
+    options.second_person_above_usd = 140;
     if (GetParam() == "postgres") {
       auto* server = ::tollgate::testing::TestPostgres::Shared();
       if (!server && ::tollgate::testing::TestPostgres::Required()) FAIL() << "no PostgreSQL";

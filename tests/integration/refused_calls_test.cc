@@ -80,13 +80,15 @@ TEST_P(RefusedCallsTest, OverGrpcWhatTheRoleTheStepUpOrTheScopeForbids) {
   EXPECT_EQ(As(stale, *ledger_, &pb::LedgerService::Stub::FreezeWorkspace, freeze, balance),
             "STEP_UP_REQUIRED");
   // The handler refuses it for its amount.
-  pb::CreateCreditGrantRequest grant;
-  grant.set_parent("workspaces/acme");
-  grant.set_request_id("g1");
-  grant.mutable_credit_grant()->set_amount_usd("1000000");
-  pb::CreditGrant granted;
+  pb::CreateAdjustmentRequest credit;
+  credit.set_parent("workspaces/acme");
+  credit.set_request_id("g1");
+  credit.mutable_adjustment()->set_kind(pb::ADJUSTMENT_KIND_CREDIT);
+  credit.mutable_adjustment()->set_amount_usd("1000000");
+  credit.mutable_adjustment()->set_reason("a");
+  pb::Adjustment credited;
   EXPECT_EQ(
-      As(stale, *adjustments_, &pb::AdjustmentService::Stub::CreateCreditGrant, grant, granted),
+      As(stale, *adjustments_, &pb::AdjustmentService::Stub::CreateAdjustment, credit, credited),
       "STEP_UP_REQUIRED");
   // The handler refuses it for the role that it grants.
   pb::CreateInvitationRequest invite;
@@ -106,7 +108,7 @@ TEST_P(RefusedCallsTest, OverGrpcWhatTheRoleTheStepUpOrTheScopeForbids) {
   const auto step_up = WaitFor("user:operator", "LedgerService/FreezeWorkspace");
   ASSERT_TRUE(step_up);
   EXPECT_EQ(step_up->detail().substr(0, 17), "STEP_UP_REQUIRED:");
-  EXPECT_TRUE(WaitFor("user:operator", "AdjustmentService/CreateCreditGrant"));
+  EXPECT_TRUE(WaitFor("user:operator", "AdjustmentService/CreateAdjustment"));
   EXPECT_TRUE(WaitFor("user:adam", "InvitationService/CreateInvitation"));
 }
 

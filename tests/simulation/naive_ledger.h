@@ -120,9 +120,11 @@ class NaiveLedger {
   Reply Execute(const billing::Authorize& op) {
     const int64_t created_us = op.request_id.unix_ms() * 1000;
     if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 || op.attempt < 0 ||
-        now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs || op.candidate < 0 ||
-        op.candidate > static_cast<int32_t>(op.fallbacks.size())) {
+        op.candidate < 0 || op.candidate > static_cast<int32_t>(op.fallbacks.size())) {
       return No(Deny::kInvalid);
+    }
+    if (now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs) {
+      return No(Deny::kClock);
     }
     Reply yes = Yes();
     const Rates& asked =

@@ -242,6 +242,7 @@ std::string Cluster::Section(const std::string& name) const {
     return "billing:\n  sql:\n    url: " +
            Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +
            Setting("hold_ttl_seconds", options_.hold_ttl_seconds) +
+           Setting("second_person_above_usd", options_.second_person_above_usd) +
            Setting("slice_tokens", options_.slice_tokens == 0 && EngineMode() == "whole"
                                        ? kWholeTokens
                                        : options_.slice_tokens) +

@@ -41,7 +41,9 @@ struct ClusterOptions {
   int health_check_seconds = 1;
   int idle_timeout_seconds = 20;
   int connect_timeout_seconds = 1;
-  int64_t slice_tokens = 0;    // 0: the product's default
+  int64_t slice_tokens = 0;  // 0: the product's default
+  // Credit that one person may make in a day. Most tests need much of it.
+  int64_t second_person_above_usd = 1'000'000'000;
   int keep_alive_seconds = 0;  // 0: the product's default
   int drain_seconds = 5;
   std::string log_level = "info";

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/clients/limiter_gateways.h"
+#include "common/keys/lineage.h"
 #include "common/observability/log.h"
 #include "gateway/pipeline/admission/limit_headers.h"
 #include "gateway/pipeline/admission/limits.h"
@@ -102,7 +103,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   // on its way.
   item.set_lease_id((context.admissions++ == 0 ? context.id : Id::New()).ToBytes());
   item.set_workspace_id(key.workspace_id());
-  item.set_key_id(key.key_id());
+  item.set_key_id(LineageOf(key));
   item.set_estimated_tokens(tokens);
   item.set_traceparent(TraceparentOf(context.trace, Stage::kAdmit));
   bool limits_concurrency = false;

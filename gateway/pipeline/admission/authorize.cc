@@ -38,6 +38,10 @@ Fail<Error> Denied(const RequestContext& context, const billing_pb::AuthorizeRes
     case billing_pb::DENY_REASON_FROZEN_BY_CHECK:
       return Unavailable(Reason::kFrozenByCheck,
                          "billing: the ledger of this workspace failed a check");
+    case billing_pb::DENY_REASON_CLOCK:
+      context.worker.clock_check->OnRefused(context.worker.clock.MonotonicUs());
+      return Unavailable(Reason::kClock,
+                         "billing: the clock of this gateway is far from the ledger's time");
     case billing_pb::DENY_REASON_HELD: {
       Error error = NotYet(ErrorId::kRateLimited, Reason::kHeld, result);
       error.message = "The workspace's credit is held by requests that are still running.";

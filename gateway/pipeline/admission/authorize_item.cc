@@ -58,6 +58,9 @@ billing_pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   item.set_streamed(context.canonical.stream);
   if (key.has_monthly_quota_nano_usd()) {
     item.set_key_quota_nano_usd(key.monthly_quota_nano_usd());
+    for (const std::string& id : key.lineage()) {
+      if (id != key.key_id()) item.add_quota_keys(id);
+    }
   }
   if (!context.idempotency_key_digest.empty()) {
     item.set_idempotency_key_digest(context.idempotency_key_digest);

@@ -6,6 +6,7 @@
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "common/json/json.h"
+#include "common/keys/lineage.h"
 #include "common/observability/log.h"
 #include "gateway/pipeline/admission/limit_headers.h"
 #include "gateway/pipeline/answer/refuse.h"
@@ -73,7 +74,7 @@ Result<void> ReadIdempotencyKey(RequestContext& context) {
     return BadRequest(
         "The header Idempotency-Key must be sent once, with 1 to 255 printable ASCII characters.");
   }
-  std::string text = context.key->key_id();
+  std::string text = LineageOf(*context.key);
   text += '\0';
   text += value;
   context.idempotency_key_digest = Sha256(text);

@@ -67,6 +67,17 @@ TEST_F(IdempotencyTest, BillingGetsDigestsOfKeyAndBody) {
   EXPECT_EQ(rig.billing->stored_answers.size(), 2u);
 }
 
+// Rotating a key forgets no Idempotency-Key.
+TEST_F(IdempotencyTest, ARotatedKeyKeepsItsIdempotencyKeys) {
+  rig.key.add_lineage("FirstKey0123");
+  rig.key.add_lineage(rig.key.key_id());
+  rig.Publish();
+  EXPECT_EQ(Send("the key")->status, 200);
+  ASSERT_EQ(rig.billing->authorized.size(), 1u);
+  EXPECT_EQ(rig.billing->authorized[0].idempotency_key_digest(),
+            Sha256(std::string("FirstKey0123") + '\0' + "the key"));
+}
+
 TEST_F(IdempotencyTest, ALargeBodyHasItsDigestToo) {
   const std::string body =
       Body("\"user\":\"" + std::string(2 * kMaxBytesDecodedOnLoop, 'u') + "\"");

@@ -105,6 +105,7 @@ TEST_F(RefuseTest, Credit) {
         {billing::v1::DENY_REASON_HELD, "held"},
         {billing::v1::DENY_REASON_FROZEN, "frozen"},
         {billing::v1::DENY_REASON_FROZEN_BY_CHECK, "frozen_by_check"},
+        {billing::v1::DENY_REASON_CLOCK, "clock"},
         {billing::v1::DENY_REASON_IDEMPOTENCY_BODY, "idempotency_body"},
         {billing::v1::DENY_REASON_IDEMPOTENCY_RUNNING, "idempotency_running"}}) {
     denied.set_denied_by(by);

@@ -7,6 +7,7 @@
 #include "common/base/id.h"
 #include "common/base/try.h"
 #include "common/keys/key_format.h"
+#include "services/auth/admin/key_lineage.h"
 #include "services/auth/admin/key_policy.h"
 #include "services/auth/admin/key_values.h"
 #include "services/auth/domain/rules.h"
@@ -235,6 +236,7 @@ AdminResult<pb::RotateKeyResponse> KeyAdmin::Rotate(const Caller& caller,
       return change.Refuse(
           admin::Precondition("KEY_EXPIRED", "the key has expired: make another one").error);
     }
+    if (auto joined = JoinLineage(change, old, made.key_id); !joined) return Fail{joined.error()};
     KeyRecord made_record = old;
     made_record.key.set_key_id(made.key_id);
     made_record.key.set_last_four(made.last_four);

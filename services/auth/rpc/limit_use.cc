@@ -7,6 +7,7 @@
 
 #include "common/admin/requests.h"
 #include "common/base/clock.h"
+#include "common/keys/lineage.h"
 
 namespace tollgate::auth {
 namespace {
@@ -168,7 +169,7 @@ std::vector<UseSubject> SubjectsOf(const v1::Key& key, av::LimitUsage& usage) {
   const auto add = [&](const std::string& model, const v1::Limits& limits) {
     if (IsNone(ValuesOf(limits)) || limits.shadow()) return;
     subjects.push_back({.workspace = key.workspace_id(),
-                        .key = key.key_id(),
+                        .key = LineageOf(key),
                         .model = model,
                         .limits = ValuesOf(limits),
                         .usage = &usage});

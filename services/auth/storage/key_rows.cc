@@ -56,8 +56,8 @@ SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
       "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
       "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
       "created_at_us, last_four, filter_tag, monthly_quota, allowed_addresses, labels, created_by, "
-      "rotated_from, state_reason, updated_at_us, pepper_id) VALUES ($1, $2, $3, $4, $5, $6, $7, "
-      "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+      "rotated_from, state_reason, updated_at_us, pepper_id, lineage) VALUES ($1, $2, $3, $4, $5, "
+      "$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)",
       {key.key_id(),
        sql::Param::Blob(stored.lookup),
        key.workspace_id(),
@@ -79,7 +79,8 @@ SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
        record.rotated_from,
        record.state_reason,
        key.changed_at_us(),
-       stored.pepper_id}));
+       stored.pepper_id,
+       JoinLines(key.lineage())}));
 }
 
 SqlResult<void> CopyModelLimits(sql::Connection& connection, const std::string& from,
@@ -97,12 +98,12 @@ SqlResult<void> UpdateKey(sql::Connection& connection, const KeyRecord& record) 
       "UPDATE virtual_key SET name = $1, state = $2, expires_at_us = $3, allowed_models = $4, "
       "requests_per_minute = $5, tokens_per_minute = $6, concurrent_requests = $7, version = $8, "
       "monthly_quota = $9, allowed_addresses = $10, labels = $11, state_reason = $12, "
-      "updated_at_us = $13 WHERE key_id = $14",
+      "updated_at_us = $13, lineage = $14 WHERE key_id = $15",
       {key.name(), static_cast<int64_t>(key.state()), key.expires_at_us(),
        JoinLines(key.allowed_models()), limits.requests_per_minute(), limits.tokens_per_minute(),
        limits.concurrent_requests(), key.version(), QuotaOf(key),
        JoinLines(key.allowed_addresses()), LabelsText(record.labels), record.state_reason,
-       key.changed_at_us(), key.key_id()}));
+       key.changed_at_us(), JoinLines(key.lineage()), key.key_id()}));
 }
 
 }  // namespace tollgate::auth

@@ -31,6 +31,8 @@ v1::Key ReadKey(const sql::Row& row) {
   SplitLines(row.Bytes(17),
              [&](std::string_view line) { key.add_allowed_addresses(std::string(line)); });
   key.set_changed_at_us(row.Int(18));
+  SplitLines(row.Bytes(kLineageColumn),
+             [&](std::string_view line) { key.add_lineage(std::string(line)); });
   return key;
 }
 

@@ -16,11 +16,12 @@ inline constexpr std::string_view kSelectKeys =
     "k.requests_per_minute, k.tokens_per_minute, k.concurrent_requests, w.requests_per_minute, "
     "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four, "
     "k.filter_tag, k.monthly_quota, k.allowed_addresses, k.updated_at_us, k.pepper_id, "
-    "k.model_limits, w.model_limits, p.limits, p.shadow "
+    "k.model_limits, w.model_limits, p.limits, p.shadow, k.lineage "
     "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id "
     "LEFT JOIN plan p ON p.plan_id = w.plan";
 inline constexpr int kLimitColumns = 20;  // the first column of the limits by model and of the plan
-inline constexpr int kKeyColumns = 24;
+inline constexpr int kLineageColumn = 24;
+inline constexpr int kKeyColumns = 25;
 // With the key's and its workspace's own limits.
 v1::Key ReadKey(const sql::Row& row);
 // For gateways: with the limits that apply, including those of the plan and by model.

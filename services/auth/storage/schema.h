@@ -10,7 +10,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 13> kMigrations = {
+inline constexpr std::array<sql::Migration, 14> kMigrations = {
     {{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
@@ -78,6 +78,7 @@ ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
 ALTER TABLE workspace ADD COLUMN demonstration {int} NOT NULL DEFAULT 0;
 )"},
      {12, "how keys are found", kKeyIndexes},
-     {13, "refusals by reason", kRefusalReasons}}};
+     {13, "refusals by reason", kRefusalReasons},
+     {14, "lineages of rotated keys", kLineages}}};
 
 }  // namespace tollgate::auth

@@ -1,5 +1,5 @@
-// Migrations 5, 9, 10, 12 and 13: life cycle of keys and workspaces, addresses of audit events,
-// refusals, and indexes for finding keys.
+// Migrations 5, 9, 10, 12, 13 and 14: life cycle of keys and workspaces, addresses of audit events,
+// refusals, indexes for finding keys, and lineages.
 #pragma once
 
 #include <string_view>
@@ -77,6 +77,22 @@ CREATE TABLE key_refusal_reason (
   PRIMARY KEY (key_id, quarter, code, reason, source)
 ) {strict};
 CREATE INDEX key_refusal_reason_quarter ON key_refusal_reason (quarter);
+)";
+
+// Migration 14: the keys that came from one key by rotation, oldest first, one id per line. Where
+// keys were rotated before, only the newer ones know the older ones.
+inline constexpr std::string_view kLineages = R"(
+ALTER TABLE virtual_key ADD COLUMN lineage {text} NOT NULL DEFAULT '';
+WITH RECURSIVE chain (key_id, lineage) AS (
+  SELECT k.key_id, k.key_id FROM virtual_key k WHERE k.rotated_from = ''
+    AND k.key_id IN (SELECT rotated_from FROM virtual_key)
+  UNION ALL
+  SELECT k.key_id, c.lineage || '
+' || k.key_id FROM virtual_key k JOIN chain c ON k.rotated_from = c.key_id
+)
+UPDATE virtual_key SET lineage =
+    (SELECT c.lineage FROM chain c WHERE c.key_id = virtual_key.key_id)
+  WHERE rotated_from <> '' AND key_id IN (SELECT key_id FROM chain);
 )";
 
 }  // namespace tollgate::auth

@@ -17,8 +17,9 @@ namespace tollgate::billing {
 namespace {
 
 constexpr std::string_view kBlobs[] = {"id", "request", "detail", "hash", "idempotency_key_digest"};
-constexpr std::string_view kTexts[] = {"workspace", "key_id", "model",     "client_request_id",
-                                       "engine",    "memo",   "cost_pico", "candidates"};
+constexpr std::string_view kTexts[] = {"workspace",         "key_id",     "model",
+                                       "client_request_id", "engine",     "memo",
+                                       "cost_pico",         "candidates", "quota_keys"};
 
 template <typename List>
 bool Contains(const List& list, std::string_view name) {

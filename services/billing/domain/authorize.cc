@@ -10,6 +10,7 @@ namespace tollgate::billing {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr size_t kMaxQuotaKeys = 64;
 constexpr int64_t kMaxClockSkewUs = 24LL * 3600 * 1'000'000;
 
 Candidate FirstOf(const Authorize& authorize) {
@@ -23,6 +24,11 @@ std::vector<Candidate> CandidatesOf(const Authorize& authorize) {
   std::vector<Candidate> all = {FirstOf(authorize)};
   all.insert(all.end(), authorize.fallbacks.begin(), authorize.fallbacks.end());
   return all;
+}
+
+// Stored one per line.
+bool IsQuotaKey(const std::string& key_id) {
+  return !key_id.empty() && key_id.size() <= 128 && key_id.find('\n') == std::string::npos;
 }
 
 bool IsDigest(const std::string& bytes) { return bytes.empty() || bytes.size() == 32; }
@@ -55,6 +61,8 @@ bool IsValid(const Authorize& authorize) {
          authorize.candidate >= 0 && static_cast<size_t>(authorize.candidate) <= fallbacks.size() &&
          authorize.key_id.size() <= 128 && authorize.client_request_id.size() <= 128 &&
          authorize.key_quota_nano_usd.value_or(0) >= 0 &&
+         authorize.quota_keys.size() <= kMaxQuotaKeys &&
+         std::ranges::all_of(authorize.quota_keys, IsQuotaKey) &&
          IsDigest(authorize.idempotency_key_digest) &&
          authorize.idempotency_body_digest.size() == authorize.idempotency_key_digest.size();
 }
@@ -73,6 +81,7 @@ Hold MakeHold(const Authorize& authorize) {
   hold.Ask(authorize.candidate);
   hold.attempt = authorize.attempt;
   hold.key_quota_nano_usd = authorize.key_quota_nano_usd;
+  hold.quota_keys = authorize.quota_keys;
   hold.surface = authorize.surface;
   hold.streamed = authorize.streamed;
   hold.client_request_id = authorize.client_request_id;
@@ -107,7 +116,8 @@ Reply Batch::Repeat(const Authorize& authorize, Hold& hold, Reply granted) {
 
 // Opens the hold or returns the reason of the refusal. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
-  if (!IsValid(authorize) || !IsTimely(authorize.request_id)) return Refuse(Deny::kInvalid);
+  if (!IsValid(authorize)) return Refuse(Deny::kInvalid);
+  if (!IsTimely(authorize.request_id)) return Refuse(Deny::kClock);
   Reply granted;
   granted.ok = true;
   const Rates& rates =
@@ -136,8 +146,7 @@ Reply Batch::Execute(const Authorize& authorize) {
   Hold hold = MakeHold(authorize);
   hold.month = month;
   if (const auto& quota = authorize.key_quota_nano_usd) {
-    const KeyMonth* row = FindKeyMonth(hold.key_id, month);
-    const int64_t left = *quota - (row ? row->spent_nano_usd : 0);
+    const int64_t left = *quota - UseOfQuota(hold).spent_nano_usd;
     if (left <= 0 || left < least) return Refuse(Deny::kQuota);
   }
   const int64_t authorized = std::min(

@@ -41,6 +41,40 @@ TEST_F(QuotaTest, SpendAndHoldsOfTheKeyCount) {
   EXPECT_TRUE(world.Do(other).ok);
 }
 
+// Rotating a key, also three times, does not renew its quota.
+TEST_F(QuotaTest, RotatedKeysShareTheQuota) {
+  Credit(10'000);
+  const auto ask_as = [this](const std::string& key, std::vector<std::string> others) {
+    Authorize op = Ask(500);
+    op.key_id = key;
+    op.quota_keys = std::move(others);
+    return op;
+  };
+  const Authorize first = ask_as("a", {});  // holds 300
+  ASSERT_TRUE(world.Do(first).ok);
+  const Authorize second = ask_as("b", {"a"});
+  const Reply reply = world.Do(second);
+  ASSERT_TRUE(reply.ok);
+  EXPECT_EQ(reply.authorized_nano_usd, 200) << "what the hold of a leaves";
+  EXPECT_EQ(world.Do(ask_as("c", {"a", "b"})).denied_by, Deny::kHeld);
+  EXPECT_EQ(world.Do(ask_as("a", {"b", "c"})).denied_by, Deny::kHeld) << "in its overlap";
+  EXPECT_EQ(world.Do(MakeExtend(second.request_id, 1, 900)).authorized_nano_usd, 200);
+  EXPECT_TRUE(world.Do(MakeSettle(first.request_id, 100, 100)).ok);
+  EXPECT_TRUE(world.Do(MakeSettle(second.request_id, 100, 50)).ok);
+  EXPECT_EQ(world.Do(ask_as("d", {"a", "b", "c"})).denied_by, Deny::kQuota);
+  EXPECT_TRUE(world.Do(ask_as("other", {})).ok);
+}
+
+TEST_F(QuotaTest, OnlySoManyKeysMayShareAQuota) {
+  Credit(10'000);
+  Authorize op = Ask(500);
+  op.quota_keys.assign(64, "k");
+  EXPECT_TRUE(world.Do(op).ok);
+  Authorize more = Ask(500);
+  more.quota_keys.assign(65, "k");
+  EXPECT_EQ(world.Do(more).denied_by, Deny::kInvalid);
+}
+
 TEST_F(QuotaTest, AnExtensionStopsAtTheQuota) {
   Credit(10'000);
   const Authorize ask = Ask(500);

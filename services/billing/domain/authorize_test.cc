@@ -102,12 +102,16 @@ TEST_F(AuthorizeTest, ARepeatedAuthorizeGetsTheFirstReply) {
   EXPECT_EQ(world.wallet().held_nano_usd, 500);
 }
 
-TEST_F(AuthorizeTest, IdsOlderThanSevenDaysAreRefused) {
+TEST_F(AuthorizeTest, IdsOlderThanSevenDaysOrMoreThanADayAheadAreRefused) {
   Credit(1000);
+  const int64_t day = 24 * kHourUs;
+  EXPECT_TRUE(world.Do(MakeAuthorize(TestId(3, world.now_us + day - kSecondUs), 1, 1)).ok);
+  EXPECT_EQ(world.Do(MakeAuthorize(TestId(4, world.now_us + day + kSecondUs), 1, 1)).denied_by,
+            Deny::kClock);
   const int64_t week = 7 * 24 * kHourUs;
   EXPECT_TRUE(world.Do(MakeAuthorize(TestId(1, world.now_us - week + kSecondUs), 1, 1)).ok);
   EXPECT_EQ(world.Do(MakeAuthorize(TestId(2, world.now_us - week - kSecondUs), 1, 1)).denied_by,
-            Deny::kInvalid);
+            Deny::kClock);
   EXPECT_EQ(world.Do(MakeVoid(TestId(2, world.now_us - week - kSecondUs))).denied_by,
             Deny::kInvalid);
 }

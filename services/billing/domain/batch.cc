@@ -135,9 +135,21 @@ int64_t Batch::CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t m
 
 int64_t Batch::QuotaHeadroom(const Hold& hold) {
   if (!hold.key_quota_nano_usd) return kMaxAmount;
-  const KeyMonth* row = FindKeyMonth(hold.key_id, hold.month);
-  const int64_t used = row ? row->spent_nano_usd + row->held_nano_usd : 0;
-  return std::max<int64_t>(0, *hold.key_quota_nano_usd - used);
+  const KeyMonth use = UseOfQuota(hold);
+  return std::max<int64_t>(0, *hold.key_quota_nano_usd - use.spent_nano_usd - use.held_nano_usd);
+}
+
+KeyMonth Batch::UseOfQuota(const Hold& hold) {
+  KeyMonth use;
+  const auto add = [&](const std::string& key_id) {
+    const KeyMonth* row = FindKeyMonth(key_id, hold.month);
+    if (row == nullptr) return;
+    use.spent_nano_usd += row->spent_nano_usd;
+    use.held_nano_usd += row->held_nano_usd;
+  };
+  add(hold.key_id);
+  for (const std::string& key_id : hold.quota_keys) add(key_id);
+  return use;
 }
 
 std::optional<int64_t> Batch::EffectiveCap(const Wallet& wallet, const Hold& hold) {

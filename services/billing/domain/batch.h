@@ -165,6 +165,8 @@ class Batch {
   // Counts the entry towards the key of key_hold_.
   void MoveKeyMonth(const Entry& entry);
   KeyMonth* FindKeyMonth(const std::string& key_id, int32_t month);  // a row of wallet_
+  // Spend and holds of all keys that share the quota, in the month of the hold.
+  KeyMonth UseOfQuota(const Hold& hold);
   // Amount that the key's quota leaves for this hold.
   int64_t QuotaHeadroom(const Hold& hold);
   // Amount that the cap leaves for new holds in this month. No cap: no limit.

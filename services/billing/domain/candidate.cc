@@ -7,10 +7,6 @@
 namespace tollgate::billing {
 namespace {
 
-// Above any price (0.1 USD per token). With the largest token count every cost in nano-USD still
-// fits 64 bits.
-constexpr int64_t kMaxRatePicoUsd = 100'000'000'000;
-
 bool IsRate(int64_t pico_usd) { return pico_usd >= 0 && pico_usd <= kMaxRatePicoUsd; }
 
 }  // namespace

@@ -95,7 +95,8 @@ Reply Batch::Execute(const Correct& correct) {
     if (!SameBody(stored->second, command)) return Refuse(Deny::kIdReuse);
     command = stored->second;
   } else if (MayNeedSecondPerson(command.kind) &&
-             command.amount_nano_usd > policy_.second_person_above_nano_usd) {
+             (correct.second_person ||
+              command.amount_nano_usd > policy_.second_person_above_nano_usd)) {
     command.state = CommandState::kPending;
     PostNote(EntryKind::kCorrectionRequested, command, MemoOf(command));
     state_.commands.emplace(key, command);

@@ -200,6 +200,16 @@ TEST_F(CorrectionsTest, ALargeCorrectionWaitsForAnotherPerson) {
   EXPECT_EQ(Do("r", CommandKind::kRefund, 400).command_state, CommandState::kPosted);
 }
 
+TEST_F(CorrectionsTest, ASmallCorrectionWaitsIfItsSenderSaysSo) {
+  Credit(1000);
+  Correct small = MakeCorrect("c", CommandKind::kCreditAdjustment, 1);
+  small.second_person = true;
+  EXPECT_EQ(world.Do(small).command_state, CommandState::kPending);
+  EXPECT_EQ(world.wallet().paid_nano_usd, 1000);
+  EXPECT_TRUE(world.Do(Decide{"ws", "c", true, "bob", "ok"}).ok);
+  EXPECT_EQ(world.wallet().paid_nano_usd, 1001);
+}
+
 TEST_F(CorrectionsTest, ARejectedCorrectionMovesNothing) {
   world.policy.second_person_above_nano_usd = 100;
   Credit(1000);

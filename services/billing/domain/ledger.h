@@ -80,8 +80,8 @@ inline int64_t EntryTime(const Wallet& wallet, int64_t now_us) {
 //   (LeasesOf);
 // - the months of those holds, of the admissions and of now_us;
 // - the key months of those holds' keys and of authorizes with a quota, in the months of those
-//   holds and of now_us. Where a quota or a late correction may create such a row, it starts with
-//   the key's spend in the roll-ups;
+//   holds and of now_us; of the keys that share their quota, the rows that exist. Where a quota or
+//   a late correction may create such a row, it starts with the key's spend in the roll-ups;
 // - for authorizes with an idempotency key, and for expired holds that came with one: the row of
 //   that key and the hold that it names.
 // Other rows are neither read nor changed. Decisions use now_us, the ledger's time; only entries

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "services/billing/domain/types.h"
 
@@ -27,6 +28,8 @@ struct Authorize {
   // Models that may answer instead, in the order in which they are tried. Part of the body.
   std::vector<Candidate> fallbacks;
   std::optional<int64_t> key_quota_nano_usd;  // the key's quota per UTC month
+  // As in Hold. A repetition may have others.
+  std::vector<std::string> quota_keys;
   // As in Hold. A repetition may have other values.
   Surface surface = Surface::kUnknown;
   bool streamed = false;
@@ -137,6 +140,7 @@ struct Correct {
   std::string reference;              // payment or dispute; may be empty
   Freeze freeze = Freeze::kOperator;  // reason, for kFreeze only
   std::string address = {};
+  bool second_person = false;  // waits for a second person, whatever the amount
 };
 
 // The second person's decision on a pending correction.

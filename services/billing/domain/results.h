@@ -26,8 +26,8 @@ constexpr Set SetOf(std::initializer_list<Deny> denies) {
 inline constexpr std::array<Set, std::variant_size_v<Operation>> kPossible = {
     // authorize
     SetOf({Deny::kNoCredit, Deny::kCap, Deny::kHeld, Deny::kFrozen, Deny::kIdReuse, Deny::kClosed,
-           Deny::kQuota, Deny::kFrozenByCheck, Deny::kIdempotencyBody, Deny::kIdempotencyRunning,
-           Deny::kIdempotencyDone}),
+           Deny::kQuota, Deny::kFrozenByCheck, Deny::kClock, Deny::kIdempotencyBody,
+           Deny::kIdempotencyRunning, Deny::kIdempotencyDone}),
     // extend
     SetOf({Deny::kNoCredit, Deny::kCap, Deny::kHeld, Deny::kQuota, Deny::kIdReuse, Deny::kClosed}),
     SetOf({Deny::kIdReuse, Deny::kClosed}),                             // heartbeat

@@ -44,6 +44,7 @@ enum class Deny : uint8_t {
   kUnknownDeadLetter = 12,
   kUnavailable = 13,  // nothing is decided: retry with the same id
   kNoLease = 14,      // TakeLease: leases are not available to the workspace now
+  kClock = 15,        // the time of the id is too far from the ledger's
   // The Idempotency-Key was used by another request within a day (decision 59):
   kIdempotencyBody = 20,     // with another body
   kIdempotencyRunning = 21,  // that is still running
@@ -164,6 +165,8 @@ struct Hold {
   int32_t month = 0;                          // month of the admission
   std::optional<int64_t> cap_nano_usd;        // cap at admission
   std::optional<int64_t> key_quota_nano_usd;  // monthly quota of the key at admission
+  // Keys that share the quota: those that this key was rotated from or to.
+  std::vector<std::string> quota_keys;
   // Shown in receipts and lists. Not part of the body that is compared.
   Surface surface = Surface::kUnknown;
   bool streamed = false;

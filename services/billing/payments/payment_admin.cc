@@ -80,7 +80,8 @@ AdminResult<std::vector<Payment>> PaymentAdmin::List(const std::string& workspac
 }
 
 AdminResult<Payment> PaymentAdmin::Confirm(const std::string& workspace, const std::string& id,
-                                           const std::string& reference, const audit::Origin& by) {
+                                           const std::string& reference, const audit::Origin& by,
+                                           const admin::Person& person) {
   std::optional<Failure> failure;
   Payment payment;
   const PaymentStore::Call call = {by, "confirm " + id + "\n" + reference, &failure};
@@ -97,19 +98,57 @@ AdminResult<Payment> PaymentAdmin::Confirm(const std::string& workspace, const s
       failure = WrongState(payment).error;
       return {};
     }
-    payment.state = PaymentState::kSucceeded;
-    payment.provider_id = "manual-" + id;
+    if (payment.confirmed_by == person.actor) return {};
+    auto complete = ConfirmBy(tx, payment, reference, person);
+    if (!complete.ok()) return Fail{complete.error()};
+    if (!complete->ok()) {
+      failure = complete->error();
+      return {};
+    }
     payment.reference = reference;
-    payment.check_us = payment.updated_us = tx.now_us();
+    payment.updated_us = tx.now_us();
+    if (**complete) {
+      payment.state = PaymentState::kSucceeded;
+      payment.provider_id = "manual-" + id;
+      payment.check_us = tx.now_us();
+    }
     if (auto put = tx.Put(payment); !put.ok()) return put;
     return tx.LogCall(by, "payment.confirm", "payment/" + id, Name(PaymentState::kAwaitingTransfer),
-                      Name(payment.state), payment.amount_nano_usd, reference);
+                      **complete ? Name(payment.state) : "confirmed_by_one",
+                      payment.amount_nano_usd, reference);
   });
   auto confirmed = FinishChange(done, failure, payment);
-  if (!confirmed.ok() || confirmed->credited) return confirmed;
+  if (!confirmed.ok() || confirmed->credited ||
+      confirmed->state == PaymentState::kAwaitingTransfer) {
+    return confirmed;
+  }
   engine_.metrics().OnPayment(payment);
   engine_.StepPayment(workspace, id);  // posts the credit
   return Get(workspace, id);
+}
+
+SqlResult<AdminResult<bool>> PaymentAdmin::ConfirmBy(WorkspaceTx& tx, Payment& payment,
+                                                     const std::string& reference,
+                                                     const admin::Person& person) const {
+  using Outcome = AdminResult<bool>;
+  if (!payment.confirmed_by.empty()) {
+    auto second = admin::RequireSecondPerson(person, payment.confirmed_by);
+    if (!second.ok()) return Outcome(Fail{second.error()});
+    if (reference == payment.reference) return Outcome(true);
+    return Outcome(InvalidField("reference",
+                                "the first operator confirmed the transfer with the "
+                                "reference \"" +
+                                    payment.reference + "\""));
+  }
+  auto alone =
+      tx.CountCreditByHand(person.account, payment, engine_.second_person_above_nano_usd());
+  if (!alone.ok()) return Fail{alone.error()};
+  if (*alone) return Outcome(true);
+  if (auto proved = admin::RequireProved(person); !proved.ok()) {
+    return Outcome(Fail{proved.error()});
+  }
+  payment.confirmed_by = person.actor;
+  return Outcome(false);
 }
 
 AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const std::string& id,

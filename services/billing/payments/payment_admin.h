@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/admin/failure.h"
+#include "common/admin/person.h"
 #include "common/audit/log.h"
 #include "services/billing/payments/payment_engine.h"
 
@@ -42,8 +43,10 @@ class PaymentAdmin {
   AdminResult<Payment> Get(const std::string& workspace, const std::string& id);
   AdminResult<std::vector<Payment>> List(const std::string& workspace, int limit,
                                          const PaymentStore::Position& before);
+  // Above the limit for one person it takes two calls by two persons (ADR 0053).
   AdminResult<Payment> Confirm(const std::string& workspace, const std::string& id,
-                               const std::string& reference, const audit::Origin& by);
+                               const std::string& reference, const audit::Origin& by,
+                               const admin::Person& person);
   AdminResult<Payment> Cancel(const std::string& workspace, const std::string& id,
                               const std::string& reason, const audit::Origin& by);
   // adopt: the provider's id of a refund that was made there; only its credit is taken.
@@ -70,6 +73,10 @@ class PaymentAdmin {
 
  private:
   AdminResult<Refund> CheckRefund(Refund refund, const std::string& adopt);
+  // Whether the transfer is confirmed now: not so if it waits for a second person.
+  sql::SqlResult<AdminResult<bool>> ConfirmBy(WorkspaceTx& tx, Payment& payment,
+                                              const std::string& reference,
+                                              const admin::Person& person) const;
   AdminResult<void> RemoveMethod(const std::string& workspace, const std::string& id,
                                  const std::string& reason, const audit::Origin& by);
   AdminResult<void> DeleteMethods(const std::string& workspace, const audit::Origin& by);

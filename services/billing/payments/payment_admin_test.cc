@@ -28,6 +28,12 @@ class PaymentAdminTest : public PaymentTest {
     EXPECT_TRUE(chain.Finish(page->head.sequence, page->head.hash));
     return texts;
   }
+  static admin::Person Person(const std::string& who) { return {"user:" + who, "user:" + who}; }
+  static AdminResult<Payment> Confirm(Replica& replica, const std::string& payment,
+                                      const std::string& who, const std::string& call,
+                                      const std::string& reference = "bank 17") {
+    return replica.admin.Confirm("acme", payment, reference, By(who, call), Person(who));
+  }
   static audit::Origin By(const std::string& who, const std::string& call) {
     return {"user:" + who, "192.0.2.7", call};
   }
@@ -44,7 +50,7 @@ TEST_P(PaymentAdminTest, EachChangeOfAPaymentHasOneEntryHoweverOftenItIsRepeated
   ASSERT_TRUE(manual->admin.Create("acme", kTen, "r1", By("ann", "r1")).ok());
   EXPECT_FALSE(manual->admin.Create("acme", 2 * kTen, "r1", By("ann", "r1")).ok());
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(manual->admin.Confirm("acme", made->id, "bank 17", By("bob", "r2")).ok());
+    ASSERT_TRUE(Confirm(*manual, made->id, "bob", "r2").ok());
   }
   EXPECT_FALSE(manual->admin.Cancel("acme", made->id, "", By("bob", "r3")).ok());
   auto second = manual->admin.Create("acme", kTen, "r4", By("ann", "r4"));
@@ -65,6 +71,54 @@ TEST_P(PaymentAdminTest, EachChangeOfAPaymentHasOneEntryHoweverOftenItIsRepeated
                     ": awaiting_transfer to cancelled, 10 USD: never came",
                 "user:bob payment.refund refund/" + refund->id + ": requested, 5 USD: sorry"}));
   ExpectVerified(*manual, "acme");
+}
+
+// ADR 0053. The limit is 100 USD.
+TEST_P(PaymentAdminTest, ATransferBeyondTheLimitOfAPersonWaitsForASecondOne) {
+  auto manual = MakeManual();
+  auto large = manual->admin.Create("acme", 11 * kTen, "r1", By("ann", "r1"));
+  for (int i = 0; i < 2; ++i) {
+    auto first = Confirm(*manual, large->id, "bob", "r2");
+    ASSERT_TRUE(first.ok()) << first.error().message;
+    EXPECT_EQ(first->state, PaymentState::kAwaitingTransfer);
+    EXPECT_EQ(first->confirmed_by, "user:bob");
+  }
+  EXPECT_EQ(Confirm(*manual, large->id, "bob", "r3")->state, PaymentState::kAwaitingTransfer)
+      << "never the same person twice";
+  manual->engine.RunOnce();
+  EXPECT_EQ(Paid("acme"), 0);
+  EXPECT_EQ(Confirm(*manual, large->id, "carl", "r4", "bank 18").error().reason, "INVALID_FIELD");
+  admin::Person nobody = Person("carl");
+  nobody.unproved = admin::Precondition("PERSON_NOT_PROVED", "").error;
+  EXPECT_EQ(
+      manual->admin.Confirm("acme", large->id, "bank 17", By("carl", "r5"), nobody).error().reason,
+      "PERSON_NOT_PROVED");
+  auto second = Confirm(*manual, large->id, "carl", "r6");
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  EXPECT_TRUE(second->credited);
+  EXPECT_EQ(Paid("acme"), 11 * kTen);
+  EXPECT_TRUE(Confirm(*manual, large->id, "carl", "r6")->credited);
+  EXPECT_EQ(Topups("acme"), 1);
+  ExpectVerified(*manual, "acme");
+}
+
+TEST_P(PaymentAdminTest, TransfersThatOnePersonConfirmsAreSummedUp) {
+  auto manual = MakeManual();
+  std::vector<std::string> ids;
+  for (const char* call : {"r1", "r2", "r3"}) {
+    ids.push_back(manual->admin.Create("acme", 4 * kTen, call, By("ann", call))->id);
+  }
+  EXPECT_TRUE(Confirm(*manual, ids[0], "bob", "c1")->credited);
+  EXPECT_TRUE(Confirm(*manual, ids[0], "bob", "c1")->credited) << "a repetition does not count";
+  EXPECT_TRUE(Confirm(*manual, ids[1], "bob", "c2")->credited);
+  admin::Person nobody = Person("bob");
+  nobody.unproved = admin::Precondition("PERSON_NOT_PROVED", "").error;
+  EXPECT_EQ(
+      manual->admin.Confirm("acme", ids[2], "bank 17", By("bob", "c3"), nobody).error().reason,
+      "PERSON_NOT_PROVED");
+  EXPECT_FALSE(Confirm(*manual, ids[2], "bob", "c4")->credited);
+  EXPECT_EQ(Paid("acme"), 8 * kTen);
+  EXPECT_TRUE(Confirm(*manual, ids[2], "carl", "c5")->credited);
 }
 
 TEST_P(PaymentAdminTest, SoHaveAutoReloadAndSavedCards) {

@@ -31,6 +31,8 @@ class PaymentEngine {
     // How long others leave a claimed row alone: longer than any call to the provider.
     int64_t lease_us = 60'000'000;
     ChargeLimits limits;
+    // Bank transfers that one person may confirm alone within 24 h, and the largest refund.
+    int64_t second_person_above_nano_usd = Policy().second_person_above_nano_usd;
     // For tests: returning false stops the engine at this point, like a crash.
     std::function<bool(std::string_view point)> survives;
   };
@@ -85,6 +87,7 @@ class PaymentEngine {
   PaymentMetrics& metrics() { return metrics_; }
   int64_t NowUs() const { return ledger_.NowUs(); }
   int64_t lease_us() const { return options_.lease_us; }
+  int64_t second_person_above_nano_usd() const { return options_.second_person_above_nano_usd; }
 
  private:
   bool Survives(std::string_view point) const {

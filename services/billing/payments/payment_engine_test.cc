@@ -7,6 +7,8 @@
 namespace tollgate::billing::payments {
 namespace {
 
+const admin::Person kBob = {"bob", "bob"};
+
 class PaymentEngineTest : public PaymentTest {};
 INSTANTIATE_TEST_SUITE_P(All, PaymentEngineTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
@@ -23,7 +25,7 @@ TEST_P(PaymentEngineTest, ATransferIsCreditOnlyWhenAnOperatorConfirmsItAndOnlyOn
   manual->engine.RunOnce();
   EXPECT_EQ(Paid("acme"), 0);
   for (int i = 0; i < 2; ++i) {
-    auto confirmed = manual->admin.Confirm("acme", made->id, "bank 17", "bob");
+    auto confirmed = manual->admin.Confirm("acme", made->id, "bank 17", "bob", kBob);
     ASSERT_TRUE(confirmed.ok()) << confirmed.error().message;
     EXPECT_TRUE(confirmed->credited);
   }
@@ -32,7 +34,8 @@ TEST_P(PaymentEngineTest, ATransferIsCreditOnlyWhenAnOperatorConfirmsItAndOnlyOn
   EXPECT_EQ(manual->admin.Cancel("acme", made->id, "", "bob").error().reason, "PAYMENT_STATE");
   auto second = manual->admin.Create("acme", kTen, "r2", "ann");
   ASSERT_TRUE(manual->admin.Cancel("acme", second->id, "never came", "bob").ok());
-  EXPECT_EQ(manual->admin.Confirm("acme", second->id, "", "bob").error().reason, "PAYMENT_STATE");
+  EXPECT_EQ(manual->admin.Confirm("acme", second->id, "", "bob", kBob).error().reason,
+            "PAYMENT_STATE");
   EXPECT_EQ(Paid("acme"), kTen);
   ExpectVerified(*manual, "acme");
 }

@@ -35,6 +35,7 @@ Payment ReadPayment(const Row& row) {
   payment.attempts = row.Int(column++);
   payment.last_sent_us = row.Int(column++);
   payment.cancel_us = row.Int(column++);
+  payment.confirmed_by = row.Text(column++);
   return payment;
 }
 
@@ -63,7 +64,8 @@ std::vector<Param> Cells(const Payment& payment) {
           payment.check_us,
           payment.attempts,
           payment.last_sent_us,
-          payment.cancel_us};
+          payment.cancel_us,
+          payment.confirmed_by};
 }
 
 AutoReload ReadReload(const Row& row) {

@@ -12,7 +12,7 @@ namespace tollgate::billing::payments {
 inline constexpr std::string_view kPaymentColumns =
     "workspace, id, provider, state, reload, amount, customer, method, provider_id, checkout_id,"
     " checkout_url, reason, reference, actor, credited, refunded, disputed, created_us, updated_us,"
-    " sent_us, check_us, attempts, last_sent_us, cancel_us";
+    " sent_us, check_us, attempts, last_sent_us, cancel_us, confirmed_by";
 Payment ReadPayment(const sql::Row& row);
 inline constexpr std::string_view kReloadColumns =
     "workspace, enabled, threshold, amount, ceiling, state, pause_reason, reload_id, next_us,"

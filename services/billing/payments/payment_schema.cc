@@ -168,10 +168,16 @@ ALTER TABLE payment_dispute ADD COLUMN closed_us {int} NOT NULL DEFAULT 0;
 UPDATE payment_dispute SET fraud_warning = 1 WHERE id LIKE 'issfr%';
 )sql";
 
+// Who confirmed a bank transfer that waits for a second person.
+constexpr std::string_view kFifth = R"sql(
+ALTER TABLE payment ADD COLUMN confirmed_by {text} NOT NULL DEFAULT '';
+)sql";
+
 constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst},
                                           {2, "disputes", kSecond},
                                           {3, "charging", kThird},
-                                          {4, "restore", kFourth}};
+                                          {4, "restore", kFourth},
+                                          {5, "second person", kFifth}};
 
 }  // namespace
 

@@ -262,6 +262,7 @@ SqlResult<SeenRequest> WorkspaceTx::See(const audit::Origin& by, std::string_vie
 SqlResult<void> PaymentStore::Migrate() {
   if (auto done = audit::Migrate(database_); !done.ok()) return done;
   if (auto done = MigrateRequestIds(database_); !done.ok()) return done;
+  if (auto done = MigrateCreditByHand(database_); !done.ok()) return done;
   return database_.Migrate(kComponent, PaymentMigrations());
 }
 

@@ -14,6 +14,7 @@
 #include "common/audit/log.h"
 #include "common/sql/sql.h"
 #include "services/billing/payments/payment_types.h"
+#include "services/billing/storage/credit_by_hand.h"
 #include "services/billing/storage/request_ids.h"
 
 namespace tollgate::billing::payments {
@@ -56,6 +57,12 @@ class WorkspaceTx {
   sql::SqlResult<void> Log(std::string subject, std::string_view from, std::string_view to,
                            int64_t amount_nano_usd, std::string_view actor,
                            std::string_view reason);
+  // Whether the account may confirm this payment alone (credit_by_hand.h).
+  sql::SqlResult<bool> CountCreditByHand(const std::string& account, const Payment& payment,
+                                         int64_t limit_nano_usd) {
+    return billing::CountCreditByHand(
+        db_, {account, workspace_, payment.id, payment.amount_nano_usd}, limit_nano_usd, now_us_);
+  }
   // Whether this call was made before, by its request id. content: all parameters of the call.
   sql::SqlResult<SeenRequest> See(const audit::Origin& by, std::string_view content);
   // Like Log, for a call by a person: also writes to the audit log. Must be last in the

@@ -46,6 +46,9 @@ struct Payment {
   int64_t attempts = 0;      // checks without a result
   int64_t last_sent_us = 0;  // when the charge was last sent
   int64_t cancel_us = 0;     // when a person asked to cancel it; 0: never
+  // First of two persons who confirm a large bank transfer; "": nobody has confirmed it, or one
+  // person was enough.
+  std::string confirmed_by;
 
   // Whether it may still become a charge, or is one that the ledger does not have yet.
   bool in_flight() const {

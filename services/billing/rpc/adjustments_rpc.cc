@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "services/billing/rpc/admin_calls.h"
+#include "common/admin/person.h"
 #include "services/billing/reports/transactions.h"
+#include "services/billing/rpc/admin_calls.h"
+#include "services/billing/storage/credit_by_hand.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -95,7 +97,7 @@ AdminResult<int64_t> AmountAboveZero(const std::string& text, const std::string&
 }
 
 AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
-                                   const Caller& caller, const AdminOptions& options) {
+                                   const Caller& caller) {
   auto name = admin::NameParts(request);
   if (!name) return Fail{name.error()};
   const pb::CreditGrant& grant = request.credit_grant();
@@ -103,9 +105,6 @@ AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
   if (!amount) return Fail{amount.error()};
   if (grant.reason().size() > kMaxReason) {
     return admin::InvalidField("credit_grant.reason", "a reason has at most 512 bytes");
-  }
-  if (*amount > options.known_caller_above_nano_usd) {
-    if (auto known = admin::RequireStepUp(caller); !known) return Fail{known.error()};
   }
   AddCredit command;
   command.workspace = name->front();
@@ -119,8 +118,7 @@ AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
   return command;
 }
 
-AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const Caller& caller,
-                               const AdminOptions& options) {
+AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const Caller& caller) {
   auto name = admin::NameParts(request);
   if (!name) return Fail{name.error()};
   const pb::Adjustment& adjustment = request.adjustment();
@@ -134,11 +132,6 @@ AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const
   if (adjustment.reference().size() > kMaxReference) {
     return admin::InvalidField("adjustment.reference", "a reference has at most 128 bytes");
   }
-  // Above this amount the requester must be identified, so that the second person can be told
-  // apart.
-  if (*amount > options.known_caller_above_nano_usd) {
-    if (auto known = admin::RequireStepUp(caller); !known) return Fail{known.error()};
-  }
   Correct command;
   command.workspace = name->front();
   command.command_id = caller.request_id;
@@ -150,6 +143,61 @@ AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const
   command.reason = adjustment.reason();
   command.reference = adjustment.reference();
   return command;
+}
+
+bool MakesCredit(CommandKind kind) {
+  return kind == CommandKind::kCreditAdjustment || kind == CommandKind::kWriteOff;
+}
+
+// Whether the caller may make this credit without a second person. Also true for a command that the
+// ledger has already.
+template <typename Command>
+AdminResult<bool> MayMakeAlone(sql::Database& database, const Command& command,
+                               const Caller& caller, int64_t limit_nano_usd, int64_t now_us) {
+  auto wallet = HasWallet(database, command.workspace);
+  if (!wallet.ok()) return SqlFailure(wallet);
+  if (!*wallet) return Fail{NoWallet(command.workspace)};
+  auto known = ReadCommandById(database, command.workspace, command.command_id);
+  if (!known.ok()) return SqlFailure(known);
+  if (*known) return true;
+  const CreditByHand credit = {admin::PersonOf(caller).account, command.workspace,
+                               command.command_id, command.amount_nano_usd};
+  bool alone = false;
+  auto done =
+      database.Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> sql::SqlResult<void> {
+        auto counted = CountCreditByHand(db, credit, limit_nano_usd, now_us);
+        if (!counted.ok()) return Fail{counted.error()};
+        alone = *counted;
+        return {};
+      });
+  if (!done.ok()) return SqlFailure(done);
+  return alone;
+}
+
+// Fails if the command needs a second person and cannot wait for one; sets whether it waits.
+AdminResult<void> CheckPersons(sql::Database& database, const Caller& caller, AddCredit& command,
+                               int64_t limit_nano_usd, int64_t now_us) {
+  auto alone = MayMakeAlone(database, command, caller, limit_nano_usd, now_us);
+  if (!alone) return Fail{alone.error()};
+  if (*alone) return {};
+  return admin::Precondition(
+      "SECOND_PERSON_REQUIRED",
+      "one person may make credit of " + FormatUsd(limit_nano_usd) +
+          " USD within 24 h: ask for an adjustment of the kind credit, which waits for a second "
+          "operator (tollgate adjustment create credit)");
+}
+AdminResult<void> CheckPersons(sql::Database& database, const Caller& caller, Correct& command,
+                               int64_t limit_nano_usd, int64_t now_us) {
+  const bool large = command.amount_nano_usd > limit_nano_usd;
+  if (large && command.kind == CommandKind::kChargeback) return admin::RequireStepUp(caller);
+  command.second_person = large;
+  if (MakesCredit(command.kind)) {
+    auto alone = MayMakeAlone(database, command, caller, limit_nano_usd, now_us);
+    if (!alone) return Fail{alone.error()};
+    command.second_person = !*alone;
+  }
+  return command.second_person ? admin::RequireProved(admin::PersonOf(caller))
+                               : AdminResult<void>();
 }
 
 // "workspaces/-" means all workspaces. Admit allows it only to callers who may read everything.
@@ -252,19 +300,21 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   template <typename Request, typename Response, typename Command>
   ServerUnaryReactor* Execute(CallbackServerContext* context, const Request* request,
                               Response* response,
-                              AdminResult<Command> (*parse)(const Request&, const Caller&,
-                                                            const AdminOptions&),
+                              AdminResult<Command> (*parse)(const Request&, const Caller&),
                               bool (*fits)(const billing::Command&)) {
     return admin::Start(context, request, [=, this](const admin::Call& call) {
-      auto command = parse(*request, call.caller(), options_);
-      if (!command) return call.Finish(Fail{command.error()});
-      SubmitAdmin(
-          ledger_, call, *command,
-          [=, this, workspace = command->workspace, id = command->command_id](const Reply&) {
-            OnLedger{ledger_}.Run(context, call, [=](sql::Database& database) {
-              return ReadInto(database, workspace, id, fits, *response);
-            });
+      auto parsed = parse(*request, call.caller());
+      if (!parsed) return call.Finish(Fail{parsed.error()});
+      OnLedger{ledger_}.Post(call, [=, this, command = *parsed](sql::Database& database) mutable {
+        auto checked = CheckPersons(database, call.caller(), command,
+                                    options_.second_person_above_nano_usd, ledger_.NowUs());
+        if (!checked) return call.Finish(checked);
+        SubmitAdmin(ledger_, call, command, [=, this](const Reply&) {
+          OnLedger{ledger_}.Run(context, call, [=](sql::Database& again) {
+            return ReadInto(again, command.workspace, command.command_id, fits, *response);
           });
+        });
+      });
     });
   }
 
@@ -337,6 +387,10 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
     if (response->state() != pb::ADJUSTMENT_STATE_PENDING_APPROVAL) {
       return call.Finish(
           admin::Precondition("ALREADY_DECIDED", "the adjustment is not waiting for a decision"));
+    }
+    if (decide.approve) {
+      auto second = admin::RequireSecondPerson(admin::PersonOf(call.caller()), response->actor());
+      if (!second) return call.Finish(second);
     }
     SubmitAdmin(ledger_, call, decide, [=, this](const Reply&) {
       OnLedger{ledger_}.Run(context, call, [=](sql::Database& again) {

@@ -19,8 +19,8 @@
 namespace tollgate::billing {
 
 struct AdminOptions {
-  // Granting more credit than this requires a recent sign-in (decision 57).
-  int64_t known_caller_above_nano_usd = 100 * kNanoPerUsd;
+  // What one person may correct at once, and the credit that one person may make within 24 h.
+  int64_t second_person_above_nano_usd = Policy().second_person_above_nano_usd;
 };
 
 // The services of tollgate.admin.v1 for one ledger, which must outlive them.

@@ -38,71 +38,13 @@ TEST_F(AdminRpcTest, CreditWantsAWalletAndCountsOncePerRequestId) {
   EXPECT_EQ(Grant("", "1"), "INVALID_FIELD") << "granting credit requires a request_id";
 }
 
-TEST_F(AdminRpcTest, ALargeCorrectionWaitsForAnotherOperator) {
-  ASSERT_EQ(OpenWallet(), "");
-  ASSERT_EQ(Grant("g", "200"), "");
-  EXPECT_EQ(Adjust("small", pb::ADJUSTMENT_KIND_REFUND, "50"), "");
-  EXPECT_EQ(adjustment_.state(), pb::ADJUSTMENT_STATE_POSTED);
-  EXPECT_EQ(Adjust("large", pb::ADJUSTMENT_KIND_REFUND, "50.01"), "");
-  EXPECT_EQ(adjustment_.state(), pb::ADJUSTMENT_STATE_PENDING_APPROVAL);
-  EXPECT_EQ(Balance().paid_usd(), "150.00");
-  EXPECT_EQ(Approve("large"), "SAME_PERSON");
-  EXPECT_EQ(Approve("nothing"), "NOT_FOUND");
-  operator_ = "bert";
-  pb::ApproveAdjustmentRequest bad;
-  bad.set_name("workspaces/ws/adjustments/large");
-  bad.set_request_id(std::string(65, 'a'));
-  EXPECT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ApproveAdjustment, bad, adjustment_),
-            "INVALID_FIELD");
-  EXPECT_EQ(Approve("large"), "");
-  EXPECT_EQ(adjustment_.state(), pb::ADJUSTMENT_STATE_POSTED);
-  EXPECT_EQ(adjustment_.actor(), "local:anna");
-  EXPECT_EQ(adjustment_.decided_by(), "local:bert");
-  EXPECT_EQ(Approve("large"), "") << "repeated";
-  EXPECT_EQ(Balance().paid_usd(), "99.99");
-  operator_ = "carl";
-  EXPECT_EQ(Approve("large"), "ALREADY_DECIDED");
-  EXPECT_EQ(Approve("small"), "ALREADY_DECIDED");
-  EXPECT_EQ(Adjust("more", pb::ADJUSTMENT_KIND_REFUND, "100"), "");
-  pb::RejectAdjustmentRequest reject;
-  reject.set_name("workspaces/ws/adjustments/more");
-  EXPECT_EQ(
-      Call(*adjustments_, &pb::AdjustmentService::Stub::RejectAdjustment, reject, adjustment_), "");
-  EXPECT_EQ(adjustment_.state(), pb::ADJUSTMENT_STATE_REJECTED);
-  EXPECT_EQ(Adjust("too-much", pb::ADJUSTMENT_KIND_DEBIT, "49.995"), "");
-  EXPECT_EQ(Adjust("too-much-2", pb::ADJUSTMENT_KIND_REFUND, "50"), "INSUFFICIENT_CREDIT");
-  EXPECT_EQ(Adjust("owed", pb::ADJUSTMENT_KIND_WRITE_OFF, "1"), "INVALID_VALUE")
-      << "nothing is owed";
-
-  pb::ListAdjustmentsRequest list;
-  list.set_parent(kWorkspace);
-  list.set_page_size(2);
-  pb::ListAdjustmentsResponse page;
-  std::vector<std::string> names;
-  do {
-    ASSERT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ListAdjustments, list, page), "");
-    for (const auto& one : page.adjustments()) names.push_back(one.name());
-    list.set_page_token(page.next_page_token());
-  } while (!list.page_token().empty());
-  EXPECT_EQ(names.size(), 4U);
-  list.set_filter(R"(state = "REJECTED")");
-  ASSERT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ListAdjustments, list, page), "");
-  ASSERT_EQ(page.adjustments_size(), 1);
-  EXPECT_EQ(page.adjustments(0).name(), "workspaces/ws/adjustments/more");
-  // All workspaces.
-  list.set_parent("workspaces/-");
-  ASSERT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ListAdjustments, list, page), "");
-  ASSERT_EQ(page.adjustments_size(), 1);
-  EXPECT_EQ(page.adjustments(0).name(), "workspaces/ws/adjustments/more");
-}
-
 // Decision 57.
 TEST_F(AdminRpcTest, OverPlainTcpACallerIsUnverifiedAndMayNotDoWhatWantsAStepUp) {
   ASSERT_EQ(OpenWallet(), "");
   Use(tcp_);
   EXPECT_EQ(Grant("g", "50"), "");
   EXPECT_EQ(grant_.actor(), "unverified:anna");
-  EXPECT_EQ(Grant("g2", "50.01"), "STEP_UP_REQUIRED");
+  EXPECT_EQ(Grant("g2", "0.01"), "SECOND_PERSON_REQUIRED");
   EXPECT_EQ(Adjust("a", pb::ADJUSTMENT_KIND_REFUND, "1"), "");
   EXPECT_EQ(Adjust("b", pb::ADJUSTMENT_KIND_REFUND, "51"), "STEP_UP_REQUIRED");
   EXPECT_EQ(Approve("a"), "STEP_UP_REQUIRED");

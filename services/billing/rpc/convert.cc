@@ -57,6 +57,7 @@ Authorize ToAuthorize(const v1::AuthorizeItem& item) {
   authorize.check_only = item.check_only();
   authorize.attempt = item.attempt();
   if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
+  authorize.quota_keys.assign(item.quota_keys().begin(), item.quota_keys().end());
   authorize.surface = ToSurface(item.surface());
   authorize.streamed = item.streamed();
   authorize.client_request_id = item.client_request_id();

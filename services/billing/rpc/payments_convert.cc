@@ -47,6 +47,7 @@ void ToResource(const payments::Payment& payment, admin::v1::Payment& out) {
   SetTime(payment.created_us, *out.mutable_create_time());
   SetTime(payment.updated_us, *out.mutable_update_time());
   out.set_disputed(payment.disputed);
+  out.set_confirmed_by(payment.confirmed_by);
 }
 
 void ToResource(const payments::AutoReload& reload, admin::v1::AutoReload& out) {

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "common/admin/person.h"
 #include "common/base/time_units.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/payments_convert.h"
@@ -110,9 +111,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return admin::Handle(
         context, request, response, payments_,
         [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          return Show(
-              payments.admin().Confirm(name[0], name[1], request->reference(), OriginOf(caller)),
-              response);
+          return Show(payments.admin().Confirm(name[0], name[1], request->reference(),
+                                               OriginOf(caller), admin::PersonOf(caller)),
+                      response);
         });
   }
   ServerUnaryReactor* CancelPayment(CallbackServerContext* context,
@@ -303,6 +304,10 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                   const Caller& caller, const Parts& name, av::Refund& response) {
     auto amount = admin::ParseUsd(request.amount_usd(), "amount_usd");
     if (!amount.ok()) return Fail{amount.error()};
+    if (*amount > payments.engine().second_person_above_nano_usd()) {
+      auto proved = admin::RequireProved(admin::PersonOf(caller));
+      if (!proved.ok()) return proved;
+    }
     auto refund =
         payments.admin().RefundPayment(name[0], name[1], *amount, request.reason(),
                                        request.request_id(), OriginOf(caller), request.adopt());

@@ -65,6 +65,9 @@ std::vector<WantedKeyMonth> KeyMonthsOfNewHolds(std::span<const Operation> opera
       wanted.push_back({WorkspaceOf(op), admission->authorize.key_id, UtcMonth(now_us)});
     } else if (const auto* authorize = std::get_if<Authorize>(&op)) {
       begun.emplace(authorize->request_id, authorize);
+      for (const std::string& key_id : authorize->quota_keys) {
+        wanted.push_back({authorize->workspace, key_id, UtcMonth(now_us)});
+      }
     } else if (const auto of = begun.find(RequestIdOf(op)); of != begun.end()) {
       wanted.push_back({of->second->workspace, of->second->key_id, UtcMonth(now_us)});
     }
@@ -83,6 +86,9 @@ SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> op
     if (hold.tombstone()) continue;
     wanted.push_back({hold.workspace, hold.key_id, hold.month});
     wanted.push_back({hold.workspace, hold.key_id, UtcMonth(now_us)});
+    for (const std::string& key_id : hold.quota_keys) {
+      wanted.push_back({hold.workspace, key_id, hold.month});
+    }
   }
   SortUnique(wanted);
   std::vector<Param> keys;

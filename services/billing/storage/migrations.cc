@@ -6,6 +6,7 @@
 #include "services/billing/storage/candidates.h"
 #include "services/billing/storage/idempotency_table.h"
 #include "services/billing/storage/leases.h"
+#include "services/billing/storage/quota_keys.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
 
@@ -411,7 +412,8 @@ std::span<const sql::Migration> Migrations() {
       {7, "roll-ups that follow the entries", roll_ups},
       {8, "leases", kLeaseTable},
       {9, "outbox of audit entries", kAuditOutboxTable},
-      {10, "digests of archived states", kArchiveDigests}};
+      {10, "digests of archived states", kArchiveDigests},
+      {11, "quotas of rotated keys", kQuotaKeysColumn}};
   return migrations;
 }
 

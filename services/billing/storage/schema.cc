@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "services/billing/storage/candidates.h"
+#include "services/billing/storage/quota_keys.h"
 
 namespace tollgate::billing {
 namespace {
@@ -111,6 +112,7 @@ Hold ReadHold(const sql::Row& row) {
   hold.first_token_us = read.Int();
   hold.candidates = DecodeCandidates(read.Text());
   hold.candidate = read.Int32();
+  hold.quota_keys = DecodeQuotaKeys(read.Text());
   return hold;
 }
 
@@ -216,7 +218,8 @@ void Cells::Add(const Hold& h) {
                  h.closed_us,
                  h.first_token_us,
                  h.candidates.empty() ? std::string_view() : Keep(EncodeCandidates(h.candidates)),
-                 h.candidate});
+                 h.candidate,
+                 h.quota_keys.empty() ? std::string_view() : Keep(EncodeQuotaKeys(h.quota_keys))});
 }
 
 void Cells::Add(const Entry& e) {

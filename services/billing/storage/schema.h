@@ -28,8 +28,8 @@ inline constexpr std::string_view kHoldColumns =
     "idempotency_key_digest, attempt, first_authorized, authorized, created_us, expires_us, "
     "sequence, prompt, cached, cache_write, completion, reasoning, outcome, cut_by_credit, "
     "estimated, engine, charged, charged_granted, overrun, closed_us, first_token_us, "
-    "candidates, candidate";
-inline constexpr int kHoldCount = 40;
+    "candidates, candidate, quota_keys";
+inline constexpr int kHoldCount = 41;
 inline constexpr std::string_view kEntryColumns =
     "shard, workspace, sequence, kind, request, debit, credit, amount, month, at_us, memo, detail, "
     "hash";

@@ -9,6 +9,7 @@
 #include "common/base/ledger_shard.h"
 #include "common/base/sort_unique.h"
 #include "services/billing/storage/audit_outbox.h"
+#include "services/billing/storage/credit_by_hand.h"
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
@@ -279,6 +280,7 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
 SqlResult<void> MigrateLedger(sql::Database& database) {
   auto done = audit::Migrate(database);
   if (done.ok()) done = database.Migrate(kSchemaComponent, Migrations());
+  if (done.ok()) done = MigrateCreditByHand(database);
   if (!done.ok()) return done;
   return database.Migrate(kVerificationsComponent, VerificationMigrations());
 }

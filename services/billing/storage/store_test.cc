@@ -61,6 +61,28 @@ TEST_P(StoreTest, ARequestThatBeginsAndEndsInOneBatchCountsTowardsItsKeysMonth) 
   EXPECT_TRUE(report->ok()) << report->violations.front();
 }
 
+// The key was rotated: the quota is used up by what the keys before have spent.
+TEST_P(StoreTest, RotatedKeysShareTheirQuota) {
+  const auto ask_as = [](int64_t number, const std::string& key, std::vector<std::string> others) {
+    Authorize op = MakeAuthorize(TestId(number, kNowUs), 100, 50);
+    op.key_quota_nano_usd = 250;
+    op.key_id = key;
+    op.quota_keys = std::move(others);
+    return op;
+  };
+  Run({MakeAddCredit("c", 10'000), ask_as(1, "a", {})});
+  Run({MakeSettle(TestId(1, kNowUs), 100, 0)});
+  ASSERT_TRUE(Run({ask_as(2, "b", {"a"})}).replies[0].ok);
+  EXPECT_EQ(Run({MakeExtend(TestId(2, kNowUs), 1, 1000)}).replies[0].authorized_nano_usd, 150)
+      << "the hold knows the other keys";
+  Run({MakeSettle(TestId(2, kNowUs), 100, 0)});
+  EXPECT_EQ(Run({ask_as(3, "c", {"a", "b"})}).replies[0].authorized_nano_usd, 0)
+      << "50 are left, and the prompt costs 100";
+  EXPECT_TRUE(Run({ask_as(4, "other", {})}).replies[0].ok);
+  Run({MakeSettle(TestId(4, kNowUs), 100, 0)});
+  ExpectVerified();
+}
+
 // Several replicas work on one workspace, which does not exist at first.
 TEST_P(StoreTest, RacingReplicasLoseNothing) {
   constexpr int kReplicas = 4;

@@ -329,13 +329,12 @@ class Builder {
                         const ReportFn& report) {
     const auto price = [&](const std::string& field, const std::string& text) -> int64_t {
       const auto pico = ParseUsdPerMillionToPico(text);
-      if (!pico) {
-        report(field, text.empty() ? "is missing (write \"0\" for a free model)"
-                                   : "\"" + text +
-                                         "\" is not a price in USD per million tokens with at "
-                                         "most 6 decimals, such as \"0.15\"");
-      }
-      return pico.value_or(0);
+      if (pico && *pico <= kMaxRatePicoUsd) return *pico;
+      report(field, text.empty() ? "is missing (write \"0\" for a free model)"
+                                 : "\"" + text +
+                                       "\" is not a price in USD per million tokens, at most "
+                                       "100000, with at most 6 decimals, such as \"0.15\"");
+      return 0;
     };
     auto& rates = *model.mutable_price();
     rates.set_input_pico_usd(price("input_usd_per_million", from.input_usd_per_million()));

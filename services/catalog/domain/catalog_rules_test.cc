@@ -198,6 +198,12 @@ TEST(CatalogRules, Prices) {
                 HasSubstr("input_usd_per_million"))
         << bad;
   }
+  // The ledger refuses requests with higher rates.
+  EXPECT_THAT(Problem(CatalogWith("\"0.15\"", "\"100000\"")), "accepted");
+  EXPECT_THAT(Problem(CatalogWith("\"0.15\"", "\"100000.000001\"")),
+              HasSubstr("input_usd_per_million: \"100000.000001\" is not a price"));
+  EXPECT_THAT(Problem(CatalogWith("\"2.2\"", "\"100001\"")),
+              HasSubstr("output_usd_per_million: \"100001\" is not a price"));
   EXPECT_THAT(Problem(CatalogWith("    output_usd_per_million: \"2.2\"\n", "")),
               HasSubstr("output_usd_per_million: is missing"));
 }

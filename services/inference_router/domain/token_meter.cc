@@ -14,6 +14,11 @@ constexpr int64_t kBytesPerOutputToken = 5;
 constexpr int64_t kMaxPromptTokens = 100'000'000;
 // Decision 9: a count more than 2 % above the router's own bound is rejected.
 constexpr int64_t kTolerancePercent = 2;
+// A believed count outside this band of bytes per token is reported: text has three to four. Short
+// texts are not judged.
+constexpr int64_t kMinJudgedBytes = 256;
+constexpr int64_t kMinBytesPerTenTokens = 15;
+constexpr int64_t kMaxBytesPerTenTokens = 120;
 
 }  // namespace
 
@@ -30,24 +35,16 @@ void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
   AddTokens(static_cast<size_t>(delta.choice()), 1, delta.reasoning_json().empty() ? 0 : 1);
 }
 
-void TokenMeter::OnUncounted(const inference::v1::Delta& delta) {
-  own_.Add(delta);
-  AddBySize(delta, 0);
-}
-
-void TokenMeter::OnUnbelieved(const inference::v1::Delta& delta) { AddBySize(delta, 1); }
-
-void TokenMeter::AddBySize(const inference::v1::Delta& delta, int64_t counted) {
+void TokenMeter::CountBySize(const inference::v1::Delta& delta) {
   OwnCount size(options_.choices);
   size.Add(delta);
+  if (size.chunks() == 0) return;
   const auto tokens = [](int64_t bytes) {
     return (bytes + kBytesPerOutputToken - 1) / kBytesPerOutputToken;
   };
-  const int64_t all = tokens(size.bytes());
-  if (all == 0) return;
-  const int64_t reasoning = std::min(all, tokens(size.reasoning_bytes()));
-  AddTokens(static_cast<size_t>(delta.choice()), all - counted,
-            std::max<int64_t>(reasoning - counted, 0));
+  // OnDelta has counted one token.
+  AddTokens(static_cast<size_t>(delta.choice()), tokens(size.bytes()) - 1,
+            std::max<int64_t>(tokens(size.reasoning_bytes()) - 1, 0));
 }
 
 void TokenMeter::AddTokens(size_t choice, int64_t tokens, int64_t reasoning) {
@@ -71,8 +68,9 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   if (!usage.completion_tokens) return;
   const int64_t reported = *usage.completion_tokens;
   // A rejected report changes nothing: the last plausible report and the deltas since then remain.
-  implausible_ = reported < 0 || (!of_one_choice && reported == 0 && own_.bytes() > 0) ||
-                 !IsPlausible(reported);
+  const bool has_text =
+      of_one_choice ? choices_[choice].reported + choices_[choice].since > 0 : own_.bytes() > 0;
+  implausible_ = reported < 0 || (reported == 0 && has_text) || !IsPlausible(reported);
   if (implausible_) return;
   if (of_one_choice) {
     const PerChoice before = choices_[choice];
@@ -130,6 +128,14 @@ bool TokenMeter::IsPlausible(int64_t tokens) const {
   return tokens - bound <= bound * kTolerancePercent / 100;
 }
 
+bool TokenMeter::IsUnlikely(int64_t tokens) const {
+  const int64_t bytes = own_.bytes();
+  if (!reported_ || bytes < kMinJudgedBytes) return false;
+  const int64_t invisible = own_.bound() - bytes + options_.unseen_tokens;
+  return (tokens - invisible) * kMinBytesPerTenTokens > bytes * 10 ||
+         tokens * kMaxBytesPerTenTokens < bytes * 10;
+}
+
 int64_t TokenMeter::Sum() const {
   if (total_) return *total_ + since_total_;
   int64_t sum = 0;
@@ -163,11 +169,12 @@ int64_t TokenMeter::prompt_tokens_estimate() const {
 Measured TokenMeter::Measure() const {
   Measured measured;
   common::v1::Usage& usage = measured.usage;
-  measured.mismatch = implausible_ || prompt_implausible_;
+  const bool rejected = implausible_ || prompt_implausible_;
 
-  // Without a plausible report this is the number of deltas.
+  // Without a plausible report this is the router's own count.
   const int64_t completion = Sum();
-  measured.estimated = measured.mismatch || (!reported_ && completion > 0);
+  measured.mismatch = rejected || IsUnlikely(completion);
+  measured.estimated = rejected || (!reported_ && completion > 0);
   usage.set_completion_tokens(completion);
 
   if (prompt_tokens() == 0) {

@@ -17,7 +17,8 @@ struct Measured {
   common::v1::Usage usage;
   // The engine reported no usable counts, so at least one number is the router's own.
   bool estimated = false;
-  // The engine's report failed the plausibility check (a metric for alerts).
+  // The engine's report was rejected, or is believed but unlikely for the size of the text (a
+  // metric for alerts).
   bool mismatch = false;
 };
 
@@ -45,14 +46,12 @@ class TokenMeter {
 
   // Call for each chunk: first with its deltas, then with its usage.
   void OnDelta(const inference::v1::Delta& delta);
-  // Counts a whole answer without token counts by its size.
-  void OnUncounted(const inference::v1::Delta& delta);
   void OnUsage(const EngineUsage& usage);
-  // Whether the last report of completion tokens was rejected.
-  bool unbelieved() const { return implausible_; }
-  // Counts a whole answer by its size after its report was rejected. OnDelta has counted it as one
+  // Whether a report of completion tokens was believed.
+  bool reported() const { return reported_; }
+  // Counts a whole answer without a believed report by its size. OnDelta has counted it as one
   // token before.
-  void OnUnbelieved(const inference::v1::Delta& delta);
+  void CountBySize(const inference::v1::Delta& delta);
 
   // Completion tokens so far: the last report plus one per delta since then. Never decreases.
   int64_t completion_tokens() const { return completion_; }
@@ -75,8 +74,6 @@ class TokenMeter {
   };
   int64_t Sum() const;
   void AddTokens(size_t choice, int64_t tokens, int64_t reasoning);
-  // Adds tokens by the delta's size, minus those already counted.
-  void AddBySize(const inference::v1::Delta& delta, int64_t counted);
   // Records how many output tokens since the last report were reasoning.
   void AttributeReport();
   int64_t MaxPromptTokens() const;
@@ -85,6 +82,8 @@ class TokenMeter {
   void OnPrompt(int64_t reported);
   // At most 2 % above the upper bound of the output (decision 9).
   bool IsPlausible(int64_t tokens) const;
+  // Whether a long text has unusually few or many bytes per reported token.
+  bool IsUnlikely(int64_t tokens) const;
 
   Options options_;
   OwnCount own_;

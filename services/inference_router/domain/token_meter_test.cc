@@ -109,7 +109,7 @@ TEST(TokenMeter, TwoPercentAboveTheBoundIsTolerated) {
   meter.OnDelta(Text(std::string(968, 'x')));  // bound: 968 + 32 = 1000
   meter.OnUsage(Report(10, 1020));
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 1020);
-  EXPECT_FALSE(meter.Measure().mismatch);
+  EXPECT_FALSE(meter.Measure().estimated);
   TokenMeter other(Plain());
   other.OnDelta(Text(std::string(968, 'x')));
   other.OnUsage(Report(10, 1021));
@@ -135,6 +135,38 @@ TEST(TokenMeter, ZeroCompletionTokensWithTextCountsAsMissing) {
   meter.OnUsage(Report(10, 0));
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 1);
   EXPECT_TRUE(meter.Measure().estimated);
+}
+
+TEST(TokenMeter, ZeroTokensOfOneChoiceWithTextCountAsMissing) {
+  TokenMeter::Options options = Plain();
+  options.choices = 2;
+  options.usage_per_choice = true;
+  TokenMeter meter(options);
+  meter.OnDelta(Text("a", 0));
+  meter.OnUsage(Report(10, 0, 1));
+  EXPECT_FALSE(meter.Measure().mismatch) << "this choice has no text yet";
+  meter.OnUsage(Report(10, 0, 0));
+  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 1);
+  EXPECT_TRUE(meter.Measure().mismatch);
+  EXPECT_TRUE(meter.Measure().estimated);
+}
+
+TEST(TokenMeter, AnUnlikelyNumberOfBytesPerTokenIsReportedAndCharged) {
+  const auto measure = [](size_t bytes, int64_t tokens) {
+    TokenMeter meter(Plain());
+    meter.OnDelta(Text(std::string(bytes, 'x')));
+    meter.OnUsage(Report(10, tokens));
+    const Measured measured = meter.Measure();
+    EXPECT_EQ(measured.usage.completion_tokens(), tokens);
+    EXPECT_FALSE(measured.estimated);
+    return measured.mismatch;
+  };
+  // 32 tokens of a choice may be invisible.
+  EXPECT_FALSE(measure(300, 200 + 32));
+  EXPECT_TRUE(measure(300, 201 + 32));
+  EXPECT_FALSE(measure(300, 25));
+  EXPECT_TRUE(measure(300, 24));
+  EXPECT_FALSE(measure(255, 1)) << "too short to judge";
 }
 
 TEST(TokenMeter, ContinuousUsageCountsDeltasAfterTheLastReport) {

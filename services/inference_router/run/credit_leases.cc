@@ -1,10 +1,13 @@
 #include "services/inference_router/run/credit_leases.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 #include <utility>
 
 #include "common/base/crypto.h"
+#include "common/base/id.h"
+#include "common/base/time_units.h"
 #include "common/money/money.h"
 #include "common/observability/log.h"
 #include "common/runtime/notify.h"
@@ -17,6 +20,14 @@ namespace {
 // request by request.
 constexpr size_t kMaxWorkspaces = 1024;
 constexpr int64_t kTimeoutMs = 1'000;
+// The ledger refuses ids whose time is a day ahead of its own. It decides on those whose time is
+// far from this router's, because a request that it refuses after the answer is never charged.
+constexpr int64_t kMaxClockDifferenceUs = 12 * kHourUs;
+
+bool IsFarFrom(std::string_view request_id, int64_t wall_us) {
+  const auto id = Id::FromBytes(request_id);
+  return !id || std::abs(id->unix_ms() * 1000 - wall_us) > kMaxClockDifferenceUs;
+}
 
 // The current lease of a workspace. Earlier leases had other names.
 struct Entry {
@@ -133,7 +144,8 @@ Task<std::optional<LeaseTicket>> CreditLeases::Admit(billing::v1::AuthorizeItem 
   const int64_t now_us = shared->clock.MonotonicUs();
   Entry* const entry = shared->Find(item.workspace_id(), now_us);
   const int64_t amount = AmountOf(item);
-  const bool admitted = entry != nullptr && entry->lease.Admit(amount, now_us);
+  const bool admitted = entry != nullptr && !IsFarFrom(item.request_id(), shared->clock.WallUs()) &&
+                        entry->lease.Admit(amount, now_us);
   if (!admitted) {
     if (entry != nullptr) shared->AskIfTime(item.workspace_id(), *entry);
     shared->metrics.lease_refused.Increment();

@@ -245,22 +245,15 @@ void EngineRun::CountBatch() {
   size_t at = 0;
   for (const EngineBatch::Chunk& chunk : batch_.chunks) {
     const size_t begin = at;
-    for (; at < chunk.events_end; ++at) {
-      const inference::v1::Delta& delta = batch_.events[at].delta();
-      if (chunk.whole && !chunk.usage) {
-        meter_.OnUncounted(delta);
-      } else {
-        meter_.OnDelta(delta);
-      }
-    }
+    for (; at < chunk.events_end; ++at) meter_.OnDelta(batch_.events[at].delta());
     if (chunk.usage) {
       meter_.OnUsage(*chunk.usage);
-      if (chunk.whole && meter_.unbelieved()) {
-        for (size_t i = begin; i < at; ++i) meter_.OnUnbelieved(batch_.events[i].delta());
-      }
       if (meter_.prompt_tokens() > 0) {
         context_.hold->spending().SetPromptTokens(meter_.prompt_tokens());
       }
+    }
+    if (chunk.whole && !meter_.reported()) {
+      for (size_t i = begin; i < at; ++i) meter_.CountBySize(batch_.events[i].delta());
     }
     tokens_due_.resize(at, meter_.completion_tokens());
   }

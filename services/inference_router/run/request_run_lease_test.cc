@@ -71,6 +71,23 @@ TEST_F(RequestRunLeaseTest, TheLedgerLearnsOfItWithTheSettlement) {
   EXPECT_EQ(admissions_->depth(), 0) << "the ledger has it";
 }
 
+TEST_F(RequestRunLeaseTest, ARequestFromAnotherTimeIsLeftToTheLedger) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  for (const int64_t hours : {-13, 13}) {
+    ledger_.leases_asked.clear();
+    const Outcome outcome = RunTwice([&] {
+      const int64_t wall_ms = SystemClock::Get().WallUs() / 1000 + hours * 3'600'000;
+      request_.set_request_id(Id::Make(wall_ms, 1, 2).ToBytes());
+      request_.mutable_admission()->set_request_id(request_.request_id());
+    });
+    ASSERT_EQ(outcome.events.size(), 1u);
+    EXPECT_TRUE(outcome.end().no_lease());
+    request_.set_request_id(Id::New().ToBytes());
+    request_.mutable_admission()->set_request_id(request_.request_id());
+  }
+  EXPECT_TRUE(ledger_.ops.empty());
+}
+
 TEST_F(RequestRunLeaseTest, ALeaseThatDoesNotCoverARequestDoesNotAdmitIt) {
   ledger_.lease_nano_usd = kWhole - 1;
   const Outcome outcome = RunTwice();

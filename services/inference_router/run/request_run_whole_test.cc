@@ -171,5 +171,23 @@ TEST_F(WholeAnswerTest, AnImplausibleCountIsReplacedByTheSize) {
   }
 }
 
+// Only a positive plausible number is a count.
+TEST_F(WholeAnswerTest, AnUnusableCountIsReplacedByTheSize) {
+  for (const char* usage : {
+           R"({"prompt_tokens":null,"completion_tokens":null,"total_tokens":null})",
+           R"({"prompt_tokens":"7","completion_tokens":"90","total_tokens":"97"})",
+           R"({"total_tokens":97})",
+           R"({})",
+           R"({"prompt_tokens":7,"completion_tokens":0,"total_tokens":7})",
+           R"({"prompt_tokens":7,"completion_tokens":1.5,"total_tokens":8.5})",
+       }) {
+    Script(std::string(R"("text":"twenty-three characters","usage":)") + usage);
+    request_.set_request_id(Id::New().ToBytes());
+    const Outcome outcome = Run();
+    EXPECT_EQ(outcome.end().usage().completion_tokens(), 5) << usage;
+    EXPECT_TRUE(outcome.end().estimated()) << usage;
+  }
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

@@ -96,7 +96,8 @@ RouterMetrics::RouterMetrics(int64_t answer_us)
       usage_estimated(metrics::Counter("tollgate_router_usage_estimated_total",
                                        "Settlements with at least one count of the router's own.")),
       usage_mismatches(metrics::Counter("tollgate_router_usage_mismatches_total",
-                                        "Engine reports that failed the plausibility check.")),
+                                        "Engine reports that were rejected as implausible, or are "
+                                        "believed but unlikely for the size of the text.")),
       cut_by_credit(metrics::Counter("tollgate_router_cut_by_credit_total",
                                      "Answers ended early because the credit was used up.")),
       holds_lost(metrics::Counter("tollgate_router_holds_lost_total",

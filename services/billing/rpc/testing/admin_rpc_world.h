@@ -1,5 +1,5 @@
 // The services of tollgate.admin.v1 over a real ledger, for tests. Called over a unix socket, where
-// callers are identified, and over TCP.
+// callers say their names, over TCP, and within the process as the dashboard does for people.
 #pragma once
 
 #include <google/rpc/error_details.pb.h>
@@ -12,6 +12,7 @@
 #include <future>
 
 #include "common/money/money.h"
+#include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/rpc/billing_rpc.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/dead_letters.grpc.pb.h"
@@ -37,7 +38,7 @@ class AdminRpcTest : public ::testing::Test {
     options_.policy.second_person_above_nano_usd = 50 * kNanoPerUsd;
     options_.group_commit.call_timeout_ms = 60'000;  // the machine may be busy
     ledger_ = std::make_unique<LedgerService>(options_, SystemClock::Get());
-    services_ = MakeAdminServices(*ledger_, {.known_caller_above_nano_usd = 50 * kNanoPerUsd});
+    services_ = MakeAdminServices(*ledger_, {.second_person_above_nano_usd = 50 * kNanoPerUsd});
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -67,10 +68,30 @@ class AdminRpcTest : public ::testing::Test {
     verifications_ = pb::LedgerVerificationService::NewStub(channel);
   }
 
+  // Makes the next calls as a person who has signed in.
+  void SignIn(const std::string& person) {
+    person_ = person;
+    Use(server_->InProcessChannel({}));
+  }
+  // Adds paid credit as a payment does.
+  void Pay(int64_t usd) {
+    AddCredit credit = MakeAddCredit("paid-" + std::to_string(usd), usd * kNanoPerUsd, false);
+    credit.workspace = "ws";
+    ASSERT_TRUE(Do({credit}).at(0).ok);
+  }
+
   // Makes one call. Returns "" or the reason of the failure.
   template <typename Stub, typename Method, typename Request, typename Response>
   std::string Call(Stub& stub, Method method, const Request& request, Response& response) {
     grpc::ClientContext context;
+    if (!person_.empty()) {
+      common::v1::Identity identity;
+      identity.set_actor("user:" + person_);
+      identity.set_user_id(person_);
+      identity.set_platform_operator(true);
+      identity.set_signed_in_us(SystemClock::Get().WallUs());
+      context.AddMetadata("tollgate-identity-bin", identity.SerializeAsString());
+    }
     if (!operator_.empty()) context.AddMetadata("tollgate-operator", operator_);
     response.Clear();
     const grpc::Status status = (stub.*method)(&context, request, &response);
@@ -142,6 +163,7 @@ class AdminRpcTest : public ::testing::Test {
   std::unique_ptr<pb::DeadLetterService::Stub> dead_letters_;
   std::unique_ptr<pb::LedgerVerificationService::Stub> verifications_;
   std::string operator_ = "anna";
+  std::string person_;  // "": operator_ calls
   pb::CreditGrant grant_;
   pb::Adjustment adjustment_;
 };

@@ -109,6 +109,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
           { label: i18n.t({ id: 'operator.reference', message: 'Reference' }), value: payment.providerId || '—' },
           { label: i18n.t({ id: 'operator.note', message: 'Note' }), value: payment.reason || '—' },
           { label: i18n.t({ id: 'operator.by', message: 'By' }), value: payment.actor || '—' },
+          { label: i18n.t({ id: 'operator.confirmedBy', message: 'First confirmed by' }), value: payment.confirmedBy || '—' },
           { label: i18n.t({ id: 'operator.created', message: 'Created' }), value: <Time at={payment.createTime} exact /> },
           { label: i18n.t({ id: 'operator.changed', message: 'Changed' }), value: <Time at={payment.updateTime} exact /> },
           { label: i18n.t({ id: 'operator.id', message: 'ID' }), value: <><code>{idOf(payment.name)}</code> <Copy bare value={idOf(payment.name)} label={i18n.t({ id: 'operator.copyId', message: 'Copy ID' })} /></> },
@@ -132,7 +133,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
         }}
       >
         <p>
-          {i18n.t({ id: 'operator.confirmText', message: 'The transfer has arrived. The workspace receives this credit immediately:' })} <Money usd={payment.amountUsd} plus />
+          {i18n.t({ id: 'operator.confirmText', message: 'The transfer has arrived. The workspace receives this credit immediately, or when a second operator confirms it if you made much credit today:' })} <Money usd={payment.amountUsd} plus />
         </p>
       </ReasonDialog>
       <ReasonDialog
