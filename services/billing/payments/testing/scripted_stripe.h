@@ -1,9 +1,13 @@
 // A payment provider for tests: a real HTTP server that imitates Stripe's API, with state,
 // idempotency keys, declines and signed events. It can simulate faults: it loses answers before and
-// after it has done the work, fails, returns wrong data and repeats itself.
+// after it has done the work, fails, returns wrong data and repeats itself. As Stripe documents, it
+// repeats the first answer to an idempotency key, errors included; a call that did not reach the
+// work (no connection, 409, 429, 503) leaves nothing under its key. Events are delivered by the
+// tests, so they decide which are late, repeated, out of order or lost.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +31,7 @@ class ScriptedStripe {
     int lost_after = 0;     // the work is done; the answer is lost
     int error_before = 0;   // 500; nothing was done
     int error_after = 0;    // 500; the work is done
+    int error_late = 0;     // 500; a charge is made after kLateSeconds, anything else never
     int busy = 0;           // 429
     int refused = 0;        // 400
     int garbage = 0;        // the work is done; the answer is not JSON
@@ -52,6 +57,8 @@ class ScriptedStripe {
     bool disputed = false;
     std::string session;  // its page
   };
+
+  static constexpr int64_t kLateSeconds = 1800;
 
   explicit ScriptedStripe(uint64_t seed = 1);
   ~ScriptedStripe();
@@ -123,7 +130,17 @@ class ScriptedStripe {
   };
   using Form = std::map<std::string, std::string>;
 
+  // The first answer to a key, status included. It is repeated for a day, whatever the status.
+  struct Kept {
+    std::string call;  // path and parameters
+    Reply reply;
+    int64_t at = 0;
+  };
+
   Task<void> Serve(http::Exchange& exchange);
+  const Kept* FindKept(const std::string& key);
+  Reply Execute(const std::string& method, const std::string& path, const Form& form,
+                const std::function<bool(int)>& hits);
   Reply Run(const http::HttpRequest& request);
   Reply Do(const std::string& method, const std::string& path, const Form& form);
   Reply MakeIntent(const Form& form);
@@ -154,8 +171,9 @@ class ScriptedStripe {
   std::map<std::string, Session> sessions_;
   std::map<std::string, DisputeRow> disputes_;
   std::vector<RefundRow> refunds_;
-  std::map<std::string, std::string> declines_;                // by customer
-  std::map<std::string, std::pair<std::string, Reply>> done_;  // by idempotency key
+  std::map<std::string, std::string> declines_;  // by customer
+  std::map<std::string, Kept> kept_;             // by idempotency key
+  std::vector<std::pair<int64_t, Form>> late_;   // charges to make, with their times
   std::vector<Event> events_;
   LoopPool loops_;
   std::unique_ptr<http::Server> server_;
