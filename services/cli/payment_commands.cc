@@ -83,7 +83,11 @@ std::vector<Command> PaymentCommands() {
           .Sets("name", kPaymentName)
           .Shows(kPayment),
       Command("payment cancel", "Cancel a payment that was not paid",
-              "PaymentService.CancelPayment", {WorkspaceFlag(), payment, reason})
+              "PaymentService.CancelPayment",
+              {WorkspaceFlag(), payment, reason,
+               Flag("--give-up", "End a payment of unknown result; look at the provider first",
+                    "give_up")
+                   .Switch("true")})
           .Sets("name", kPaymentName)
           .Shows(kPayment),
       Command("payment refund", "Give unspent paid credit back", "PaymentService.RefundPayment",

@@ -62,7 +62,8 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   if (!found.ok()) return false;
   if (!*found || (*found)->provider != provider_.name()) return true;
   const Payment& payment = **found;
-  if (payment.state == PaymentState::kSucceeded && payment.credited) return true;
+  const bool watched = payment.watch_us > NowUs();
+  if (payment.state == PaymentState::kSucceeded && payment.credited && !watched) return true;
   // The running first call will bring its own answer.
   if (payment.state == PaymentState::kRequested) return false;
   auto view = provider_.Find(payment.ref());

@@ -121,10 +121,13 @@ AdminResult<Payment> PaymentAdmin::Confirm(const std::string& workspace, const s
 }
 
 AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const std::string& id,
-                                          const std::string& reason, const audit::Origin& by) {
+                                          const std::string& reason, const audit::Origin& by,
+                                          bool give_up) {
+  if (give_up && reason.empty()) return InvalidField("reason", "say why the payment is given up");
   std::optional<Failure> failure;
   Payment payment;
-  const PaymentStore::Call call = {by, "cancel " + id + "\n" + reason, &failure};
+  const PaymentStore::Call call = {by, (give_up ? "give_up " : "cancel ") + id + "\n" + reason,
+                                   &failure};
   auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto found = tx.FindPayment(id);
     if (!found.ok()) return Fail{found.error()};
@@ -134,14 +137,15 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
     }
     payment = **found;
     if (payment.state == PaymentState::kCancelled) return {};
-    if (payment.state == PaymentState::kSucceeded || payment.state == PaymentState::kDeclined) {
+    if (payment.ended() || payment.state == PaymentState::kSucceeded ||
+        (give_up && payment.state != PaymentState::kUnknown)) {
       failure = WrongState(payment).error;
       return {};
     }
     const PaymentState was = payment.state;
     // Without a page the customer cannot pay. If one was created after all, the provider reports
     // it.
-    const bool at_once = was == PaymentState::kAwaitingTransfer ||
+    const bool at_once = give_up || was == PaymentState::kAwaitingTransfer ||
                          (was == PaymentState::kRequested && payment.checkout_id.empty());
     if (!at_once && payment.reload) {
       payment.cancel_us = tx.now_us();
@@ -153,8 +157,11 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
     }
     const Payment before = payment;
     payment.state = PaymentState::kCancelled;
-    payment.reason = payment.reload ? kWithdrawn + reason : reason;
+    payment.reason = give_up ? kGivenUp + reason : payment.reload ? kWithdrawn + reason : reason;
     payment.check_us = 0;
+    if (give_up && before.reason != kAmountMismatch) {
+      payment.check_us = payment.watch_us = tx.now_us() + kDayUs;
+    }
     payment.updated_us = tx.now_us();
     if (auto put = tx.Put(payment); !put.ok()) return put;
     if (auto followed = engine_.FollowPayment(tx, before, payment); !followed.ok()) return followed;

@@ -44,8 +44,10 @@ class PaymentAdmin {
                                          const PaymentStore::Position& before);
   AdminResult<Payment> Confirm(const std::string& workspace, const std::string& id,
                                const std::string& reference, const audit::Origin& by);
+  // give_up: ends a payment whose result is unknown, whatever the provider says.
   AdminResult<Payment> Cancel(const std::string& workspace, const std::string& id,
-                              const std::string& reason, const audit::Origin& by);
+                              const std::string& reason, const audit::Origin& by,
+                              bool give_up = false);
   AdminResult<Refund> RefundPayment(const std::string& workspace, const std::string& id,
                                     int64_t amount_nano_usd, const std::string& reason,
                                     const std::string& request_id, const audit::Origin& by);

@@ -35,6 +35,9 @@ Payment ReadPayment(const Row& row) {
   payment.attempts = row.Int(column++);
   payment.last_sent_us = row.Int(column++);
   payment.cancel_us = row.Int(column++);
+  payment.keys = row.Int(column++);
+  payment.failed_us = row.Int(column++);
+  payment.watch_us = row.Int(column++);
   return payment;
 }
 
@@ -63,7 +66,10 @@ std::vector<Param> Cells(const Payment& payment) {
           payment.check_us,
           payment.attempts,
           payment.last_sent_us,
-          payment.cancel_us};
+          payment.cancel_us,
+          payment.keys,
+          payment.failed_us,
+          payment.watch_us};
 }
 
 AutoReload ReadReload(const Row& row) {
@@ -123,6 +129,7 @@ Refund ReadRefundRow(const Row& row) {
   refund.updated_us = row.Int(column++);
   refund.check_us = row.Int(column++);
   refund.attempts = row.Int(column++);
+  refund.extra_charge = row.Text(column++);
   return refund;
 }
 
@@ -139,7 +146,8 @@ std::vector<Param> Cells(const Refund& refund) {
           refund.created_us,
           refund.updated_us,
           refund.check_us,
-          refund.attempts};
+          refund.attempts,
+          refund.extra_charge};
 }
 
 PaymentMethod ReadMethodRow(const Row& row) {

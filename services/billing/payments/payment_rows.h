@@ -12,7 +12,7 @@ namespace tollgate::billing::payments {
 inline constexpr std::string_view kPaymentColumns =
     "workspace, id, provider, state, reload, amount, customer, method, provider_id, checkout_id,"
     " checkout_url, reason, reference, actor, credited, refunded, disputed, created_us, updated_us,"
-    " sent_us, check_us, attempts, last_sent_us, cancel_us";
+    " sent_us, check_us, attempts, last_sent_us, cancel_us, idempotency_keys, failed_us, watch_us";
 Payment ReadPayment(const sql::Row& row);
 inline constexpr std::string_view kReloadColumns =
     "workspace, enabled, threshold, amount, ceiling, state, pause_reason, reload_id, next_us,"
@@ -20,7 +20,7 @@ inline constexpr std::string_view kReloadColumns =
 AutoReload ReadReload(const sql::Row& row);
 inline constexpr std::string_view kRefundColumns =
     "workspace, id, payment, state, amount, provider_id, reason, actor, created_us, updated_us,"
-    " check_us, attempts";
+    " check_us, attempts, extra_charge";
 Refund ReadRefundRow(const sql::Row& row);
 inline constexpr std::string_view kMethodColumns =
     "workspace, id, provider, brand, last4, expiry, created_us, deleted_us";

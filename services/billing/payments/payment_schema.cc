@@ -152,8 +152,18 @@ UPDATE payment SET last_sent_us = updated_us WHERE sent_us > 0;
 UPDATE auto_reload SET confirmed_us = updated_us;
 )sql";
 
-constexpr sql::Migration kMigrations[] = {
-    {1, "payments", kFirst}, {2, "disputes", kSecond}, {3, "charging", kThird}};
+// A charge may be sent under several idempotency keys; a second charge is given back.
+constexpr std::string_view kFourth = R"sql(
+ALTER TABLE payment ADD COLUMN idempotency_keys {int} NOT NULL DEFAULT 1;
+ALTER TABLE payment ADD COLUMN failed_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment ADD COLUMN watch_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment_refund ADD COLUMN extra_charge {text} NOT NULL DEFAULT '';
+)sql";
+
+constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst},
+                                          {2, "disputes", kSecond},
+                                          {3, "charging", kThird},
+                                          {4, "retried_charges", kFourth}};
 
 }  // namespace
 

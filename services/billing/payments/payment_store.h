@@ -133,7 +133,7 @@ class PaymentStore {
 
   struct Counts {
     int64_t unknown_payments = 0;
-    int64_t oldest_unknown_us = 0;  // sent_us or created_us; 0: none
+    int64_t oldest_unknown_us = 0;  // created_us; 0: none
     int64_t paused_reloads = 0;
     int64_t enabled_reloads = 0;
     int64_t due_events = 0;

@@ -41,20 +41,27 @@ struct Payment {
   bool disputed = false;
   int64_t created_us = 0;
   int64_t updated_us = 0;
-  int64_t sent_us = 0;       // when the charge was first sent; 0: certainly never
+  int64_t sent_us = 0;       // when it was first sent under its last key; 0: certainly never
   int64_t check_us = 0;      // next check by the worker; 0: never
   int64_t attempts = 0;      // checks without a result
   int64_t last_sent_us = 0;  // when the charge was last sent
   int64_t cancel_us = 0;     // when a person asked to cancel it; 0: never
+  int64_t keys = 1;          // number of idempotency keys that the charge was sent under
+  // When the provider first answered the last key with an error that it keeps; 0: never.
+  int64_t failed_us = 0;
+  // Until when the provider is asked for further charges, also after the end; 0: never.
+  int64_t watch_us = 0;
 
   // Whether it may still become a charge, or is one that the ledger does not have yet.
   bool in_flight() const {
     return state == PaymentState::kRequested || state == PaymentState::kSubmitted ||
            state == PaymentState::kUnknown || (state == PaymentState::kSucceeded && !credited);
   }
+  bool ended() const { return !in_flight() && state != PaymentState::kAwaitingTransfer; }
   int64_t amount_cents() const { return amount_nano_usd / kNanoPerCent; }
   PaymentRef ref() const {
-    return {workspace, id, amount_cents(), customer, method, provider_id, checkout_id, created_us};
+    return {workspace,   id,          amount_cents(), customer, method,
+            provider_id, checkout_id, created_us,     keys};
   }
 };
 
@@ -122,6 +129,9 @@ struct Refund {
   std::string workspace;
   std::string id;
   std::string payment;
+  // The provider's id of a second charge of the payment, whose credit is not in the ledger; empty:
+  // the payment's own charge.
+  std::string extra_charge;
   RefundState state = RefundState::kRequested;
   int64_t amount_nano_usd = 0;
   std::string provider_id;

@@ -55,16 +55,37 @@ class Reconciler {
     const int64_t received_nano_usd = charge.received_cents * kNanoPerCent;
     auto found = store_.FindPayment(charge.workspace, charge.payment_id);
     if (!found.ok()) return Fail{sql::ToError(found.error())};
-    if (!*found ||
-        (!(*found)->provider_id.empty() && (*found)->provider_id != charge.provider_id)) {
+    if (!*found) {
       Add(Difference::Kind::kUnknownCharge, charge.workspace, charge.payment_id, charge.provider_id,
           received_nano_usd, 0);
       return {};
     }
     const Payment& payment = **found;
+    if (!payment.provider_id.empty() && payment.provider_id != charge.provider_id) {
+      return CheckExtra(payment, charge);
+    }
     if (!compared_.insert(payment.workspace + "/" + payment.id).second) return {};
     ++result_.payments;
     return Compare(payment, charge);
+  }
+
+  // A second charge of a payment must have been given back, or have become credit.
+  Result<void> CheckExtra(const Payment& payment, const ChargeView& charge) {
+    auto postings = PostingsOf(payment.workspace);
+    if (!postings.ok()) return Fail{postings.error()};
+    const auto credit =
+        (*postings)->find(CreditCommandId(engine_.provider().name(), charge.provider_id));
+    int64_t credited_nano_usd = 0;
+    if (credit != (*postings)->end()) {
+      credited_nano_usd = credit->second.amount_nano_usd;
+      (*postings)->erase(credit);
+    }
+    const int64_t kept_nano_usd = (charge.received_cents - charge.refunded_cents) * kNanoPerCent;
+    if (kept_nano_usd != credited_nano_usd) {
+      Add(Difference::Kind::kUnknownCharge, payment.workspace, payment.id, charge.provider_id,
+          kept_nano_usd, credited_nano_usd);
+    }
+    return {};
   }
 
   // Checks a payment of ours that is missing in the provider's list: it was made near the edge of

@@ -36,7 +36,8 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
   if (own && reload.running()) {
     if (credited) {
       Resume(reload, nullptr);
-    } else if (ended && after.reason.starts_with(kWithdrawn)) {
+    } else if (ended &&
+               (after.reason.starts_with(kWithdrawn) || after.reason.starts_with(kGivenUp))) {
       reload.state = ReloadState::kIdle;
     } else if (ended) {
       paused = Decline(reload, after, tx.now_us());

@@ -9,6 +9,8 @@ namespace tollgate::billing::payments {
 inline constexpr char kPaymentKey[] = "tollgate_payment";
 inline constexpr char kWorkspaceKey[] = "tollgate_workspace";
 inline constexpr char kRefundKey[] = "tollgate_refund";
+// Number of the idempotency key of a charge, from the second on.
+inline constexpr char kKeyNumberKey[] = "tollgate_key";
 
 // Returns "" unless it is a string.
 std::string TextOf(json::Value value);

@@ -121,9 +121,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return admin::Handle(
         context, request, response, payments_,
         [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          return Show(
-              payments.admin().Cancel(name[0], name[1], request->reason(), OriginOf(caller)),
-              response);
+          return Show(payments.admin().Cancel(name[0], name[1], request->reason(), OriginOf(caller),
+                                              request->give_up()),
+                      response);
         });
   }
   ServerUnaryReactor* RefundPayment(CallbackServerContext* context,

@@ -260,6 +260,7 @@ ScriptedStripe::Reply ScriptedStripe::Execute(const std::string& method, const s
     return {400, R"({"error":{"type":"invalid_request_error","code":"url_invalid"}})"};
   }
   const bool charge = method == "POST" && path == "/v1/payment_intents";
+  if (charge && hits(faults_.charge_error)) return failed;
   if (hits(faults_.error_late)) {
     if (charge) late_.push_back({now_ + kLateSeconds, form});
     return failed;

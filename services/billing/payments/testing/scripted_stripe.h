@@ -31,6 +31,7 @@ class ScriptedStripe {
     int lost_after = 0;     // the work is done; the answer is lost
     int error_before = 0;   // 500; nothing was done
     int error_after = 0;    // 500; the work is done
+    int charge_error = 0;   // 500 to a charge; nothing was done
     int error_late = 0;     // 500; a charge is made after kLateSeconds, anything else never
     int busy = 0;           // 429
     int refused = 0;        // 400
