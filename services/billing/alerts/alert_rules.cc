@@ -107,7 +107,9 @@ std::vector<Step> Decide(const AlertSetting& setting, const Facts& facts,
     DecideCap(setting, facts, percent, Find(states, AlertKind::kCapPercent, percent), steps);
   }
   const bool reload = setting.reload_paused && facts.reload_enabled;
-  DecideFlag(reload && facts.reload_declined, Find(states, AlertKind::kReloadFailed, 0), steps);
+  // A pause tells more than the decline before it.
+  DecideFlag(reload && facts.reload_declined && !facts.reload_paused,
+             Find(states, AlertKind::kReloadFailed, 0), steps);
   DecideFlag(reload && facts.reload_paused, Find(states, AlertKind::kReloadPaused, 0), steps);
   return steps;
 }

@@ -66,6 +66,7 @@ struct Facts {
   bool reload_paused = false;
   bool reload_declined = false;  // the newest charge was declined
   std::string reload_reason;
+  std::string confirm_url;  // page on which the customer confirms a charge to the bank
 };
 
 enum class Channel : uint8_t { kMail = 1, kWebhook = 2 };

@@ -1,5 +1,6 @@
 #include "services/billing/payments/payment_admin.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/admin/values.h"
@@ -160,7 +161,8 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
     payment.reason = give_up ? kGivenUp + reason : payment.reload ? kWithdrawn + reason : reason;
     payment.check_us = 0;
     if (give_up && before.reason != kAmountMismatch) {
-      payment.check_us = payment.watch_us = tx.now_us() + kDayUs;
+      payment.check_us = tx.now_us() + kHourUs;
+      payment.watch_us = tx.now_us() + kDayUs;
     }
     payment.updated_us = tx.now_us();
     if (auto put = tx.Put(payment); !put.ok()) return put;
@@ -253,6 +255,29 @@ AdminResult<std::vector<PaymentMethod>> PaymentAdmin::Methods(const std::string&
   auto methods = store_.Methods(workspace);
   if (!methods.ok()) return SqlFailure(methods.error());
   return *std::move(methods);
+}
+
+AdminResult<PaymentMethod> PaymentAdmin::ChooseMethod(const std::string& workspace,
+                                                      const std::string& id,
+                                                      const audit::Origin& by) {
+  std::optional<Failure> failure;
+  PaymentMethod chosen;
+  const PaymentStore::Call call = {by, "default " + id, &failure};
+  auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto methods = tx.Methods();
+    if (!methods.ok()) return Fail{methods.error()};
+    const auto found = std::ranges::find(*methods, id, &PaymentMethod::id);
+    if (found == methods->end()) {
+      failure = NotFound("there is no such payment method in this workspace").error;
+      return {};
+    }
+    chosen = *found;
+    if (found == methods->begin() && found->chosen_us > 0) return {};
+    auto done = tx.ChooseMethod(id);
+    if (!done.ok()) return Fail{done.error()};
+    return tx.LogCall(by, "payment_method.set_default", "method/" + id, "saved", "default", 0, "");
+  });
+  return FinishChange(done, failure, chosen);
 }
 
 AdminResult<void> PaymentAdmin::DeleteMethod(const std::string& workspace, const std::string& id,

@@ -53,6 +53,9 @@ class PaymentAdmin {
                                     const std::string& request_id, const audit::Origin& by);
 
   AdminResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
+  // Makes it the card that auto-reload charges first.
+  AdminResult<PaymentMethod> ChooseMethod(const std::string& workspace, const std::string& id,
+                                          const audit::Origin& by);
   AdminResult<void> DeleteMethod(const std::string& workspace, const std::string& id,
                                  const audit::Origin& by);
   // Returns the URL of the page.

@@ -101,6 +101,9 @@ class PaymentEngine {
   void ApplyView(const ChargeView& view, Payment& payment);
   void ApplyError(const ProviderError& error, bool unsent, Payment& payment);
   sql::SqlResult<void> WriteChange(WorkspaceTx& tx, const Payment& before, Payment after);
+  // Asks the customer to pay on a page, where the bank can ask for a confirmation.
+  sql::SqlResult<void> OpenConfirmPage(WorkspaceTx& tx, const Payment& declined,
+                                       AutoReload& reload);
   sql::SqlResult<void> StartReload(WorkspaceTx& tx, AutoReload reload, const ChargeFacts& facts);
   // Gives back the charges of a paid payment whose credit is not in the ledger.
   sql::SqlResult<void> RefundExtraCharges(WorkspaceTx& tx, const Payment& payment,

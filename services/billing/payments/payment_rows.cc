@@ -91,6 +91,7 @@ AutoReload ReadReload(const Row& row) {
   reload.actor = row.Text(column++);
   reload.updated_us = row.Int(column++);
   reload.confirmed_us = row.Int(column++);
+  reload.confirm_page = row.Text(column++);
   return reload;
 }
 
@@ -111,7 +112,8 @@ std::vector<Param> Cells(const AutoReload& reload) {
           reload.version,
           reload.actor,
           reload.updated_us,
-          reload.confirmed_us};
+          reload.confirmed_us,
+          reload.confirm_page};
 }
 
 Refund ReadRefundRow(const Row& row) {
@@ -151,8 +153,8 @@ std::vector<Param> Cells(const Refund& refund) {
 }
 
 PaymentMethod ReadMethodRow(const Row& row) {
-  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3),
-          row.Text(4), row.Text(5), row.Int(6),  row.Int(7)};
+  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4),
+          row.Text(5), row.Int(6),  row.Int(7),  row.Int(8),  row.Text(9)};
 }
 
 std::vector<Param> Cells(const PaymentMethod& method) {
@@ -164,7 +166,9 @@ std::vector<Param> Cells(const PaymentMethod& method) {
           method.last4,
           method.expiry,
           method.created_us,
-          method.deleted_us};
+          method.deleted_us,
+          method.chosen_us,
+          method.refused};
 }
 
 Dispute ReadDisputeRow(const Row& row) {

@@ -16,14 +16,14 @@ inline constexpr std::string_view kPaymentColumns =
 Payment ReadPayment(const sql::Row& row);
 inline constexpr std::string_view kReloadColumns =
     "workspace, enabled, threshold, amount, ceiling, state, pause_reason, reload_id, next_us,"
-    " declines, month, month_charged, version, actor, updated_us, confirmed_us";
+    " declines, month, month_charged, version, actor, updated_us, confirmed_us, confirm_page";
 AutoReload ReadReload(const sql::Row& row);
 inline constexpr std::string_view kRefundColumns =
     "workspace, id, payment, state, amount, provider_id, reason, actor, created_us, updated_us,"
     " check_us, attempts, extra_charge";
 Refund ReadRefundRow(const sql::Row& row);
 inline constexpr std::string_view kMethodColumns =
-    "workspace, id, provider, brand, last4, expiry, created_us, deleted_us";
+    "workspace, id, provider, brand, last4, expiry, created_us, deleted_us, chosen_us, refused";
 PaymentMethod ReadMethodRow(const sql::Row& row);
 inline constexpr std::string_view kDisputeColumns = "workspace, id, payment, state, amount, taken";
 Dispute ReadDisputeRow(const sql::Row& row);

@@ -160,10 +160,18 @@ ALTER TABLE payment ADD COLUMN watch_us {int} NOT NULL DEFAULT 0;
 ALTER TABLE payment_refund ADD COLUMN extra_charge {text} NOT NULL DEFAULT '';
 )sql";
 
+// Which card is charged, and where the customer confirms a charge to the bank.
+constexpr std::string_view kFifth = R"sql(
+ALTER TABLE payment_method ADD COLUMN chosen_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment_method ADD COLUMN refused {text} NOT NULL DEFAULT '';
+ALTER TABLE auto_reload ADD COLUMN confirm_page {text} NOT NULL DEFAULT '';
+)sql";
+
 constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst},
                                           {2, "disputes", kSecond},
                                           {3, "charging", kThird},
-                                          {4, "retried_charges", kFourth}};
+                                          {4, "retried_charges", kFourth},
+                                          {5, "cards", kFifth}};
 
 }  // namespace
 

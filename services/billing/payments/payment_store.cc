@@ -80,8 +80,8 @@ const std::string kSelectRefund = "SELECT " + std::string(kRefundColumns) + " FR
 const std::string kSelectMethod = "SELECT " + std::string(kMethodColumns) + " FROM payment_method ";
 constexpr char kById[] = "WHERE shard = $1 AND workspace = $2 AND id = $3";
 constexpr char kOfWorkspace[] = "WHERE shard = $1 AND workspace = $2";
-const std::string kSelectSaved =
-    kSelectMethod + kOfWorkspace + " AND deleted_us = 0 ORDER BY created_us DESC, id";
+const std::string kSelectSaved = kSelectMethod + kOfWorkspace +
+                                 " AND deleted_us = 0 ORDER BY chosen_us DESC, created_us DESC, id";
 
 }  // namespace
 

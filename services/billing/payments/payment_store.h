@@ -41,8 +41,12 @@ class WorkspaceTx {
   sql::SqlResult<bool> RemoveMethod(const std::string& id);  // false: not found
   // Whether the method is saved or was saved before.
   sql::SqlResult<bool> KnowsMethod(const std::string& id);
-  // Methods that are not deleted, newest first.
+  // Methods that are not deleted: the default one, then the newest first.
   sql::SqlResult<std::vector<PaymentMethod>> Methods();
+  // Makes it the default. False: not found.
+  sql::SqlResult<bool> ChooseMethod(const std::string& id);
+  // Never charges it again.
+  sql::SqlResult<void> RefuseMethod(const std::string& id, const std::string& code);
   sql::SqlResult<std::optional<Dispute>> FindDispute(const std::string& id);
   sql::SqlResult<void> Put(const Dispute& dispute);
   // When the newest charges of auto-reload were sent, newest first, without that payment.

@@ -95,6 +95,8 @@ struct AutoReload {
   // Ledger time of the newest refund, chargeback or debit that a person knew when they last turned
   // auto-reload on, changed or resumed it. A newer one pauses (docs/design/charging.md).
   int64_t confirmed_us = 0;
+  // Payment on whose page the customer confirms to the bank that the card may be charged; "": none.
+  std::string confirm_page;
 
   bool paused() const { return state == ReloadState::kPaused; }
   bool running() const {
@@ -112,6 +114,8 @@ struct PaymentMethod {
   std::string expiry;
   int64_t created_us = 0;
   int64_t deleted_us = 0;  // 0: not deleted. The row is kept, so that late events cannot restore it
+  int64_t chosen_us = 0;   // when a person made it the default; 0: never
+  std::string refused;     // code of the decline after which it is never charged again; "": none
 };
 
 // The database uses the same numbers.

@@ -29,6 +29,9 @@ struct ProviderError {
 template <typename T>
 using ProviderResult = BasicResult<T, ProviderError>;
 
+// Ends the code of a decline after which the issuer of the card forbids another try.
+inline constexpr char kDoNotTryAgain[] = " (do_not_try_again)";
+
 // Identifies a payment in calls to the provider.
 struct PaymentRef {
   std::string workspace;
@@ -64,7 +67,7 @@ struct ChargeView {
   int64_t received_cents = 0;
   int64_t refunded_cents = 0;
   std::string currency;
-  std::string reason;  // code of a decline
+  std::string reason;  // code of a decline, perhaps with kDoNotTryAgain
   int64_t created_us = 0;
   // All charges of the payment that succeeded. Only of payments with several keys.
   std::vector<Paid> paid;

@@ -29,6 +29,14 @@ class ChargingWorld : public PaymentTest {
     return bought;
   }
   AutoReload Reload() { return *replica_->admin.GetReload("acme"); }
+  void AddCard(const std::string& id) {
+    Advance(1);
+    auto done = replica_->store.Run("acme", clock_.WallUs(), [&](WorkspaceTx& tx) {
+      return tx.Put(
+          PaymentMethod{"acme", id, "stripe", "visa", "4242", "2029-04", clock_.WallUs()});
+    });
+    ASSERT_TRUE(done.ok());
+  }
   // Charges of the saved card.
   size_t Charges() {
     size_t count = 0;

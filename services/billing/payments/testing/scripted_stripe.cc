@@ -67,14 +67,22 @@ void ScriptedStripe::SetNow(int64_t seconds) {
   const std::lock_guard lock(mutex_);
   now_ = seconds;
   for (const auto& [at, form] : late_) {
-    if (at <= now_) (void)MakeIntent(form);
+    if (at > now_) continue;
+    (void)MakeIntent(form);
+    intents_.at(order_.back()).late = true;
   }
   std::erase_if(late_, [&](const auto& one) { return one.first <= now_; });
 }
 
 void ScriptedStripe::DeclineCustomer(const std::string& customer, const std::string& code) {
   const std::lock_guard lock(mutex_);
-  declines_[customer] = code;
+  declines_[customer] = {code, ""};
+}
+
+void ScriptedStripe::DeclineCard(const std::string& card, const std::string& code,
+                                 const std::string& advice) {
+  const std::lock_guard lock(mutex_);
+  declines_[card] = {code, advice};
 }
 
 void ScriptedStripe::SetRefundRefused(bool refused) {

@@ -51,12 +51,15 @@ class ScriptedStripe {
     std::string workspace;
     int64_t amount_cents = 0;
     std::string status;
+    std::string method;
     std::string decline_code;
+    std::string advice_code;
     std::string cancel_reason;
     int64_t created = 0;
     int64_t refunded_cents = 0;
     bool disputed = false;
     std::string session;  // its page
+    bool late = false;    // made after the answer to its call
   };
 
   static constexpr int64_t kLateSeconds = 1800;
@@ -69,6 +72,9 @@ class ScriptedStripe {
   void SetNow(int64_t seconds);
   // Declines this customer's charges with this code from now on; "": accepts them.
   void DeclineCustomer(const std::string& customer, const std::string& code);
+  // Declines charges of this card, with the advice of its issuer or "".
+  void DeclineCard(const std::string& card, const std::string& code,
+                   const std::string& advice = "");
   // The customer pays on the page.
   void PayPage(const std::string& session);
   // A card is declined on the page; the page stays open.
@@ -172,9 +178,13 @@ class ScriptedStripe {
   std::map<std::string, Session> sessions_;
   std::map<std::string, DisputeRow> disputes_;
   std::vector<RefundRow> refunds_;
-  std::map<std::string, std::string> declines_;  // by customer
-  std::map<std::string, Kept> kept_;             // by idempotency key
-  std::vector<std::pair<int64_t, Form>> late_;   // charges to make, with their times
+  struct DeclineRow {
+    std::string code;
+    std::string advice;
+  };
+  std::map<std::string, DeclineRow> declines_;  // by customer or card
+  std::map<std::string, Kept> kept_;            // by idempotency key
+  std::vector<std::pair<int64_t, Form>> late_;  // charges to make, with their times
   std::vector<Event> events_;
   LoopPool loops_;
   std::unique_ptr<http::Server> server_;
