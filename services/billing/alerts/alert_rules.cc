@@ -108,8 +108,9 @@ std::vector<Step> Decide(const AlertSetting& setting, const Facts& facts,
   }
   const bool reload = setting.reload_paused && facts.reload_enabled;
   // A pause tells more than the decline before it.
-  DecideFlag(reload && facts.reload_declined && !facts.reload_paused,
-             Find(states, AlertKind::kReloadFailed, 0), steps);
+  if (!reload || !facts.reload_paused) {
+    DecideFlag(reload && facts.reload_declined, Find(states, AlertKind::kReloadFailed, 0), steps);
+  }
   DecideFlag(reload && facts.reload_paused, Find(states, AlertKind::kReloadPaused, 0), steps);
   return steps;
 }

@@ -62,8 +62,10 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   if (!found.ok()) return false;
   if (!*found || (*found)->provider != provider_.name()) return true;
   const Payment& payment = **found;
-  const bool watched = payment.watch_us > NowUs();
-  if (payment.state == PaymentState::kSucceeded && payment.credited && !watched) return true;
+  // Another key may have made a second charge.
+  if (payment.state == PaymentState::kSucceeded && payment.credited && payment.keys == 1) {
+    return true;
+  }
   // The running first call will bring its own answer.
   if (payment.state == PaymentState::kRequested) return false;
   auto view = provider_.Find(payment.ref());
