@@ -115,15 +115,16 @@ TEST_P(CardsTest, ABankThatWantsAConfirmationIsNotTriedAgainButTheCustomerGetsAP
   stripe_.DeclineCard("pm_acme", "authentication_required");
   SpendBelowThreshold();
   EXPECT_EQ(Reload().pause_reason, "authentication_required");
-  const auto page = *replica_->admin.Get("acme", Reload().confirm_page);
-  EXPECT_EQ(page.amount_nano_usd, kTen);
-  ASSERT_NE(page.checkout_url, "");
+  const auto page = replica_->admin.Get("acme", Reload().confirm_page);
+  ASSERT_TRUE(page.ok());
+  EXPECT_EQ(page->amount_nano_usd, kTen);
+  ASSERT_NE(page->checkout_url, "");
   Advance(2 * 86'400);
   Run();
   EXPECT_EQ(Charges(), 1u);
   EXPECT_TRUE(replica_->admin.Methods("acme")->front().refused.empty());
 
-  stripe_.PayPage(page.checkout_id);
+  stripe_.PayPage(page->checkout_id);
   DeliverAll(*replica_);
   Run();
   EXPECT_EQ(Paid("acme"), 14 * kNanoPerUsd);

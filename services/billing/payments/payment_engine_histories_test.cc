@@ -248,7 +248,7 @@ class HistoriesTest : public PaymentTest {
     ScriptedStripe::Faults faults;
     switch (Below(12)) {
       case 6:
-        faults.error_late = 300;
+        faults.error_late = 700;
         break;
       case 7:
       case 10:
