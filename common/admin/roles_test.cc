@@ -147,6 +147,7 @@ constexpr Right kRights[] = {
     {"PaymentService/RefundPayment", "P", kStepUp},
     {"PaymentService/ReconcilePayments", "P"},
     {"PaymentService/ListPaymentMethods", "OBP"},
+    {"PaymentService/SetDefaultPaymentMethod", "OB"},
     {"PaymentService/DeletePaymentMethod", "OB"},
     {"PaymentService/SetupPaymentMethod", "OB", kStepUp},
     {"PaymentService/GetAutoReload", "OABP"},

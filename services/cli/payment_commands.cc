@@ -133,7 +133,11 @@ std::vector<Command> PaymentCommands() {
           .Sets("name", kPaymentName)
           .Shows(kPayment),
       Command("payment cancel", "Cancel a payment that was not paid",
-              "PaymentService.CancelPayment", {WorkspaceFlag(), payment, reason})
+              "PaymentService.CancelPayment",
+              {WorkspaceFlag(), payment, reason,
+               Flag("--give-up", "End a payment of unknown result; look at the provider first",
+                    "give_up")
+                   .Switch("true")})
           .Sets("name", kPaymentName)
           .Shows(kPayment),
       Command(
@@ -144,11 +148,17 @@ std::vector<Command> PaymentCommands() {
           .Sets("name", kPaymentName)
           .Shows("payment=payment.id Payment | amount_usd Amount | state State | "
                  "provider_id Provider's id"),
-      Command("payment methods", "Saved cards, newest first; auto-reload charges the first",
+      Command("payment methods", "Saved cards: the default one, then the newest first",
               "PaymentService.ListPaymentMethods", {ParentFlag()})
           .Lists("payment_methods", "No saved cards.",
                  "method=name.id METHOD | brand BRAND | last4 LAST 4 | expiry EXPIRY | "
-                 "at=create_time SAVED (UTC)"),
+                 "at=create_time SAVED (UTC) | used_by_auto_reload CHARGED | "
+                 "refused_reason REFUSED"),
+      Command("payment default", "Make a card the one that auto-reload charges first",
+              "PaymentService.SetDefaultPaymentMethod",
+              {WorkspaceFlag(), Flag("method", "Saved card").Required()})
+          .Sets("name", "workspaces/{workspace}/paymentMethods/{method}")
+          .Shows("method=name.id Card | brand Brand | last4 Last 4"),
       Command("payment setup", "The page on which the customer saves a card",
               "PaymentService.SetupPaymentMethod", {ParentFlag()})
           .Shows("setup_url Page"),

@@ -149,6 +149,44 @@ TEST_P(AlertEngineTest, ADisputeAndTheFreezeThatFollowsAreToldByMail) {
   }
 }
 
+TEST_P(AlertEngineTest, TheBanksConfirmationIsAskedForWithALinkToItsPage) {
+  auto replica = Make();
+  Add(100);
+  Set(*replica, MailAt(0));
+  payments::PaymentStore store(*database_);
+  payments::AutoReload reload;
+  reload.workspace = "acme";
+  reload.enabled = true;
+  reload.state = payments::ReloadState::kPaused;
+  reload.pause_reason = "authentication_required";
+  reload.confirm_page = "page";
+  payments::Payment page;
+  page.workspace = "acme";
+  page.id = "page";
+  page.provider = "stripe";
+  page.amount_nano_usd = kNanoPerUsd;
+  const auto write = [&] {
+    ASSERT_TRUE(store
+                    .Run("acme", 1,
+                         [&](payments::WorkspaceTx& tx) -> sql::SqlResult<void> {
+                           if (auto put = tx.Put(reload); !put.ok()) return put;
+                           return tx.Put(page);
+                         })
+                    .ok());
+  };
+  write();
+  replica->engine.Check("acme");
+  EXPECT_TRUE(Outbox().empty()) << "the page is not made yet";
+  page.state = payments::PaymentState::kSubmitted;
+  page.checkout_url = "https://pay.example/page";
+  write();
+  for (int i = 0; i < 2; ++i) replica->engine.Check("acme");
+  EXPECT_EQ(Outbox(), (Kinds{{"reload_paused", 1}}));
+  replica->engine.DeliverDue();
+  ASSERT_EQ(smtp_.mails().size(), 1u);
+  EXPECT_NE(smtp_.mails().front().text.find("https://pay.example/page"), std::string::npos);
+}
+
 TEST_P(AlertEngineTest, ANoticeIsTriedAgainUntilItIsTakenByEachReceiver) {
   auto replica = Make();
   Add(1);

@@ -121,7 +121,10 @@ std::vector<Step> Decide(const AlertSetting& setting, const Facts& facts,
     DecideCap(setting, facts, percent, Find(states, AlertKind::kCapPercent, percent), steps);
   }
   const bool reload = setting.reload_paused && facts.reload_enabled;
-  DecideFlag(reload && facts.reload_declined, Find(states, AlertKind::kReloadFailed, 0), steps);
+  // A pause tells more than the decline before it.
+  if (!reload || !facts.reload_paused) {
+    DecideFlag(reload && facts.reload_declined, Find(states, AlertKind::kReloadFailed, 0), steps);
+  }
   DecideFlag(reload && facts.reload_paused, Find(states, AlertKind::kReloadPaused, 0), steps);
   DecideDispute(facts.dispute_opened, Find(states, AlertKind::kDisputeOpened, 0), steps);
   DecideDispute(facts.dispute_won, Find(states, AlertKind::kDisputeWon, 0), steps);

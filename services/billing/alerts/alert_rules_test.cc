@@ -120,6 +120,12 @@ TEST_F(AlertRulesTest, ARaisedCapArmsThePercentsThatAreNotReachedAnyMore) {
   EXPECT_EQ(Spent(1200), Names{});
 }
 
+TEST_F(AlertRulesTest, ADeclineThatPausesAtOnceIsOneNotice) {
+  facts_.reload_enabled = facts_.reload_declined = facts_.reload_paused = true;
+  EXPECT_EQ(Run(), Names{"reload_paused"});
+  EXPECT_EQ(Run(), Names());
+}
+
 TEST_F(AlertRulesTest, ReloadIsToldOnAChangeOfItsState) {
   facts_.reload_enabled = facts_.reload_declined = true;
   EXPECT_EQ(Run(), Names{"reload_failed"});

@@ -10,6 +10,7 @@
 #include "services/billing/alerts/alert_schema.h"
 #include "services/billing/domain/types.h"
 #include "services/billing/payments/payment_types.h"
+#include "services/billing/payments/reload_rules.h"
 
 namespace tollgate::billing::alerts {
 namespace {
@@ -180,12 +181,22 @@ SqlResult<void> ReadFacts(Connection& db, const std::string& workspace, int64_t 
     if (!topped.ok()) return topped;
   }
   return db.Query(
-      std::string("SELECT enabled, state, declines, pause_reason FROM auto_reload") + kOfWorkspace,
+      "SELECT r.enabled, r.state, r.declines, r.pause_reason, p.state, p.checkout_url"
+      " FROM auto_reload r LEFT JOIN payment p ON p.shard = r.shard AND"
+      " p.workspace = r.workspace AND p.id = r.confirm_page"
+      " WHERE r.shard = $1 AND r.workspace = $2",
       {LedgerShard(workspace), workspace}, [&](const Row& row) {
+        const auto page = static_cast<payments::PaymentState>(row.OptionalInt(4).value_or(0));
         facts.reload_enabled = row.Int(0) != 0;
-        facts.reload_paused = row.Int(1) == static_cast<int>(payments::ReloadState::kPaused);
+        // The notice waits for the page that it names.
+        facts.reload_paused = row.Int(1) == static_cast<int>(payments::ReloadState::kPaused) &&
+                              page != payments::PaymentState::kRequested;
         facts.reload_declined = row.Int(2) > 0;
         facts.reload_reason = row.Text(3);
+        if (page == payments::PaymentState::kSubmitted &&
+            facts.reload_reason == payments::kPausedForConfirmation) {
+          facts.confirm_url = row.Text(5);
+        }
       });
 }
 

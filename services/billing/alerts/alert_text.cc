@@ -9,6 +9,7 @@ namespace tollgate::billing::alerts {
 namespace {
 
 constexpr size_t kMaxReason = 200;
+constexpr size_t kMaxLink = 2000;
 
 // Why auto-reload is paused (docs/payments.md), and what to do.
 std::string PauseText(const std::string& reason) {
@@ -28,6 +29,13 @@ std::string PauseText(const std::string& reason) {
     return "a payment with the saved card is disputed.\r\nSave another card, then resume "
            "auto-reload.";
   }
+  if (reason == "card_refused") {
+    return "the issuer of the saved card refuses it for good.\r\nSave another card, then resume "
+           "auto-reload.";
+  }
+  if (reason == "authentication_required") {
+    return "the bank wants you to confirm the charge.\r\nPay on the page below to continue.";
+  }
   if (reason == "no_payment_method") {
     return "no card is saved.\r\nSave a card, then resume auto-reload.";
   }
@@ -41,7 +49,6 @@ std::string PauseText(const std::string& reason) {
   }
   return reason + "\r\nFix the cause, then resume auto-reload.";
 }
-constexpr size_t kMaxLink = 2000;
 
 std::string Subject(const std::string& kind, const json::Value& notice,
                     const std::string& workspace) {
@@ -87,7 +94,9 @@ std::string Body(const std::string& kind, const json::Value& notice) {
            "\r\nTollgate tries again. Check the saved card.\r\n";
   }
   if (kind == Name(AlertKind::kReloadPaused)) {
-    return "Auto-reload is paused: " + PauseText(std::string(text("reason"))) + "\r\n";
+    const std::string page = mail::OneLine(text("confirm_url"), kMaxLink);
+    return "Auto-reload is paused: " + PauseText(std::string(text("reason"))) + "\r\n" +
+           (page.empty() ? "" : page + "\r\n");
   }
   if (kind == Name(AlertKind::kBooksDisagree)) {
     return "The wallet of the workspace does not match its ledger entries. The ledger has frozen "
@@ -141,6 +150,7 @@ std::string NoticeJson(const std::string& notice, const AlertState& state,
       writer.Text("reason",
                   mail::OneLine(facts.reload_reason.empty() ? "declined" : facts.reload_reason,
                                 kMaxReason));
+      if (!facts.confirm_url.empty()) writer.Text("confirm_url", facts.confirm_url);
       break;
     case AlertKind::kDisputeOpened:
       WriteDispute(facts.dispute_opened, writer);

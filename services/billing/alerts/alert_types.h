@@ -84,6 +84,7 @@ struct Facts {
   DisputeFact dispute_lost;
   bool frozen = false;  // not after a failed check
   bool frozen_by_dispute = false;
+  std::string confirm_url;  // page on which the customer confirms a charge to the bank
 };
 
 enum class Channel : uint8_t { kMail = 1, kWebhook = 2 };

@@ -1,4 +1,5 @@
-// Part of the store: what the rules of auto-reload ask about a workspace (reload_rules.h).
+// Part of the store: what the rules of auto-reload ask about a workspace (reload_rules.h), and
+// which card is charged.
 #include "common/base/ledger_shard.h"
 #include "services/billing/payments/payment_store.h"
 
@@ -26,6 +27,23 @@ SqlResult<bool> WorkspaceTx::IsMethodDisputed(const std::string& method) {
       {shard_, workspace_, method}, [&](const Row& row) { count = row.Int(0); });
   if (!done.ok()) return Fail{std::move(done).error()};
   return count > 0;
+}
+
+SqlResult<bool> WorkspaceTx::ChooseMethod(const std::string& id) {
+  auto done = db_.Execute(
+      "UPDATE payment_method SET chosen_us = $1 WHERE shard = $2 AND workspace = $3 AND id = $4"
+      " AND deleted_us = 0",
+      {now_us_, shard_, workspace_, id});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return *done > 0;
+}
+
+SqlResult<void> WorkspaceTx::RefuseMethod(const std::string& id, const std::string& code) {
+  auto done = db_.Execute(
+      "UPDATE payment_method SET refused = $1 WHERE shard = $2 AND workspace = $3 AND id = $4",
+      {code, shard_, workspace_, id});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return {};
 }
 
 }  // namespace tollgate::billing::payments

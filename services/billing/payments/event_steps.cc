@@ -63,7 +63,10 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   if (!*found) return AdoptFromEvent(event);
   if ((*found)->provider != provider_.name()) return true;
   const Payment& payment = **found;
-  if (payment.state == PaymentState::kSucceeded && payment.credited) return true;
+  // Another key may have made a second charge.
+  if (payment.state == PaymentState::kSucceeded && payment.credited && payment.keys == 1) {
+    return true;
+  }
   // The running first call will bring its own answer.
   if (payment.state == PaymentState::kRequested) return false;
   auto view = provider_.Find(payment.ref());

@@ -1,5 +1,6 @@
 #include "services/billing/payments/payment_admin.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/admin/values.h"
@@ -152,10 +153,13 @@ SqlResult<AdminResult<bool>> PaymentAdmin::ConfirmBy(WorkspaceTx& tx, Payment& p
 }
 
 AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const std::string& id,
-                                          const std::string& reason, const audit::Origin& by) {
+                                          const std::string& reason, const audit::Origin& by,
+                                          bool give_up) {
+  if (give_up && reason.empty()) return InvalidField("reason", "say why the payment is given up");
   std::optional<Failure> failure;
   Payment payment;
-  const PaymentStore::Call call = {by, "cancel " + id + "\n" + reason, &failure};
+  const PaymentStore::Call call = {by, (give_up ? "give_up " : "cancel ") + id + "\n" + reason,
+                                   &failure};
   auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto found = tx.FindPayment(id);
     if (!found.ok()) return Fail{found.error()};
@@ -165,14 +169,15 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
     }
     payment = **found;
     if (payment.state == PaymentState::kCancelled) return {};
-    if (payment.state == PaymentState::kSucceeded || payment.state == PaymentState::kDeclined) {
+    if (payment.ended() || payment.state == PaymentState::kSucceeded ||
+        (give_up && payment.state != PaymentState::kUnknown)) {
       failure = WrongState(payment).error;
       return {};
     }
     const PaymentState was = payment.state;
     // Without a page the customer cannot pay. If one was created after all, the provider reports
     // it.
-    const bool at_once = was == PaymentState::kAwaitingTransfer ||
+    const bool at_once = give_up || was == PaymentState::kAwaitingTransfer ||
                          (was == PaymentState::kRequested && payment.checkout_id.empty());
     if (!at_once && payment.reload) {
       payment.cancel_us = tx.now_us();
@@ -184,8 +189,12 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
     }
     const Payment before = payment;
     payment.state = PaymentState::kCancelled;
-    payment.reason = payment.reload ? kWithdrawn + reason : reason;
+    payment.reason = give_up ? kGivenUp + reason : payment.reload ? kWithdrawn + reason : reason;
     payment.check_us = 0;
+    if (give_up && before.reason != kAmountMismatch) {
+      payment.check_us = tx.now_us() + kHourUs;
+      payment.watch_us = tx.now_us() + kDayUs;
+    }
     payment.updated_us = tx.now_us();
     if (auto put = tx.Put(payment); !put.ok()) return put;
     if (auto followed = engine_.FollowPayment(tx, before, payment); !followed.ok()) return followed;
@@ -209,6 +218,29 @@ AdminResult<std::vector<PaymentMethod>> PaymentAdmin::Methods(const std::string&
   auto methods = store_.Methods(workspace);
   if (!methods.ok()) return SqlFailure(methods.error());
   return *std::move(methods);
+}
+
+AdminResult<PaymentMethod> PaymentAdmin::ChooseMethod(const std::string& workspace,
+                                                      const std::string& id,
+                                                      const audit::Origin& by) {
+  std::optional<Failure> failure;
+  PaymentMethod chosen;
+  const PaymentStore::Call call = {by, "default " + id, &failure};
+  auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto methods = tx.Methods();
+    if (!methods.ok()) return Fail{methods.error()};
+    const auto found = std::ranges::find(*methods, id, &PaymentMethod::id);
+    if (found == methods->end()) {
+      failure = NotFound("there is no such payment method in this workspace").error;
+      return {};
+    }
+    chosen = *found;
+    if (found == methods->begin() && found->chosen_us > 0) return {};
+    auto done = tx.ChooseMethod(id);
+    if (!done.ok()) return Fail{done.error()};
+    return tx.LogCall(by, "payment_method.set_default", "method/" + id, "saved", "default", 0, "");
+  });
+  return FinishChange(done, failure, chosen);
 }
 
 AdminResult<void> PaymentAdmin::DeleteMethod(const std::string& workspace, const std::string& id,

@@ -47,8 +47,10 @@ class PaymentAdmin {
   AdminResult<Payment> Confirm(const std::string& workspace, const std::string& id,
                                const std::string& reference, const audit::Origin& by,
                                const admin::Person& person);
+  // give_up: ends a payment whose result is unknown, whatever the provider says.
   AdminResult<Payment> Cancel(const std::string& workspace, const std::string& id,
-                              const std::string& reason, const audit::Origin& by);
+                              const std::string& reason, const audit::Origin& by,
+                              bool give_up = false);
   // adopt: the provider's id of a refund that was made there; only its credit is taken.
   AdminResult<Refund> RefundPayment(const std::string& workspace, const std::string& id,
                                     int64_t amount_nano_usd, const std::string& reason,
@@ -56,6 +58,9 @@ class PaymentAdmin {
                                     const std::string& adopt = "");
 
   AdminResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
+  // Makes it the card that auto-reload charges first.
+  AdminResult<PaymentMethod> ChooseMethod(const std::string& workspace, const std::string& id,
+                                          const audit::Origin& by);
   AdminResult<void> DeleteMethod(const std::string& workspace, const std::string& id,
                                  const audit::Origin& by);
   // Returns the URL of the page.

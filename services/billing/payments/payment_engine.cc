@@ -15,6 +15,7 @@ using sql::SqlResult;
 constexpr int kBatch = 64;
 constexpr int64_t kMismatchUs = kHourUs;
 constexpr int64_t kCreditRefusedUs = 600 * kSecondUs;
+constexpr int64_t kWatchUs = kHourUs;
 
 // Retry delays of missing answers: 1 s, 2 s, 4 s and so on, up to a minute.
 int64_t RetryPaymentUs(int64_t attempts) {
@@ -234,10 +235,17 @@ SqlResult<void> PaymentEngine::Apply(const Payment& asked, const ProviderResult<
     before = after = **found;
     if (result.ok()) {
       ApplyView(*result, after);
+      if (after.state == PaymentState::kSucceeded) {
+        auto refunded = RefundExtraCharges(tx, after, result->paid);
+        if (!refunded.ok()) return refunded;
+      }
     } else {
       // Nobody has sent it again meanwhile.
       const bool unsent = first_send && after.last_sent_us == asked.last_sent_us;
       ApplyError(result.error(), unsent, after);
+      if (result.error().kept && after.keys == asked.keys && after.failed_us == 0) {
+        after.failed_us = tx.now_us();
+      }
     }
     return WriteChange(tx, before, after);
   });
@@ -277,13 +285,13 @@ void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
     return;
   }
   if (!view.provider_id.empty()) payment.provider_id = view.provider_id;
+  if (payment.ended() && view.state != State::kSucceeded) {
+    payment.check_us = 0;
+    return;
+  }
   switch (view.state) {
     case State::kNone:
     case State::kOpen:
-      if (payment.state == PaymentState::kDeclined || payment.state == PaymentState::kCancelled) {
-        payment.check_us = 0;
-        return;
-      }
       if (payment.state == PaymentState::kRequested || payment.state == PaymentState::kUnknown) {
         if (view.state == State::kOpen) payment.state = PaymentState::kSubmitted;
       }
@@ -301,8 +309,12 @@ void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
              {"provider_id", view.provider_id},
              {"received_cents", view.received_cents},
              {"cents", payment.amount_cents()}});
+        if (payment.ended()) {  // a person has given it up
+          payment.check_us = 0;
+          return;
+        }
         payment.state = PaymentState::kUnknown;
-        payment.reason = "amount_mismatch";
+        payment.reason = kAmountMismatch;
         payment.check_us = NowUs() + kMismatchUs;
         return;
       }
@@ -324,6 +336,9 @@ void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
 
 SqlResult<void> PaymentEngine::WriteChange(WorkspaceTx& tx, const Payment& before, Payment after) {
   after.updated_us = tx.now_us();
+  if (after.ended() && after.check_us == 0 && after.watch_us > tx.now_us()) {
+    after.check_us = std::min(tx.now_us() + kWatchUs, after.watch_us);
+  }
   if (before.state != after.state || before.credited != after.credited ||
       before.disputed != after.disputed) {
     std::string to(Name(after.state));

@@ -24,6 +24,9 @@ inline constexpr char kSetupEvent[] = "setup";
 inline constexpr char kEngineActor[] = "payments";
 // Begins the reason of a charge that was cancelled before the provider had it.
 inline constexpr char kWithdrawn[] = "withdrawn: ";
+// Begins the reason of a payment that a person ended although its result is unknown.
+inline constexpr char kGivenUp[] = "given up: ";
+inline constexpr char kAmountMismatch[] = "amount_mismatch";
 
 class PaymentEngine {
  public:
@@ -98,10 +101,10 @@ class PaymentEngine {
     bool first_send = false;  // the charge was never sent before
   };
   std::optional<Claimed> Claim(const std::string& workspace, const std::string& id);
-  ProviderResult<ChargeView> Ask(const Payment& payment);
-  ProviderResult<ChargeView> ResendOrGiveUp(const Payment& payment);
+  ProviderResult<ChargeView> Ask(Payment& payment);
+  ProviderResult<ChargeView> ResendOrGiveUp(Payment& payment);
   // Returns why the charge must not be sent now, or "" after writing that it is sent now.
-  ProviderResult<std::string> MarkResent(const Payment& payment);
+  ProviderResult<std::string> MarkResent(Payment& payment);
   std::optional<LedgerFacts> ReadLedger(const std::string& workspace);
   // own: the charge that is about to be sent; null: one that would be new.
   sql::SqlResult<ChargeFacts> ReadChargeFacts(WorkspaceTx& tx, const AutoReload& reload,
@@ -116,11 +119,19 @@ class PaymentEngine {
   void ApplyView(const ChargeView& view, Payment& payment);
   void ApplyError(const ProviderError& error, bool unsent, Payment& payment);
   sql::SqlResult<void> WriteChange(WorkspaceTx& tx, const Payment& before, Payment after);
+  // Asks the customer to pay on a page, where the bank can ask for a confirmation.
+  sql::SqlResult<void> OpenConfirmPage(WorkspaceTx& tx, const Payment& declined,
+                                       AutoReload& reload);
   sql::SqlResult<void> StartReload(WorkspaceTx& tx, AutoReload reload, const ChargeFacts& facts);
+  // Gives back the charges of a paid payment whose credit is not in the ledger.
+  sql::SqlResult<void> RefundExtraCharges(WorkspaceTx& tx, const Payment& payment,
+                                          const std::vector<ChargeView::Paid>& paid);
   bool TakeCredit(Refund& refund);
   void SendRefund(Refund refund, const Payment& payment);
   ProviderResult<RefundView> MakeRefund(const Refund& refund, const Payment& payment);
   void AskRefund(Refund refund);
+  // What gives the credit of a failed refund back.
+  Operation CreditOf(const Refund& refund) const;
   void ReturnCredit(Refund refund);
   // Records that the provider cannot pay out the refund. Returns false if it must be retried.
   bool FailRefund(const std::string& workspace, const std::string& id);

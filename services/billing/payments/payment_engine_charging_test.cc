@@ -3,51 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "services/billing/payments/payment_engine.h"
-#include "services/billing/payments/testing/payment_world.h"
+#include "services/billing/payments/testing/charging_world.h"
 
 namespace tollgate::billing::payments {
 namespace {
 
-class ChargingTest : public PaymentTest {
- protected:
-  void SetUp() override {
-    PaymentTest::SetUp();
-    if (!Runs()) return;
-    replica_ = Make();
-    SaveCard(*replica_, "acme");
-  }
-  void Run() {
-    for (int i = 0; i < 5; ++i) {
-      replica_->engine.RunOnce();
-      Advance(2);
-    }
-  }
-  // Buys ten USD and turns auto-reload on: below 5 USD, 10 USD are charged.
-  Payment Start() {
-    Payment bought = Buy(*replica_, "first");
-    Run();
-    EnableReload(*replica_, "acme");
-    Run();
-    EXPECT_EQ(Charges(), 0u) << "the balance is above the threshold";
-    return bought;
-  }
-  AutoReload Reload() { return *replica_->admin.GetReload("acme"); }
-  // Charges of the saved card.
-  size_t Charges() {
-    size_t count = 0;
-    for (const ScriptedStripe::Intent& intent : stripe_.intents()) {
-      count += intent.session.empty() ? 1 : 0;
-    }
-    return count;
-  }
-  void Resume() {
-    ASSERT_TRUE(replica_->admin.ResumeReload("acme", "ann").ok());
-    Run();
-  }
-  Payment Newest() { return *replica_->admin.Get("acme", Reload().reload_id); }
-
-  std::unique_ptr<Replica> replica_;
-};
+class ChargingTest : public ChargingWorld {};
 INSTANTIATE_TEST_SUITE_P(All, ChargingTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
                          Dialect);

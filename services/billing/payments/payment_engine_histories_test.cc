@@ -1,7 +1,8 @@
 // Random histories of a workspace with auto-reload: spending, grants, debits, refunds, disputes,
-// cards, switches, outages, lost and reordered webhooks, engines that crash. After every round the
-// charges that the provider got are compared with the rules of docs/design/charging.md; in the end
-// provider, payments and ledger tie out.
+// cards, declines, switches, closings, clocks that jump, outages and errors of the provider,
+// charges that appear after their error, lost and reordered webhooks, engines that crash. After
+// every round the charges that the provider got are compared with the rules of
+// docs/design/charging.md; in the end provider, payments and ledger tie out.
 //
 // TOLLGATE_CHARGING_HISTORIES: number of histories, default 40 (./dev prove charging: 10,000).
 // TOLLGATE_CHARGING_SEED: seed of all random choices, default 1. A failure names its history.
@@ -9,10 +10,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <random>
+#include <set>
 
+#include "common/base/clock.h"
 #include "common/base/time_units.h"
 #include "services/billing/payments/payment_engine.h"
+#include "services/billing/payments/reconcile.h"
 #include "services/billing/payments/testing/payment_world.h"
 
 namespace tollgate::billing::payments {
@@ -38,9 +43,11 @@ class HistoriesTest : public PaymentTest {
     std::string workspace;
     std::string customer;
     bool enabled = false;
-    bool stopped = false;       // a refund was made since a person confirmed
-    int64_t confirmed_us = 0;   // newest lowering of the balance that the person knew
-    std::vector<int64_t> sent;  // times of charges of the saved card
+    bool stopped = false;            // a refund was made since a person confirmed
+    int64_t confirmed_us = 0;        // newest lowering of the balance that the person knew
+    std::vector<int64_t> sent;       // times of charges of the saved card
+    std::set<std::string> payments;  // whose charges were sent
+    std::set<std::string> given_up;  // payments
     std::vector<std::string> disputes;
     int operations = 0;
     int cards = 0;
@@ -69,7 +76,9 @@ class HistoriesTest : public PaymentTest {
                                    for (const PaymentMethod& method : *methods) {
                                      auto disputed = tx.IsMethodDisputed(method.id);
                                      if (!disputed.ok()) return Fail{disputed.error()};
-                                     if (!*disputed) free.push_back(method.id);
+                                     if (!*disputed && method.refused.empty()) {
+                                       free.push_back(method.id);
+                                     }
                                    }
                                    return {};
                                  });
@@ -97,13 +106,16 @@ class HistoriesTest : public PaymentTest {
       if (intent.workspace != model_.workspace || !intent.session.empty()) continue;
       ++charges_;
       const int64_t now_us = clock_.WallUs();
+      late_charges_ += intent.late ? 1 : 0;
+      if (intent.late) continue;  // it was sent before
+      EXPECT_TRUE(std::ranges::count(cards, intent.method))
+          << "the card is deleted, disputed or refused for good";
       EXPECT_TRUE(model_.enabled) << "auto-reload is off";
       EXPECT_FALSE(model_.stopped) << "a refund was made";
       EXPECT_LE(lowered_us, model_.confirmed_us) << "not only spending lowered the balance";
       EXPECT_LT(balance.paid_nano_usd + balance.granted_nano_usd, kThreshold);
       EXPECT_EQ(balance.frozen, Freeze::kNone);
       EXPECT_EQ(balance.receivable_nano_usd, 0);
-      EXPECT_FALSE(cards.empty()) << "every card is deleted or disputed";
       EXPECT_LT(std::ranges::count_if(model_.sent, [&](int64_t t) { return t > now_us - kHourUs; }),
                 3);
       EXPECT_LT(std::ranges::count_if(model_.sent, [&](int64_t t) { return t > now_us - kDayUs; }),
@@ -111,7 +123,7 @@ class HistoriesTest : public PaymentTest {
       for (const std::string& other : in_flight) {
         EXPECT_EQ(other, intent.payment) << "another charge is in flight";
       }
-      model_.sent.push_back(now_us);
+      if (model_.payments.insert(intent.payment).second) model_.sent.push_back(now_us);
     }
   }
 
@@ -195,14 +207,63 @@ class HistoriesTest : public PaymentTest {
   void CancelNewest() {
     const auto reload = calm_->admin.GetReload(model_.workspace);
     if (!reload.ok() || reload->reload_id.empty()) return;
+    const bool give_up = Below(2) == 0;
     Watched([&] {
-      (void)calm_->admin.Cancel(model_.workspace, reload->reload_id, NextId(),
-                                audit::Origin{"ann"});
+      const auto cancelled = calm_->admin.Cancel(model_.workspace, reload->reload_id, NextId(),
+                                                 audit::Origin{"ann"}, give_up);
+      if (give_up && cancelled.ok()) model_.given_up.insert(reload->reload_id);
     });
+  }
+  void ChooseSome() {
+    const auto methods = calm_->admin.Methods(model_.workspace);
+    if (!methods.ok() || methods->empty()) return;
+    EXPECT_TRUE(
+        calm_->admin.ChooseMethod(model_.workspace, methods->back().id, audit::Origin{"ann"}).ok());
+  }
+  // The customer pays on the page that confirms a charge to the bank.
+  void PayConfirmPage() {
+    const auto reload = calm_->admin.GetReload(model_.workspace);
+    if (!reload.ok() || reload->confirm_page.empty()) return;
+    const auto page = calm_->admin.Get(model_.workspace, reload->confirm_page);
+    if (page.ok() && !page->checkout_id.empty()) stripe_.PayPage(page->checkout_id);
+  }
+  // A workspace without credit closes, and may be opened again by what comes next.
+  void Close() {
+    const Balance balance = BalanceNow();
+    const int64_t left = balance.paid_nano_usd + balance.granted_nano_usd;
+    if (balance.frozen != Freeze::kNone || balance.receivable_nano_usd > 0 ||
+        balance.held_nano_usd > 0 || left % kNanoPerCent != 0) {
+      return;
+    }
+    if (left > 0) Spend(model_.workspace, left);
+    model_.enabled = false;
+    Watched([&] { EXPECT_TRUE(calm_->admin.PrepareClose(model_.workspace, "auth").ok()); });
+    EXPECT_TRUE(calm_->admin.Methods(model_.workspace)->empty());
+  }
+  void Jump() {
+    constexpr int64_t kSeconds[] = {70, 70, 700, 3700, 3700, 90'000, 40 * 86'400};
+    Advance(kSeconds[Below(7)]);
   }
   void BreakProvider() {
     ScriptedStripe::Faults faults;
-    switch (Below(6)) {
+    switch (Below(12)) {
+      case 6:
+        faults.error_late = 700;
+        break;
+      case 7:
+      case 10:
+      case 11:
+        faults.charge_error = 1000;
+        break;
+      case 8:
+        faults = {.error_before = 200, .error_after = 200, .error_late = 200, .not_found_yet = 200};
+        break;
+      case 9: {
+        const auto free = FreeCards();
+        const char* codes[] = {"stolen_card", "expired_card", "authentication_required", ""};
+        if (!free.empty()) stripe_.DeclineCard(free.front(), codes[Below(4)]);
+        break;
+      }
       case 0:
         faults.busy = 1000;
         break;
@@ -226,7 +287,21 @@ class HistoriesTest : public PaymentTest {
   }
 
   void Step() {
-    switch (Below(40)) {
+    switch (Below(48)) {
+      case 40:
+        return ChooseSome();
+      case 41:
+        return PayConfirmPage();
+      case 42:
+        return Below(3) == 0 ? Close() : AddCard();
+      case 43:
+      case 44:
+        return Jump();
+      case 45:
+      case 46:
+        return stripe_.SetFaults({});
+      case 47:
+        return BreakProvider();
       case 0:
         return Switch(false);
       case 1:
@@ -268,7 +343,7 @@ class HistoriesTest : public PaymentTest {
         return Advance(Below(2) == 0 ? 3700 : 70);
       default:
         SpendSome();
-        Advance(1 + Below(20));
+        Advance(1 + Below(120));
         return RunEngines();
     }
   }
@@ -278,28 +353,53 @@ class HistoriesTest : public PaymentTest {
     stripe_.SetFaults({});
     Switch(false);
     crashing_ = false;
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 14; ++i) {
       DeliverSome(true);
       Watched([&] { calm_->engine.RunOnce(); });
-      Advance(i < 8 ? 70 : 3700);
+      Advance(i < 8 ? 70 : i < 12 ? 3700 : 90'000);
     }
-    int64_t received = 0, posted = 0, charged = 0;
+    ExpectBooksTieOut();
+    ExpectLimitsKept();
+    ExpectVerified(*calm_, model_.workspace);
+  }
+  // What the provider kept, what the payments say and what the ledger posted is the same.
+  void ExpectBooksTieOut() {
+    int64_t kept = 0, credited = 0, posted = 0;
     for (const Intent& intent : stripe_.intents(first_intent_)) {
-      if (intent.workspace == model_.workspace && intent.status == "succeeded") {
-        received += intent.amount_cents * kNanoPerCent;
-      }
+      if (intent.workspace != model_.workspace || intent.status != "succeeded") continue;
+      kept += (intent.amount_cents - intent.refunded_cents) * kNanoPerCent;
+    }
+    for (const Payment& payment : PaymentsNow()) {
+      const bool open_page = !payment.reload && payment.state == PaymentState::kSubmitted;
+      EXPECT_TRUE(open_page || !payment.in_flight()) << payment.id << " " << Name(payment.state);
+      if (payment.credited) credited += payment.amount_nano_usd - payment.refunded_nano_usd;
+      second_keys_ += payment.keys > 1 ? 1 : 0;
     }
     for (const auto& posting : *LedgerServicePort(*ledger_).ReadPostings(model_.workspace)) {
-      if (!posting.refund()) posted += posting.amount_nano_usd;
+      posted += posting.refund() ? -posting.amount_nano_usd : posting.amount_nano_usd;
     }
-    EXPECT_EQ(received, posted) << "provider and ledger";
-    for (const Payment& payment : PaymentsNow()) {
-      EXPECT_FALSE(payment.in_flight()) << payment.id << " " << Name(payment.state);
-      if (payment.reload && payment.credited) charged += payment.amount_nano_usd;
+    EXPECT_EQ(kept, posted) << "provider and ledger";
+    EXPECT_EQ(credited, posted) << "payments and ledger";
+    const auto books = Reconcile(calm_->engine, start_us_, clock_.WallUs());
+    ASSERT_TRUE(books.ok());
+    for (const Difference& one : books->differences) {
+      ADD_FAILURE() << Name(one.kind) << " " << one.payment << " " << one.provider_id;
     }
-    EXPECT_EQ(calm_->admin.GetReload(model_.workspace)->month_charged_nano_usd, charged);
-    EXPECT_LE(charged, kCeiling);
-    ExpectVerified(*calm_, model_.workspace);
+  }
+  void ExpectLimitsKept() {
+    const auto payments = PaymentsNow();
+    std::map<int32_t, int64_t> charged;  // by month
+    for (const Payment& payment : payments) {
+      if (!payment.reload) continue;
+      const int64_t amount = payment.credited ? payment.amount_nano_usd : 0;
+      if (!model_.given_up.contains(payment.id)) charged[UtcMonth(payment.created_us)] += amount;
+      if (RefusalOf(payment.reason) != Refusal::kForGood) continue;
+      for (const Payment& later : payments) {
+        EXPECT_FALSE(later.method == payment.method && later.created_us > payment.updated_us)
+            << "charged after " << payment.reason;
+      }
+    }
+    for (const auto& [month, amount] : charged) EXPECT_LE(amount, kCeiling) << month;
   }
 
   void Run(int64_t number) {
@@ -310,6 +410,7 @@ class HistoriesTest : public PaymentTest {
     stripe_.SetFaults({});
     model_.customer = *calm_->engine.EnsureCustomer(model_.workspace);
     first_intent_ = seen_intents_;
+    start_us_ = clock_.WallUs();
     AddCard();
     auto made = calm_->admin.Create(model_.workspace, kTen, "first", "ann");
     ASSERT_TRUE(made.ok()) << made.error().message;
@@ -328,6 +429,9 @@ class HistoriesTest : public PaymentTest {
   bool declined_ = false;
   int crashes_ = 0;
   int charges_ = 0;
+  int late_charges_ = 0;
+  int second_keys_ = 0;
+  int64_t start_us_ = 0;
   size_t seen_intents_ = 0;
   size_t first_intent_ = 0;
   std::unique_ptr<Replica> calm_;
@@ -355,11 +459,14 @@ TEST_P(HistoriesTest, NoChargeBreaksARule) {
     random_.seed(static_cast<uint64_t>(seed * 1'000'003 + i));
     Run(i);
   }
-  std::printf("CHARGING database=%s histories=%lld charges=%d crashes=%d calls=%d seed=%lld\n",
-              GetParam() == sql::Dialect::kSqlite ? "sqlite" : "postgres",
-              static_cast<long long>(histories), charges_, crashes_, stripe_.calls(),
-              static_cast<long long>(seed));
+  std::printf(
+      "CHARGING database=%s histories=%lld charges=%d late=%d second_keys=%d crashes=%d calls=%d"
+      " seed=%lld\n",
+      GetParam() == sql::Dialect::kSqlite ? "sqlite" : "postgres",
+      static_cast<long long>(histories), charges_, late_charges_, second_keys_, crashes_,
+      stripe_.calls(), static_cast<long long>(seed));
   EXPECT_GT(charges_, 0);
+  EXPECT_GT(second_keys_, 0);
   EXPECT_GT(crashes_, 0);
 }
 

@@ -36,6 +36,9 @@ Payment ReadPayment(const Row& row) {
   payment.last_sent_us = row.Int(column++);
   payment.cancel_us = row.Int(column++);
   payment.confirmed_by = row.Text(column++);
+  payment.keys = row.Int(column++);
+  payment.failed_us = row.Int(column++);
+  payment.watch_us = row.Int(column++);
   return payment;
 }
 
@@ -65,7 +68,10 @@ std::vector<Param> Cells(const Payment& payment) {
           payment.attempts,
           payment.last_sent_us,
           payment.cancel_us,
-          payment.confirmed_by};
+          payment.confirmed_by,
+          payment.keys,
+          payment.failed_us,
+          payment.watch_us};
 }
 
 AutoReload ReadReload(const Row& row) {
@@ -87,6 +93,7 @@ AutoReload ReadReload(const Row& row) {
   reload.actor = row.Text(column++);
   reload.updated_us = row.Int(column++);
   reload.confirmed_us = row.Int(column++);
+  reload.confirm_page = row.Text(column++);
   return reload;
 }
 
@@ -107,7 +114,8 @@ std::vector<Param> Cells(const AutoReload& reload) {
           reload.version,
           reload.actor,
           reload.updated_us,
-          reload.confirmed_us};
+          reload.confirmed_us,
+          reload.confirm_page};
 }
 
 Refund ReadRefundRow(const Row& row) {
@@ -125,6 +133,7 @@ Refund ReadRefundRow(const Row& row) {
   refund.updated_us = row.Int(column++);
   refund.check_us = row.Int(column++);
   refund.attempts = row.Int(column++);
+  refund.extra_charge = row.Text(column++);
   return refund;
 }
 
@@ -141,12 +150,13 @@ std::vector<Param> Cells(const Refund& refund) {
           refund.created_us,
           refund.updated_us,
           refund.check_us,
-          refund.attempts};
+          refund.attempts,
+          refund.extra_charge};
 }
 
 PaymentMethod ReadMethodRow(const Row& row) {
-  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3),
-          row.Text(4), row.Text(5), row.Int(6),  row.Int(7)};
+  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4),
+          row.Text(5), row.Int(6),  row.Int(7),  row.Int(8),  row.Text(9)};
 }
 
 std::vector<Param> Cells(const PaymentMethod& method) {
@@ -158,7 +168,9 @@ std::vector<Param> Cells(const PaymentMethod& method) {
           method.last4,
           method.expiry,
           method.created_us,
-          method.deleted_us};
+          method.deleted_us,
+          method.chosen_us,
+          method.refused};
 }
 
 Dispute ReadDisputeRow(const Row& row) {

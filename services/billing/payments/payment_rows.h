@@ -12,18 +12,19 @@ namespace tollgate::billing::payments {
 inline constexpr std::string_view kPaymentColumns =
     "workspace, id, provider, state, reload, amount, customer, method, provider_id, checkout_id,"
     " checkout_url, reason, reference, actor, credited, refunded, disputed, created_us, updated_us,"
-    " sent_us, check_us, attempts, last_sent_us, cancel_us, confirmed_by";
+    " sent_us, check_us, attempts, last_sent_us, cancel_us, confirmed_by, idempotency_keys,"
+    " failed_us, watch_us";
 Payment ReadPayment(const sql::Row& row);
 inline constexpr std::string_view kReloadColumns =
     "workspace, enabled, threshold, amount, ceiling, state, pause_reason, reload_id, next_us,"
-    " declines, month, month_charged, version, actor, updated_us, confirmed_us";
+    " declines, month, month_charged, version, actor, updated_us, confirmed_us, confirm_page";
 AutoReload ReadReload(const sql::Row& row);
 inline constexpr std::string_view kRefundColumns =
     "workspace, id, payment, state, amount, provider_id, reason, actor, created_us, updated_us,"
-    " check_us, attempts";
+    " check_us, attempts, extra_charge";
 Refund ReadRefundRow(const sql::Row& row);
 inline constexpr std::string_view kMethodColumns =
-    "workspace, id, provider, brand, last4, expiry, created_us, deleted_us";
+    "workspace, id, provider, brand, last4, expiry, created_us, deleted_us, chosen_us, refused";
 PaymentMethod ReadMethodRow(const sql::Row& row);
 inline constexpr std::string_view kDisputeColumns =
     "workspace, id, payment, state, amount, taken, fraud_warning, due_us, opened_us, closed_us";

@@ -173,11 +173,25 @@ constexpr std::string_view kFifth = R"sql(
 ALTER TABLE payment ADD COLUMN confirmed_by {text} NOT NULL DEFAULT '';
 )sql";
 
-constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst},
-                                          {2, "disputes", kSecond},
-                                          {3, "charging", kThird},
-                                          {4, "restore", kFourth},
-                                          {5, "second person", kFifth}};
+// A charge may be sent under several idempotency keys; a second charge is given back.
+constexpr std::string_view kSixth = R"sql(
+ALTER TABLE payment ADD COLUMN idempotency_keys {int} NOT NULL DEFAULT 1;
+ALTER TABLE payment ADD COLUMN failed_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment ADD COLUMN watch_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment_refund ADD COLUMN extra_charge {text} NOT NULL DEFAULT '';
+)sql";
+
+// Which card is charged, and where the customer confirms a charge to the bank.
+constexpr std::string_view kSeventh = R"sql(
+ALTER TABLE payment_method ADD COLUMN chosen_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE payment_method ADD COLUMN refused {text} NOT NULL DEFAULT '';
+ALTER TABLE auto_reload ADD COLUMN confirm_page {text} NOT NULL DEFAULT '';
+)sql";
+
+constexpr sql::Migration kMigrations[] = {
+    {1, "payments", kFirst}, {2, "disputes", kSecond},     {3, "charging", kThird},
+    {4, "restore", kFourth}, {5, "second person", kFifth}, {6, "retried charges", kSixth},
+    {7, "cards", kSeventh}};
 
 }  // namespace
 

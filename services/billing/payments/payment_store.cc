@@ -80,8 +80,8 @@ const std::string kSelectRefund = "SELECT " + std::string(kRefundColumns) + " FR
 const std::string kSelectMethod = "SELECT " + std::string(kMethodColumns) + " FROM payment_method ";
 constexpr char kById[] = "WHERE shard = $1 AND workspace = $2 AND id = $3";
 constexpr char kOfWorkspace[] = "WHERE shard = $1 AND workspace = $2";
-const std::string kSelectSaved =
-    kSelectMethod + kOfWorkspace + " AND deleted_us = 0 ORDER BY created_us DESC, id";
+const std::string kSelectSaved = kSelectMethod + kOfWorkspace +
+                                 " AND deleted_us = 0 ORDER BY chosen_us DESC, created_us DESC, id";
 
 }  // namespace
 
@@ -376,13 +376,12 @@ SqlResult<PaymentStore::Counts> PaymentStore::Count() {
   auto done = database_.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
     counts = {};
     // Payments that wait for an answer are all due, so the index contains them.
-    auto read = db.Query(
-        "SELECT count(*), min(CASE WHEN sent_us > 0 THEN sent_us ELSE created_us END) FROM payment"
-        " WHERE check_us > 0 AND state = 7",
-        {}, [&](const Row& row) {
-          counts.unknown_payments = row.Int(0);
-          counts.oldest_unknown_us = row.Int(1);
-        });
+    auto read =
+        db.Query("SELECT count(*), min(created_us) FROM payment WHERE check_us > 0 AND state = 7",
+                 {}, [&](const Row& row) {
+                   counts.unknown_payments = row.Int(0);
+                   counts.oldest_unknown_us = row.Int(1);
+                 });
     if (!read.ok()) return read;
     read = db.Query(
         "SELECT count(*), CAST(sum(CASE WHEN state = 6 THEN 1 ELSE 0 END) AS BIGINT)"

@@ -43,8 +43,12 @@ class WorkspaceTx {
   sql::SqlResult<bool> RemoveMethod(const std::string& id);  // false: not found
   // Whether the method is saved or was saved before.
   sql::SqlResult<bool> KnowsMethod(const std::string& id);
-  // Methods that are not deleted, newest first.
+  // Methods that are not deleted: the default one, then the newest first.
   sql::SqlResult<std::vector<PaymentMethod>> Methods();
+  // Makes it the default. False: not found.
+  sql::SqlResult<bool> ChooseMethod(const std::string& id);
+  // Never charges it again.
+  sql::SqlResult<void> RefuseMethod(const std::string& id, const std::string& code);
   sql::SqlResult<std::optional<Dispute>> FindDispute(const std::string& id);
   sql::SqlResult<void> Put(const Dispute& dispute);
   // When the newest charges of auto-reload were sent, newest first, without that payment.
@@ -148,7 +152,7 @@ class PaymentStore {
 
   struct Counts {
     int64_t unknown_payments = 0;
-    int64_t oldest_unknown_us = 0;  // sent_us or created_us; 0: none
+    int64_t oldest_unknown_us = 0;  // created_us; 0: none
     int64_t paused_reloads = 0;
     int64_t enabled_reloads = 0;
     int64_t due_events = 0;

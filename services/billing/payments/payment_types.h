@@ -41,7 +41,7 @@ struct Payment {
   bool disputed = false;
   int64_t created_us = 0;
   int64_t updated_us = 0;
-  int64_t sent_us = 0;       // when the charge was first sent; 0: certainly never
+  int64_t sent_us = 0;       // when it was first sent under its last key; 0: certainly never
   int64_t check_us = 0;      // next check by the worker; 0: never
   int64_t attempts = 0;      // checks without a result
   int64_t last_sent_us = 0;  // when the charge was last sent
@@ -49,15 +49,22 @@ struct Payment {
   // First of two persons who confirm a large bank transfer; "": nobody has confirmed it, or one
   // person was enough.
   std::string confirmed_by;
+  int64_t keys = 1;  // number of idempotency keys that the charge was sent under
+  // When the provider first answered the last key with an error that it keeps; 0: never.
+  int64_t failed_us = 0;
+  // Until when the provider is asked for further charges, also after the end; 0: never.
+  int64_t watch_us = 0;
 
   // Whether it may still become a charge, or is one that the ledger does not have yet.
   bool in_flight() const {
     return state == PaymentState::kRequested || state == PaymentState::kSubmitted ||
            state == PaymentState::kUnknown || (state == PaymentState::kSucceeded && !credited);
   }
+  bool ended() const { return !in_flight() && state != PaymentState::kAwaitingTransfer; }
   int64_t amount_cents() const { return amount_nano_usd / kNanoPerCent; }
   PaymentRef ref() const {
-    return {workspace, id, amount_cents(), customer, method, provider_id, checkout_id, created_us};
+    return {workspace,   id,          amount_cents(), customer, method,
+            provider_id, checkout_id, created_us,     keys};
   }
 };
 
@@ -91,6 +98,8 @@ struct AutoReload {
   // Ledger time of the newest refund, chargeback or debit that a person knew when they last turned
   // auto-reload on, changed or resumed it. A newer one pauses (docs/design/charging.md).
   int64_t confirmed_us = 0;
+  // Payment on whose page the customer confirms to the bank that the card may be charged; "": none.
+  std::string confirm_page;
 
   bool paused() const { return state == ReloadState::kPaused; }
   bool running() const {
@@ -108,6 +117,8 @@ struct PaymentMethod {
   std::string expiry;
   int64_t created_us = 0;
   int64_t deleted_us = 0;  // 0: not deleted. The row is kept, so that late events cannot restore it
+  int64_t chosen_us = 0;   // when a person made it the default; 0: never
+  std::string refused;     // code of the decline after which it is never charged again; "": none
 };
 
 // The database uses the same numbers.
@@ -125,6 +136,9 @@ struct Refund {
   std::string workspace;
   std::string id;
   std::string payment;
+  // The provider's id of a second charge of the payment, whose credit is not in the ledger; empty:
+  // the payment's own charge.
+  std::string extra_charge;
   RefundState state = RefundState::kRequested;
   int64_t amount_nano_usd = 0;
   std::string provider_id;

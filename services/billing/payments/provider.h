@@ -22,10 +22,15 @@ struct ProviderError {
   Kind kind = Kind::kUnknown;
   std::string code;     // from the provider or the transport
   std::string message;  // for logs: without secrets and customer data
+  // The provider keeps this answer and repeats it to a call under the same idempotency key.
+  bool kept = false;
 };
 
 template <typename T>
 using ProviderResult = BasicResult<T, ProviderError>;
+
+// Ends the code of a decline after which the issuer of the card forbids another try.
+inline constexpr char kDoNotTryAgain[] = " (do_not_try_again)";
 
 // Identifies a payment in calls to the provider.
 struct PaymentRef {
@@ -37,10 +42,17 @@ struct PaymentRef {
   std::string provider_id;  // the provider's id of the charge; empty while unknown
   std::string checkout_id;  // the provider's id of the page; empty while unknown or without a page
   int64_t created_us = 0;
+  // Number of idempotency keys that the charge was sent under. The last one is used.
+  int64_t keys = 1;
 };
 
 // State of a payment at the provider.
 struct ChargeView {
+  // A charge that succeeded.
+  struct Paid {
+    std::string id;
+    int64_t cents = 0;
+  };
   enum class State : uint8_t {
     kNone,  // unknown to the provider
     kOpen,  // undecided
@@ -55,10 +67,12 @@ struct ChargeView {
   int64_t received_cents = 0;
   int64_t refunded_cents = 0;
   std::string currency;
-  std::string reason;  // code of a decline
+  std::string reason;  // code of a decline, perhaps with kDoNotTryAgain
   std::string customer;
   bool reload = false;  // auto-reload has made it
   int64_t created_us = 0;
+  // All charges of the payment that succeeded. Only of payments with several keys.
+  std::vector<Paid> paid;
 };
 
 // A page of the provider for the customer.

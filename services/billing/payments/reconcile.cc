@@ -21,6 +21,7 @@ struct Books {
   std::map<std::string, Payment> payments;              // by id
   std::map<std::string, std::string> credited;       // id of the payment, by its credit's command
   std::map<std::string, int64_t> refunded_nano_usd;  // by payment: refunds that took credit
+  std::set<std::string> extra;  // commands of credit for second charges, if there is any
 };
 
 // Whether the engine has posted it.
@@ -103,15 +104,40 @@ class Reconciler {
       found = store_.FindPayment(charge.workspace, charge.payment_id);
       if (!found.ok()) return Fail{sql::ToError(found.error())};
     }
-    if (*found && ((*found)->provider_id.empty() || (*found)->provider_id == charge.provider_id)) {
-      return Compare(**found, charge);
+    if (*found && !(*found)->provider_id.empty() && (*found)->provider_id != charge.provider_id) {
+      return CheckExtra(**found, charge);
     }
+    if (*found) return Compare(**found, charge);
     const int64_t received_nano_usd = charge.received_cents * kNanoPerCent;
     Add(lost ? Difference::Kind::kLostPayment : Difference::Kind::kUnknownCharge, charge.workspace,
         charge.payment_id, charge.provider_id, received_nano_usd, 0);
     result_.charged.provider_nano_usd += received_nano_usd;
     result_.refunded.provider_nano_usd += charge.refunded_cents * kNanoPerCent;
     return {};
+  }
+
+  // A second charge of a payment must have been given back, or have become credit.
+  Result<void> CheckExtra(const Payment& payment, const ChargeView& charge) {
+    auto found = BooksOf(payment.workspace);
+    if (!found.ok()) return Fail{found.error()};
+    const std::string command = CreditCommandId(payment.provider, charge.provider_id);
+    const auto credit = (*found)->postings.find(command);
+    const int64_t credit_nano_usd =
+        credit == (*found)->postings.end() ? 0 : credit->second.amount_nano_usd;
+    const int64_t kept_nano_usd = (charge.received_cents - charge.refunded_cents) * kNanoPerCent;
+    if (kept_nano_usd != credit_nano_usd) {
+      Add(Difference::Kind::kUnknownCharge, payment.workspace, payment.id, charge.provider_id,
+          kept_nano_usd, credit_nano_usd);
+    }
+    extra_compared_.insert(payment.workspace + "/" + command);
+    AddExtra(kept_nano_usd, credit_nano_usd);
+    return {};
+  }
+
+  void AddExtra(int64_t kept_nano_usd, int64_t credit_nano_usd) {
+    result_.charged.provider_nano_usd += kept_nano_usd;
+    result_.charged.payments_nano_usd += credit_nano_usd;
+    result_.charged.ledger_nano_usd += credit_nano_usd;
   }
 
   // Compares a payment of ours that the provider's list lacks: it was made outside of the period,
@@ -157,6 +183,12 @@ class Reconciler {
     auto refunds = store_.RefundsOf(workspace);
     if (!refunds.ok()) return Fail{sql::ToError(refunds.error())};
     for (const Refund& refund : *refunds) {
+      if (!refund.extra_charge.empty()) {
+        const auto payment = books.payments.find(refund.payment);
+        if (payment == books.payments.end()) continue;
+        books.extra.insert(CreditCommandId(payment->second.provider, refund.extra_charge));
+        continue;
+      }
       if (!HoldsCredit(refund.state)) continue;
       books.refunded_nano_usd[refund.payment] += refund.amount_nano_usd;
     }
@@ -224,6 +256,13 @@ class Reconciler {
         posting.refund() ? posting.payment
                          : (credited != books.credited.end() ? credited->second : ""));
     const bool of_payments = IsOfPayments(posting);
+    if (of_payments && books.extra.contains(posting.command_id)) {
+      // Compared when its charge is in the period.
+      if (extra_compared_.insert(posting.workspace + "/" + posting.command_id).second) {
+        AddExtra(posting.amount_nano_usd, posting.amount_nano_usd);
+      }
+      return {};
+    }
     if (of_payments && payment != books.payments.end() && !IsUnproved(payment->second)) {
       return CheckOurs(payment->second);
     }
@@ -311,6 +350,7 @@ class Reconciler {
   const bool adopt_;
   Reconciliation result_;
   std::set<std::string> compared_;
+  std::set<std::string> extra_compared_;
   std::map<std::string, Books> books_;  // by workspace
 };
 

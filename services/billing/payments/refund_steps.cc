@@ -1,6 +1,7 @@
 // Part of the engine: refunds. The ledger takes the credit first, so that it cannot be spent
 // meanwhile; then the provider pays. If the provider cannot pay out the refund, at once or weeks
-// later, the credit is returned.
+// later, the credit is returned. The ledger has no credit of a second charge of a payment: it is
+// only given back, or becomes credit if the provider cannot.
 #include <algorithm>
 #include <utility>
 
@@ -112,7 +113,9 @@ ProviderResult<RefundView> PaymentEngine::MakeRefund(const Refund& refund, const
   RefundView adopted;
   adopted.id = refund.provider_id;
   if (!refund.provider_id.empty()) return adopted;
-  auto elsewhere = RefundsElsewhere(payment);
+  Payment charged = payment;
+  if (!refund.extra_charge.empty()) charged.provider_id = refund.extra_charge;
+  auto elsewhere = RefundsElsewhere(charged);
   if (!elsewhere.ok()) return Fail{elsewhere.error()};
   if (!elsewhere->empty()) {
     log::Warn(
@@ -122,7 +125,34 @@ ProviderResult<RefundView> PaymentEngine::MakeRefund(const Refund& refund, const
     return Fail{ProviderError{ProviderError::Kind::kNotDone, "refunded_elsewhere", ""}};
   }
   return provider_.Refund(
-      {refund.id, refund.workspace, payment.ref(), refund.amount_nano_usd / kNanoPerCent});
+      {refund.id, refund.workspace, charged.ref(), refund.amount_nano_usd / kNanoPerCent});
+}
+
+SqlResult<void> PaymentEngine::RefundExtraCharges(WorkspaceTx& tx, const Payment& payment,
+                                                  const std::vector<ChargeView::Paid>& paid) {
+  for (const ChargeView::Paid& charge : paid) {
+    if (charge.id == payment.provider_id) continue;
+    Refund refund;
+    refund.id = DerivedId("extra_charge", payment.workspace, charge.id);
+    auto known = tx.FindRefund(refund.id);
+    if (!known.ok()) return Fail{known.error()};
+    if (*known) continue;
+    refund.workspace = payment.workspace;
+    refund.payment = payment.id;
+    refund.extra_charge = charge.id;
+    refund.state = RefundState::kTaken;
+    refund.amount_nano_usd = charge.cents * kNanoPerCent;
+    refund.reason = "second charge " + charge.id + " of the payment";
+    refund.actor = kEngineActor;
+    refund.created_us = refund.updated_us = refund.check_us = tx.now_us();
+    if (auto put = tx.Put(refund); !put.ok()) return put;
+    auto logged = tx.Log("refund/" + refund.id, "", Name(refund.state), refund.amount_nano_usd,
+                         kEngineActor, refund.reason);
+    if (!logged.ok()) return logged;
+    log::Warn("payments: the provider has made a second charge of a payment; it is given back",
+              {{"workspace", payment.workspace}, {"payment", payment.id}, {"charge", charge.id}});
+  }
+  return {};
 }
 
 void PaymentEngine::SendRefund(Refund refund, const Payment& payment) {
@@ -191,16 +221,28 @@ bool PaymentEngine::FailRefund(const std::string& workspace, const std::string& 
   return Survives("refund_failed");
 }
 
-void PaymentEngine::ReturnCredit(Refund refund) {
+Operation PaymentEngine::CreditOf(const Refund& refund) const {
+  const std::string reason = "refund " + refund.id + " could not be paid out";
+  if (!refund.extra_charge.empty()) {
+    return AddCredit{.workspace = refund.workspace,
+                     .command_id = CreditCommandId(provider_.name(), refund.extra_charge),
+                     .amount_nano_usd = refund.amount_nano_usd,
+                     .actor = kEngineActor,
+                     .reason = reason};
+  }
   Correct give;
   give.workspace = refund.workspace;
   give.command_id = "refund-failed-" + refund.id;
   give.kind = CommandKind::kRefundFailed;
   give.amount_nano_usd = refund.amount_nano_usd;
   give.actor = kEngineActor;
-  give.reason = "refund " + refund.id + " could not be paid out";
+  give.reason = reason;
   give.reference = refund.payment;
-  auto reply = ledger_.Submit(std::move(give));
+  return give;
+}
+
+void PaymentEngine::ReturnCredit(Refund refund) {
+  auto reply = ledger_.Submit(CreditOf(refund));
   if (!Survives("refund_returned")) return;
   if (reply.ok() && reply->ok) {
     refund.state = RefundState::kReturned;
@@ -224,7 +266,7 @@ void PaymentEngine::WriteRefund(const Refund& refund, RefundState was) {
     if (auto put = tx.Put(after); !put.ok()) return put;
     const bool undone =
         after.state == RefundState::kRefused || after.state == RefundState::kReturned;
-    if (undone && (*found)->state != after.state) {
+    if (undone && (*found)->state != after.state && refund.extra_charge.empty()) {
       auto payment = tx.FindPayment(refund.payment);
       if (!payment.ok()) return Fail{payment.error()};
       if (*payment) {

@@ -54,6 +54,7 @@ Verdict MayCharge(const AutoReload& reload, const ChargeFacts& facts, const Char
   }
   if (!facts.card_saved) return {Act::kPause, kPausedWithoutMethod};
   if (facts.card_disputed) return {Act::kPause, kPausedByCardDispute};
+  if (facts.card_refused) return {Act::kPause, kPausedByCardRefusal};
   if (facts.month_charged_nano_usd > reload.ceiling_nano_usd - reload.amount_nano_usd) {
     return {Act::kPause, kPausedByCeiling, UtcMonthStartUs(NextMonth(UtcMonth(now_us)))};
   }
@@ -93,34 +94,85 @@ void Pause(AutoReload& reload, std::string reason, int64_t until_us) {
   reload.next_us = until_us;
 }
 
+void Charge(AutoReload& reload, const Payment& payment) {
+  if (reload.month != UtcMonth(payment.created_us)) return;
+  reload.month_charged_nano_usd += payment.amount_nano_usd;
+}
+
 void Uncharge(AutoReload& reload, const Payment& payment) {
   if (reload.month != UtcMonth(payment.created_us)) return;
   reload.month_charged_nano_usd =
       std::max<int64_t>(0, reload.month_charged_nano_usd - payment.amount_nano_usd);
 }
 
+Refusal RefusalOf(std::string_view reason) {
+  // Stripe's codes after which its documentation says that the card cannot be used, or that the
+  // customer must use another one.
+  static constexpr std::string_view kForGood[] = {
+      "card_not_supported",
+      "currency_not_supported",
+      "expired_card",
+      "fraudulent",
+      "incorrect_number",
+      "invalid_account",
+      "invalid_expiry_month",
+      "invalid_expiry_year",
+      "invalid_number",
+      "lost_card",
+      "merchant_blacklist",
+      "new_account_information_available",
+      "pickup_card",
+      "resource_missing",  // the card is not at the provider any more
+      "restricted_card",
+      "revocation_of_all_authorizations",
+      "revocation_of_authorization",
+      "security_violation",
+      "stolen_card",
+      "stop_payment_order",
+      "testmode_decline",
+  };
+  if (reason.ends_with(kDoNotTryAgain)) return Refusal::kForGood;
+  if (reason == "authentication_required") return Refusal::kUnconfirmed;
+  return std::ranges::find(kForGood, reason) == std::end(kForGood) ? Refusal::kForNow
+                                                                   : Refusal::kForGood;
+}
+
 bool Decline(AutoReload& reload, const Payment& payment, int64_t now_us) {
+  const Refusal refusal = RefusalOf(payment.reason);
+  if (refusal == Refusal::kUnconfirmed) {
+    Pause(reload, kPausedForConfirmation, 0);
+    return true;
+  }
   ++reload.declines;
   const int64_t wait_us = BackoffUs(reload.declines);
   if (wait_us == 0) {
     Pause(reload, "declined: " + payment.reason, 0);
     return true;
   }
-  reload.state = ReloadState::kBackoff;
   reload.pause_reason = payment.reason;
+  if (refusal == Refusal::kForGood) {
+    // The next check charges another card, or pauses.
+    reload.state = ReloadState::kIdle;
+    return false;
+  }
+  reload.state = ReloadState::kBackoff;
   reload.next_us = now_us + wait_us;
   return false;
 }
 
-void Resume(AutoReload& reload, const Payment* in_flight) {
+void Continue(AutoReload& reload) {
   reload.state = ReloadState::kIdle;
+  reload.pause_reason.clear();
+  reload.next_us = 0;
+}
+
+void Resume(AutoReload& reload, const Payment* in_flight) {
+  Continue(reload);
   if (in_flight != nullptr) {
     reload.state = in_flight->state == PaymentState::kRequested ? ReloadState::kRequested
                    : in_flight->state == PaymentState::kUnknown ? ReloadState::kUnknown
                                                                 : ReloadState::kSubmitted;
   }
-  reload.pause_reason.clear();
-  reload.next_us = 0;
   reload.declines = 0;
 }
 

@@ -53,6 +53,24 @@ TEST_F(MayChargeTest, CreditOnItsWayCounts) {
   EXPECT_EQ(Ask().kind, Kind::kEnough);
 }
 
+TEST_F(MayChargeTest, ARefusedCardIsNotCharged) {
+  facts_.card_refused = true;
+  ExpectPause("card_refused");
+}
+
+TEST(RefusalTest, CodesAndAdviceSayWhetherAnotherTryIsAllowed) {
+  for (const char* code : {"stolen_card", "lost_card", "pickup_card", "expired_card",
+                           "invalid_account", "new_account_information_available", "fraudulent",
+                           "do_not_honor (do_not_try_again)", "resource_missing"}) {
+    EXPECT_EQ(RefusalOf(code), Refusal::kForGood) << code;
+  }
+  for (const char* code : {"insufficient_funds", "do_not_honor", "card_declined", "try_again_later",
+                           "lost", "processing_error", ""}) {
+    EXPECT_EQ(RefusalOf(code), Refusal::kForNow) << code;
+  }
+  EXPECT_EQ(RefusalOf("authentication_required"), Refusal::kUnconfirmed);
+}
+
 TEST_F(MayChargeTest, NothingIsChargedWhileItIsOff) {
   reload_.enabled = false;
   EXPECT_EQ(Ask().kind, Kind::kWait);

@@ -32,14 +32,27 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
   const bool ended = after.reload && Ended(after.state) && !Ended(before.state);
   bool paused = false;
   if (ended) Uncharge(reload, after);
+  const bool declined = ended && after.state == PaymentState::kDeclined;
+  if (declined && RefusalOf(after.reason) == Refusal::kForGood) {
+    auto refused = tx.RefuseMethod(after.method, after.reason);
+    if (!refused.ok()) return refused;
+    auto logged =
+        tx.Log("method/" + after.method, "saved", "refused", 0, kEngineActor, after.reason);
+    if (!logged.ok()) return logged;
+  }
   // A pause stays, whatever becomes of a charge that was on its way.
   if (own && reload.running()) {
     if (credited) {
       Resume(reload, nullptr);
-    } else if (ended && after.reason.starts_with(kWithdrawn)) {
+    } else if (ended &&
+               (after.reason.starts_with(kWithdrawn) || after.reason.starts_with(kGivenUp))) {
       reload.state = ReloadState::kIdle;
     } else if (ended) {
       paused = Decline(reload, after, tx.now_us());
+      if (paused && reload.pause_reason == kPausedForConfirmation) {
+        auto page = OpenConfirmPage(tx, after, reload);
+        if (!page.ok()) return page;
+      }
     } else if (after.state == PaymentState::kUnknown) {
       reload.state = ReloadState::kUnknown;
     } else if (after.state == PaymentState::kSubmitted) {
@@ -51,8 +64,11 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
     // The provider reported the charge as not paid before.
     log::Warn("payments: a charge that had ended has been paid after all",
               {{"payment", after.id}, {"workspace", after.workspace}});
-    reload.month_charged_nano_usd += after.amount_nano_usd;
+    Charge(reload, after);
     if (own && reload.declines > 0) Resume(reload, nullptr);
+  } else if (credited && reload.confirm_page == after.id &&
+             reload.pause_reason == kPausedForConfirmation) {
+    Resume(reload, nullptr);
   }
   // Written even if only the balance changed: the new version stops engines that have read the old
   // balance from triggering.
@@ -70,14 +86,30 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
   return tx.Put(std::move(reload));
 }
 
+SqlResult<void> PaymentEngine::OpenConfirmPage(WorkspaceTx& tx, const Payment& declined,
+                                               AutoReload& reload) {
+  Payment page;
+  page.workspace = declined.workspace;
+  page.id = reload.confirm_page = DerivedId("confirm", declined.workspace, declined.id);
+  page.provider = declined.provider;
+  page.amount_nano_usd = declined.amount_nano_usd;
+  page.actor = kEngineActor;
+  page.created_us = page.updated_us = page.check_us = tx.now_us();
+  if (auto put = tx.Put(page); !put.ok()) return put;
+  return tx.Log("payment/" + page.id, "", Name(page.state), page.amount_nano_usd, kEngineActor,
+                "the bank wants a confirmation of " + declined.id);
+}
+
 SqlResult<void> PaymentEngine::PauseReload(WorkspaceTx& tx, const std::string& reason,
                                            int64_t until_us) {
   auto found = tx.FindReload();
   if (!found.ok()) return Fail{found.error()};
   if (!*found || !(*found)->enabled) return {};
   AutoReload reload = **found;
-  // A pause that only a person ends keeps its first reason.
-  if (reload.state == ReloadState::kPaused && reload.next_us == 0) return {};
+  // A pause that only a person who knows its reason ends keeps its first reason.
+  if (reload.paused() && reload.next_us == 0 && reload.pause_reason != kPausedForConfirmation) {
+    return {};
+  }
   const ReloadState was = reload.state;
   Pause(reload, reason, until_us);
   reload.updated_us = tx.now_us();
@@ -128,9 +160,10 @@ SqlResult<ChargeFacts> PaymentEngine::ReadChargeFacts(WorkspaceTx& tx, const Aut
     if (!disputed.ok()) return Fail{disputed.error()};
     facts.card_saved = true;
     facts.card_disputed = *disputed;
+    facts.card_refused = !one.refused.empty();
     facts.customer = *customer;
     facts.method = one.id;
-    if (!*disputed) break;
+    if (!facts.card_disputed && !facts.card_refused) break;
   }
   return facts;
 }
@@ -163,9 +196,10 @@ void PaymentEngine::Trigger(const AutoReload& seen) {
         break;
     }
     if (reload.state == ReloadState::kIdle) return {};
-    // There is enough credit again, so the backoff or the pause until later ends.
+    // There is enough credit again, so the backoff or the pause until later ends. Credit from
+    // elsewhere says nothing about the card: its declines still count.
     const ReloadState was = reload.state;
-    Resume(reload, nullptr);
+    Continue(reload);
     reload.updated_us = tx.now_us();
     auto logged = tx.Log("reload", Name(was), Name(reload.state), 0, kEngineActor, "");
     if (!logged.ok()) return logged;

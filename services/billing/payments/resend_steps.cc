@@ -1,5 +1,6 @@
-// Part of the engine: asks the provider about a payment, and sends a lost charge again.
+// Part of the engine: asks the provider about a payment, and sends a lost charge again (ADR 0049).
 #include <algorithm>
+#include <iterator>
 
 #include "common/base/time_units.h"
 #include "services/billing/payments/payment_engine.h"
@@ -14,10 +15,18 @@ using sql::SqlResult;
 constexpr int64_t kResendUs = 23 * kHourUs;
 constexpr int64_t kGiveUpUs = 25 * kHourUs;
 constexpr int64_t kArriveUs = kHourUs;
+// The provider repeats an error of its own for as long as it keeps the key. If the charge is still
+// unknown to it after this time, the charge is sent under another key.
+constexpr int64_t kNextKeyUs[] = {10 * kMinuteUs, kHourUs, 6 * kHourUs};
+
+bool NeedsNextKey(const Payment& payment, int64_t now_us) {
+  return payment.failed_us > 0 && payment.keys <= std::ssize(kNextKeyUs) &&
+         now_us - payment.failed_us >= kNextKeyUs[payment.keys - 1];
+}
 
 }  // namespace
 
-ProviderResult<ChargeView> PaymentEngine::Ask(const Payment& payment) {
+ProviderResult<ChargeView> PaymentEngine::Ask(Payment& payment) {
   if (payment.state == PaymentState::kRequested && payment.checkout_id.empty()) {
     if (NowUs() - payment.created_us <= kGiveUpUs) return MakePage(payment);
     ChargeView expired;
@@ -27,21 +36,18 @@ ProviderResult<ChargeView> PaymentEngine::Ask(const Payment& payment) {
     return expired;
   }
   auto found = provider_.Find(payment.ref());
-  if (!found.ok() || found->state != ChargeView::State::kNone) return found;
+  if (!found.ok() || found->state != ChargeView::State::kNone || payment.ended()) return found;
   return ResendOrGiveUp(payment);
 }
 
 // Called when the provider does not know the payment.
-ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(const Payment& payment) {
+ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(Payment& payment) {
   const int64_t age_us = NowUs() - std::max(payment.sent_us, payment.created_us);
   ChargeView gone;
   gone.payment_id = payment.id;
   gone.state = payment.reload ? ChargeView::State::kDeclined : ChargeView::State::kCancelled;
   gone.reason = "lost";
   if (!payment.reload) return age_us > kGiveUpUs ? ProviderResult<ChargeView>(gone) : ChargeView();
-  if (payment.state != PaymentState::kSubmitted && payment.state != PaymentState::kUnknown) {
-    return gone;  // the payment had ended before
-  }
   // Same key: if the first call still arrives, the provider makes only one charge.
   if (age_us < kResendUs) {
     auto why = MarkResent(payment);
@@ -57,7 +63,7 @@ ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(const Payment& payment)
   return ChargeView();
 }
 
-ProviderResult<std::string> PaymentEngine::MarkResent(const Payment& payment) {
+ProviderResult<std::string> PaymentEngine::MarkResent(Payment& payment) {
   const auto ledger = ReadLedger(payment.workspace);
   std::string why = "the ledger cannot be read";
   auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
@@ -70,6 +76,18 @@ ProviderResult<std::string> PaymentEngine::MarkResent(const Payment& payment) {
     if (!why.empty()) return {};
     Payment sent = **found;
     sent.last_sent_us = tx.now_us();
+    if (NeedsNextKey(sent, tx.now_us())) {
+      ++sent.keys;
+      sent.failed_us = 0;
+      sent.sent_us = tx.now_us();
+      sent.watch_us = tx.now_us() + kGiveUpUs;
+      auto logged =
+          tx.Log("payment/" + sent.id, Name(sent.state), Name(sent.state), sent.amount_nano_usd,
+                 kEngineActor, "sent under key " + std::to_string(sent.keys));
+      if (!logged.ok()) return logged;
+    }
+    payment.keys = sent.keys;
+    payment.last_sent_us = sent.last_sent_us;
     return tx.Put(sent);
   });
   if (!ledger || !done.ok()) {

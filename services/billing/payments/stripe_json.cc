@@ -10,7 +10,10 @@ int64_t IntOf(json::Value value) { return value.is_number() ? value.Integer().va
 std::string ErrorCode(json::Value error) {
   std::string code = TextOf(error.Find("decline_code"));
   if (code.empty()) code = TextOf(error.Find("code"));
-  return code.empty() ? "declined" : code;
+  if (code.empty()) code = "declined";
+  // The issuer's advice: card networks fine charges after it.
+  if (TextOf(error.Find("advice_code")) == "do_not_try_again") code += kDoNotTryAgain;
+  return code;
 }
 
 }  // namespace

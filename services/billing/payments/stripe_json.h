@@ -10,6 +10,8 @@ inline constexpr char kPaymentKey[] = "tollgate_payment";
 inline constexpr char kWorkspaceKey[] = "tollgate_workspace";
 inline constexpr char kRefundKey[] = "tollgate_refund";
 inline constexpr char kReloadKey[] = "tollgate_reload";  // "1": auto-reload has made the charge
+// Number of the idempotency key of a charge, from the second on.
+inline constexpr char kKeyNumberKey[] = "tollgate_key";
 
 // Returns "" unless it is a string.
 std::string TextOf(json::Value value);

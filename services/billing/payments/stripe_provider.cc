@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/id.h"
 #include "common/http/http_call.h"
 #include "services/billing/payments/stripe_json.h"
 
@@ -35,8 +36,8 @@ class StripeProvider : public PaymentProvider {
 
   ProviderResult<std::string> CreateCustomer(const std::string& workspace) override {
     auto answer =
-        Post("/v1/customers", {{"metadata[" + std::string(kWorkspaceKey) + "]", workspace}},
-             "customer-" + workspace);
+        Create("/v1/customers", {{"metadata[" + std::string(kWorkspaceKey) + "]", workspace}},
+               "customer-" + workspace);
     if (!answer.ok()) return Fail{answer.error()};
     std::string id = TextOf(answer->body.root().Find("id"));
     if (id.empty()) return Unusable("customer_without_id");
@@ -55,7 +56,7 @@ class StripeProvider : public PaymentProvider {
               {"cancel_url", options_.cancel_url}};
     AddMetadata(form, "metadata", payment);
     AddMetadata(form, "payment_intent_data[metadata]", payment);
-    return Page(Post("/v1/checkout/sessions", form, payment.id));
+    return Page(Create("/v1/checkout/sessions", form, payment.id));
   }
 
   ProviderResult<CheckoutPage> CreateSetup(const std::string& workspace,
@@ -68,7 +69,7 @@ class StripeProvider : public PaymentProvider {
                     {"success_url", options_.success_url},
                     {"cancel_url", options_.cancel_url},
                     {"metadata[" + std::string(kWorkspaceKey) + "]", workspace}};
-    return Page(Post("/v1/checkout/sessions", form, id));
+    return Page(Create("/v1/checkout/sessions", form, id));
   }
 
   ProviderResult<SetupView> GetSetup(const std::string& checkout_id) override {
@@ -104,7 +105,13 @@ class StripeProvider : public PaymentProvider {
               {"expand[]", "latest_charge"}};
     AddMetadata(form, "metadata", payment);
     form.emplace_back("metadata[" + std::string(kReloadKey) + "]", "1");
-    auto answer = Call("POST", "/v1/payment_intents", form, payment.id);
+    std::string key = payment.id;
+    if (payment.keys > 1) {
+      form.emplace_back("metadata[" + std::string(kKeyNumberKey) + "]",
+                        std::to_string(payment.keys));
+      key += "-" + std::to_string(payment.keys);
+    }
+    auto answer = Call("POST", "/v1/payment_intents", form, key);
     if (!answer.ok()) return Fail{answer.error()};
     const json::Value root = answer->body.root();
     if (answer->status < 300) return Checked(ReadIntent(root, true), payment);
@@ -116,7 +123,7 @@ class StripeProvider : public PaymentProvider {
       if (view.reason.empty()) view.reason = TextOf(error.Find("code"));
       return Checked(std::move(view), payment);
     }
-    const ProviderError refused = ErrorOf(*answer);
+    const ProviderError refused = ErrorOf(*answer, true);
     if (refused.kind != Kind::kRefused) return Fail{refused};
     ChargeView view;
     view.state = ChargeView::State::kDeclined;
@@ -133,6 +140,8 @@ class StripeProvider : public PaymentProvider {
       if (answer.ok()) return Checked(ReadSession(answer->body.root()), payment);
       if (!IsMissing(answer.error())) return Fail{answer.error()};
     }
+    // Each key may have made a charge.
+    if (payment.keys > 1) return FindById(payment);
     if (!payment.provider_id.empty()) {
       auto answer = Get("/v1/payment_intents/" + PercentEncode(payment.provider_id),
                         {{"expand[]", "latest_charge"}});
@@ -307,10 +316,11 @@ class StripeProvider : public PaymentProvider {
   }
 
   // Searches the list of the customer's payment intents, which is up to date; Stripe's search may
-  // lag.
+  // lag. If no charge succeeded, that of the last key decides.
   ProviderResult<ChargeView> FindById(const PaymentRef& payment) {
     // A wide margin: a payment not found because our clock is wrong would count as lost.
     constexpr int64_t kClockMarginSeconds = 7 * 86400;
+    ChargeView found;
     std::string after;
     while (true) {
       Form form{
@@ -326,12 +336,27 @@ class StripeProvider : public PaymentProvider {
       after.clear();
       for (const json::Value intent : root.Find("data")) {
         ChargeView view = ReadIntent(intent, true);
-        if (view.payment_id == payment.id) return view;
         after = view.provider_id;
+        if (view.payment_id != payment.id) continue;
+        if (payment.keys == 1) return view;
+        const bool last =
+            TextOf(intent.Find("metadata").Find(kKeyNumberKey)) == std::to_string(payment.keys);
+        AddCharge(std::move(view), last, payment, found);
       }
       const json::Value more = root.Find("has_more");
-      if (!more.is_bool() || !more.boolean() || after.empty()) return ChargeView();
+      if (!more.is_bool() || !more.boolean() || after.empty()) return found;
     }
+  }
+
+  // The list begins with the newest: of several that succeeded, the known or the oldest one counts.
+  static void AddCharge(ChargeView view, bool last, const PaymentRef& payment, ChargeView& found) {
+    std::vector<ChargeView::Paid> paid = std::move(found.paid);
+    const bool succeeded = view.state == ChargeView::State::kSucceeded;
+    if (succeeded) paid.push_back({view.provider_id, view.received_cents});
+    const bool known =
+        found.state == ChargeView::State::kSucceeded && found.provider_id == payment.provider_id;
+    if (succeeded ? !known : last && paid.empty()) found = std::move(view);
+    found.paid = std::move(paid);
   }
 
   static ProviderResult<CheckoutPage> Page(ProviderResult<Answer> answer) {
@@ -342,7 +367,7 @@ class StripeProvider : public PaymentProvider {
     return page;
   }
 
-  static ProviderError ErrorOf(const Answer& answer) {
+  static ProviderError ErrorOf(const Answer& answer, bool keyed) {
     const json::Value error = answer.body.root().Find("error");
     ProviderError result;
     result.code = TextOf(error.Find("code"));
@@ -351,6 +376,7 @@ class StripeProvider : public PaymentProvider {
     if (result.code.empty()) result.code = "http_" + std::to_string(answer.status);
     result.message = "Stripe answered " + std::to_string(answer.status) + " " + type;
     const int status = answer.status;
+    result.kept = keyed && status >= 500 && status != 503;
     if (status == 401 || status == 403 || status == 429) {
       result.kind = Kind::kNotDone;  // wrong or restricted key, or rate-limited
     } else if (status >= 500 || status == 408 || status == 409 || status < 400 ||
@@ -363,14 +389,21 @@ class StripeProvider : public PaymentProvider {
   }
 
   ProviderResult<Answer> Get(const std::string& path, const Form& form) {
-    return Successful(Call("GET", path, form, ""));
+    return Successful(Call("GET", path, form, ""), false);
   }
   ProviderResult<Answer> Post(const std::string& path, const Form& form, const std::string& key) {
-    return Successful(Call("POST", path, form, key));
+    return Successful(Call("POST", path, form, key), !key.empty());
   }
-  static ProviderResult<Answer> Successful(ProviderResult<Answer> answer) {
+  // Creates what only its answer makes known. So another key does no harm after an error that the
+  // provider would repeat for a day.
+  ProviderResult<Answer> Create(const std::string& path, const Form& form, const std::string& key) {
+    auto answer = Post(path, form, key);
+    if (answer.ok() || !answer.error().kept) return answer;
+    return Post(path, form, key + "-" + Id::New().ToHex());
+  }
+  static ProviderResult<Answer> Successful(ProviderResult<Answer> answer, bool keyed) {
     if (answer.ok() && (answer->status < 200 || answer->status >= 300)) {
-      return Fail{ErrorOf(*answer)};
+      return Fail{ErrorOf(*answer, keyed)};
     }
     return answer;
   }

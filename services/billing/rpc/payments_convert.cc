@@ -72,6 +72,7 @@ void ToResource(const payments::PaymentMethod& method, admin::v1::PaymentMethod&
   out.set_last4(method.last4);
   out.set_expiry(method.expiry);
   SetTime(method.created_us, *out.mutable_create_time());
+  out.set_refused_reason(method.refused);
 }
 
 void ToResource(const payments::Reconciliation& result, admin::v1::ReconcilePaymentsResponse& out) {

@@ -122,9 +122,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return admin::Handle(
         context, request, response, payments_,
         [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          return Show(
-              payments.admin().Cancel(name[0], name[1], request->reason(), OriginOf(caller)),
-              response);
+          return Show(payments.admin().Cancel(name[0], name[1], request->reason(), OriginOf(caller),
+                                              request->give_up()),
+                      response);
         });
   }
   ServerUnaryReactor* RefundPayment(CallbackServerContext* context,
@@ -150,6 +150,17 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                          [=](Payments& payments, const Caller& caller, const Parts& name) {
                            return ListMethods(payments, *request, caller, name, *response);
                          });
+  }
+  ServerUnaryReactor* SetDefaultPaymentMethod(CallbackServerContext* context,
+                                              const av::SetDefaultPaymentMethodRequest* request,
+                                              av::PaymentMethod* response) override {
+    return admin::Handle(
+        context, request, response, payments_,
+        [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
+          auto chosen = payments.admin().ChooseMethod(name[0], name[1], OriginOf(caller));
+          if (chosen.ok()) response->set_used_by_auto_reload(chosen->refused.empty());
+          return Show(chosen, response);
+        });
   }
   ServerUnaryReactor* DeletePaymentMethod(CallbackServerContext* context,
                                           const av::DeletePaymentMethodRequest* request,
@@ -271,7 +282,6 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  // Auto-reload uses the newest method.
   static AdminResult<void> ListMethods(Payments& payments,
                                        const av::ListPaymentMethodsRequest& request,
                                        const Caller& caller, const Parts& name,
@@ -290,9 +300,12 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       at = static_cast<size_t>(last - methods->begin()) + 1;
     }
     const size_t end = std::min(methods->size(), at + static_cast<size_t>(page->size));
+    const auto used = std::ranges::find(*methods, "", &payments::PaymentMethod::refused);
+    const auto used_index = static_cast<size_t>(used - methods->begin());
     for (size_t i = at; i < end; ++i) {
-      ToResource((*methods)[i], *response.add_payment_methods());
-      if (i == 0) response.mutable_payment_methods(0)->set_used_by_auto_reload(true);
+      av::PaymentMethod& method = *response.add_payment_methods();
+      ToResource((*methods)[i], method);
+      method.set_used_by_auto_reload(i == used_index);
     }
     if (end < methods->size()) {
       response.set_next_page_token(admin::EncodePageToken(page->binding, (*methods)[end - 1].id));

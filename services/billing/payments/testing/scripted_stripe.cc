@@ -66,11 +66,23 @@ void ScriptedStripe::SetFaults(const Faults& faults) {
 void ScriptedStripe::SetNow(int64_t seconds) {
   const std::lock_guard lock(mutex_);
   now_ = seconds;
+  for (const auto& [at, form] : late_) {
+    if (at > now_) continue;
+    (void)MakeIntent(form);
+    intents_.at(order_.back()).late = true;
+  }
+  std::erase_if(late_, [&](const auto& one) { return one.first <= now_; });
 }
 
 void ScriptedStripe::DeclineCustomer(const std::string& customer, const std::string& code) {
   const std::lock_guard lock(mutex_);
-  declines_[customer] = code;
+  declines_[customer] = {code, ""};
+}
+
+void ScriptedStripe::DeclineCard(const std::string& card, const std::string& code,
+                                 const std::string& advice) {
+  const std::lock_guard lock(mutex_);
+  declines_[card] = {code, advice};
 }
 
 void ScriptedStripe::SetRefundRefused(bool refused) {
@@ -241,6 +253,32 @@ Task<void> ScriptedStripe::Serve(http::Exchange& exchange) {
   co_await exchange.Send(std::move(response));
 }
 
+const ScriptedStripe::Kept* ScriptedStripe::FindKept(const std::string& key) {
+  constexpr int64_t kKeepSeconds = 86'400;
+  std::erase_if(kept_, [&](const auto& one) { return now_ - one.second.at >= kKeepSeconds; });
+  const auto found = kept_.find(key);
+  return found == kept_.end() ? nullptr : &found->second;
+}
+
+ScriptedStripe::Reply ScriptedStripe::Execute(const std::string& method, const std::string& path,
+                                              const Form& form,
+                                              const std::function<bool(int)>& hits) {
+  const Reply failed{500, R"({"error":{"type":"api_error"}})"};
+  if (hits(faults_.error_before)) return failed;
+  if (hits(faults_.refused)) {
+    return {400, R"({"error":{"type":"invalid_request_error","code":"url_invalid"}})"};
+  }
+  const bool charge = method == "POST" && path == "/v1/payment_intents";
+  if (charge && hits(faults_.charge_error)) return failed;
+  if (hits(faults_.error_late)) {
+    if (charge) late_.push_back({now_ + kLateSeconds, form});
+    return failed;
+  }
+  const bool fails = hits(faults_.error_after);
+  Reply reply = Do(method, path, form);
+  return fails ? failed : reply;
+}
+
 ScriptedStripe::Reply ScriptedStripe::Run(const http::HttpRequest& request) {
   const std::lock_guard lock(mutex_);
   paths_.push_back(request.path);
@@ -253,41 +291,33 @@ ScriptedStripe::Reply ScriptedStripe::Run(const http::HttpRequest& request) {
     dice -= share;
     return hit;
   };
+  // The call does not reach the work: nothing is kept under its key.
   if (hits(faults_.lost_before)) return {.lost = true};
-  if (hits(faults_.error_before)) return {500, R"({"error":{"type":"api_error"}})"};
   if (hits(faults_.busy)) {
     return {429, R"({"error":{"type":"invalid_request_error","code":"rate_limit"}})"};
   }
-  if (hits(faults_.refused)) {
-    return {400, R"({"error":{"type":"invalid_request_error","code":"url_invalid"}})"};
-  }
-  const bool lost = hits(faults_.lost_after);
-  const bool error = hits(faults_.error_after);
-  const bool garbage = hits(faults_.garbage);
-  const bool another = hits(faults_.another);
-  const bool wrong = hits(faults_.wrong_amount);
   const std::string text = request.method == "GET" ? request.query : request.body;
-  const Form form = DecodeForm(text);
   const std::string key(request.header("idempotency-key"));
   Reply reply;
-  if (const auto known = done_.find(key); !key.empty() && known != done_.end()) {
-    if (known->second.first != request.path + "?" + text) {
+  if (const Kept* kept = FindKept(key)) {
+    if (kept->call != request.path + "?" + text) {
       return {400, R"({"error":{"type":"idempotency_error"}})"};
     }
-    reply = known->second.second;
+    reply = kept->reply;
+    // What may happen to this answer on its way does not depend on the first call.
+    (void)hits(faults_.error_before + faults_.error_after + faults_.error_late + faults_.refused);
   } else {
-    reply = Do(request.method, request.path, form);
-    if (!key.empty()) done_[key] = {request.path + "?" + text, reply};
+    reply = Execute(request.method, request.path, DecodeForm(text), hits);
+    if (!key.empty()) kept_[key] = {request.path + "?" + text, reply, now_};
   }
-  if (lost) return {.lost = true};
-  if (error) return {500, R"({"error":{"type":"api_error"}})"};
-  if (garbage) return {200, "<html>"};
+  if (hits(faults_.lost_after)) return {.lost = true};
+  if (hits(faults_.garbage)) return {200, "<html>"};
   const auto replace = [&reply](const std::string& from, const std::string& to) {
     const size_t at = reply.body.find(from);
     if (at != std::string::npos) reply.body.replace(at, from.size(), to);
   };
-  if (another) replace(R"("tollgate_payment":")", R"("tollgate_payment":"other)");
-  if (wrong) replace(R"("amount_received":)", R"("amount_received":9)");
+  if (hits(faults_.another)) replace(R"("tollgate_payment":")", R"("tollgate_payment":"other)");
+  if (hits(faults_.wrong_amount)) replace(R"("amount_received":)", R"("amount_received":9)");
   return reply;
 }
 

@@ -1,9 +1,13 @@
 // A payment provider for tests: a real HTTP server that imitates Stripe's API, with state,
 // idempotency keys, declines and signed events. It can simulate faults: it loses answers before and
-// after it has done the work, fails, returns wrong data and repeats itself.
+// after it has done the work, fails, returns wrong data and repeats itself. As Stripe documents, it
+// repeats the first answer to an idempotency key, errors included; a call that did not reach the
+// work (no connection, 409, 429, 503) leaves nothing under its key. Events are delivered by the
+// tests, so they decide which are late, repeated, out of order or lost.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +31,8 @@ class ScriptedStripe {
     int lost_after = 0;     // the work is done; the answer is lost
     int error_before = 0;   // 500; nothing was done
     int error_after = 0;    // 500; the work is done
+    int charge_error = 0;   // 500 to a charge; nothing was done
+    int error_late = 0;     // 500; a charge is made after kLateSeconds, anything else never
     int busy = 0;           // 429
     int refused = 0;        // 400
     int garbage = 0;        // the work is done; the answer is not JSON
@@ -45,14 +51,19 @@ class ScriptedStripe {
     std::string workspace;
     int64_t amount_cents = 0;
     std::string status;
+    std::string method;
     std::string decline_code;
+    std::string advice_code;
     std::string cancel_reason;
     int64_t created = 0;
     int64_t refunded_cents = 0;
     bool disputed = false;
     std::string session;  // its page
     bool reload = false;  // from the metadata
+    bool late = false;    // made after the answer to its call
   };
+
+  static constexpr int64_t kLateSeconds = 1800;
 
   explicit ScriptedStripe(uint64_t seed = 1);
   ~ScriptedStripe();
@@ -62,6 +73,9 @@ class ScriptedStripe {
   void SetNow(int64_t seconds);
   // Declines this customer's charges with this code from now on; "": accepts them.
   void DeclineCustomer(const std::string& customer, const std::string& code);
+  // Declines charges of this card, with the advice of its issuer or "".
+  void DeclineCard(const std::string& card, const std::string& code,
+                   const std::string& advice = "");
   // The customer pays on the page.
   void PayPage(const std::string& session);
   // A card is declined on the page; the page stays open.
@@ -126,7 +140,17 @@ class ScriptedStripe {
   };
   using Form = std::map<std::string, std::string>;
 
+  // The first answer to a key, status included. It is repeated for a day, whatever the status.
+  struct Kept {
+    std::string call;  // path and parameters
+    Reply reply;
+    int64_t at = 0;
+  };
+
   Task<void> Serve(http::Exchange& exchange);
+  const Kept* FindKept(const std::string& key);
+  Reply Execute(const std::string& method, const std::string& path, const Form& form,
+                const std::function<bool(int)>& hits);
   Reply Run(const http::HttpRequest& request);
   Reply Do(const std::string& method, const std::string& path, const Form& form);
   Reply MakeIntent(const Form& form);
@@ -159,8 +183,13 @@ class ScriptedStripe {
   std::map<std::string, Session> sessions_;
   std::map<std::string, DisputeRow> disputes_;
   std::vector<RefundRow> refunds_;
-  std::map<std::string, std::string> declines_;                // by customer
-  std::map<std::string, std::pair<std::string, Reply>> done_;  // by idempotency key
+  struct DeclineRow {
+    std::string code;
+    std::string advice;
+  };
+  std::map<std::string, DeclineRow> declines_;  // by customer or card
+  std::map<std::string, Kept> kept_;            // by idempotency key
+  std::vector<std::pair<int64_t, Form>> late_;  // charges to make, with their times
   std::vector<Event> events_;
   LoopPool loops_;
   std::unique_ptr<http::Server> server_;

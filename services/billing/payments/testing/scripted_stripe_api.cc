@@ -29,10 +29,10 @@ std::string ScriptedStripe::Render(const Intent& intent) const {
   writer.Number("created", intent.created).Text("customer", intent.customer);
   writer.Raw("metadata", Metadata(intent.payment, intent.workspace, intent.reload));
   if (!intent.decline_code.empty()) {
-    writer.Raw("last_payment_error", json::Writer()
-                                         .Text("code", "card_declined")
-                                         .Text("decline_code", intent.decline_code)
-                                         .Done());
+    json::Writer error;
+    error.Text("code", "card_declined").Text("decline_code", intent.decline_code);
+    if (!intent.advice_code.empty()) error.Text("advice_code", intent.advice_code);
+    writer.Raw("last_payment_error", error.Done());
   }
   if (intent.status == "succeeded") {
     writer.Raw("latest_charge", json::Writer()
@@ -201,7 +201,11 @@ ScriptedStripe::Reply ScriptedStripe::MakeIntent(const Form& form) {
   intent.reload = At(form, "metadata[tollgate_reload]") == "1";
   intent.amount_cents = std::stoll(At(form, "amount"));
   intent.created = now_;
-  const std::string decline = declines_[intent.customer];
+  intent.method = At(form, "payment_method");
+  const DeclineRow& row =
+      declines_[declines_[intent.method].code.empty() ? intent.customer : intent.method];
+  const std::string& decline = row.code;
+  intent.advice_code = row.advice;
   intent.status = decline.empty() ? "succeeded" : "requires_payment_method";
   intent.decline_code = decline;
   order_.push_back(intent.id);
@@ -235,7 +239,8 @@ ScriptedStripe::Reply ScriptedStripe::ListIntents(const Form& form) {
       continue;
     }
     if (!customer.empty() && intent.customer != customer) continue;
-    if (intent.created < from || intent.created >= to || stale) continue;
+    if (intent.created < from) break;
+    if (intent.created >= to || stale) continue;
     if (found.size() == limit) {
       more = true;
       break;

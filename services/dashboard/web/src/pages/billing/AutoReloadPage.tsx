@@ -139,6 +139,10 @@ function reasonText(reason: string): string {
       return i18n.t({ id: 'billing.reload.fraudWarning', message: 'Auto-reload is paused because the card issuer reported a payment as probable fraud. That card is not charged again. Add another card, then resume.' });
     case 'card_disputed':
       return i18n.t({ id: 'billing.reload.cardDisputed', message: 'Auto-reload is paused because a payment with the saved card is disputed. Add another card, then resume.' });
+    case 'card_refused':
+      return i18n.t({ id: 'billing.reload.cardRefused', message: 'Auto-reload is paused because the card issuer refuses the saved card for good. That card is not charged again. Add another card, then resume.' });
+    case 'authentication_required':
+      return i18n.t({ id: 'billing.reload.authentication', message: 'Auto-reload is paused because your bank wants you to confirm the charge. Pay on the page of the open payment; auto-reload then continues.' });
     case 'monthly_ceiling':
       return i18n.t({ id: 'billing.reload.atCeiling', message: 'Auto-reload is paused because this month’s reload limit is reached. It resumes next month, or when you raise the limit.' });
     case 'hourly_limit':

@@ -32,6 +32,18 @@ export function Methods({ workspace }: { workspace: string }) {
       setBusy(false);
     }
   };
+  const choose = async (method: Method) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await unwrap(api.POST('/admin/v1/workspaces/{workspace}/paymentMethods/{paymentMethod}:setDefault', { params: { path: { workspace, paymentMethod: idOf(method.name) } }, body: { requestId: newRequestId() } }));
+      await queryClient.invalidateQueries({ queryKey: ['paymentMethods', workspace] });
+    } catch (caught) {
+      setError(asApiError(caught));
+    } finally {
+      setBusy(false);
+    }
+  };
   const save = may('PaymentService/SetupPaymentMethod') && (
     <Button small busy={busy} onClick={() => void setup()}>
       {i18n.t({ id: 'billing.methods.save', message: 'Add card' })}
@@ -51,6 +63,12 @@ export function Methods({ workspace }: { workspace: string }) {
               <span>{label(method)}</span>
               <span className="quiet">{i18n.t({ id: 'billing.methods.expiry', message: 'expires {expiry}', values: { expiry: method.expiry } })}</span>
               {method.usedByAutoReload && <StateChip tone="info">{i18n.t({ id: 'billing.methods.used', message: 'Used by auto-reload' })}</StateChip>}
+              {method.refusedReason && <StateChip tone="bad">{i18n.t({ id: 'billing.methods.refused', message: 'Refused by its issuer' })}</StateChip>}
+              {!method.usedByAutoReload && !method.refusedReason && may('PaymentService/SetDefaultPaymentMethod') && (
+                <Button small kind="plain" busy={busy} onClick={() => void choose(method)}>
+                  {i18n.t({ id: 'billing.methods.choose', message: 'Make default' })}
+                </Button>
+              )}
               {may('PaymentService/DeletePaymentMethod') && (
                 <Button small kind="plain" onClick={() => setRemoving(method)}>
                   {i18n.t({ id: 'billing.methods.remove', message: 'Remove' })}
