@@ -1,46 +1,33 @@
 #include "services/billing/payments/stripe_provider.h"
 
-#include <atomic>
 #include <optional>
 #include <utility>
 
-#include "common/base/id.h"
 #include "common/http/http_call.h"
+#include "services/billing/payments/stripe_client.h"
 #include "services/billing/payments/stripe_json.h"
 
 namespace tollgate::billing::payments {
 namespace {
 
 using http::Form;
-using http::HttpAnswer;
-using http::HttpCall;
 using http::PercentEncode;
 using Kind = ProviderError::Kind;
 
-// An incomplete answer is treated as no answer.
-Fail<ProviderError> Unusable(std::string code) {
-  return Fail{ProviderError{Kind::kUnknown, std::move(code), "unusable answer from Stripe"}};
-}
-
-struct Answer {
-  int status = 0;
-  json::Document body;
-};
-
 class StripeProvider : public PaymentProvider {
  public:
-  explicit StripeProvider(StripeOptions options) : options_(std::move(options)) {}
+  explicit StripeProvider(StripeOptions options) : stripe_(std::move(options)) {}
 
   std::string name() const override { return "stripe"; }
   bool manual() const override { return false; }
 
   ProviderResult<std::string> CreateCustomer(const std::string& workspace) override {
-    auto answer =
-        Create("/v1/customers", {{"metadata[" + std::string(kWorkspaceKey) + "]", workspace}},
-               "customer-" + workspace);
+    auto answer = stripe_.Create("/v1/customers",
+                                 {{"metadata[" + std::string(kWorkspaceKey) + "]", workspace}},
+                                 "customer-" + workspace);
     if (!answer.ok()) return Fail{answer.error()};
     std::string id = TextOf(answer->body.root().Find("id"));
-    if (id.empty()) return Unusable("customer_without_id");
+    if (id.empty()) return UnusableAnswer("customer_without_id");
     return id;
   }
 
@@ -56,7 +43,7 @@ class StripeProvider : public PaymentProvider {
               {"cancel_url", options_.cancel_url}};
     AddMetadata(form, "metadata", payment);
     AddMetadata(form, "payment_intent_data[metadata]", payment);
-    return Page(Create("/v1/checkout/sessions", form, payment.id));
+    return Page(stripe_.Create("/v1/checkout/sessions", form, payment.id));
   }
 
   ProviderResult<CheckoutPage> CreateSetup(const std::string& workspace,
@@ -69,12 +56,12 @@ class StripeProvider : public PaymentProvider {
                     {"success_url", options_.success_url},
                     {"cancel_url", options_.cancel_url},
                     {"metadata[" + std::string(kWorkspaceKey) + "]", workspace}};
-    return Page(Create("/v1/checkout/sessions", form, id));
+    return Page(stripe_.Create("/v1/checkout/sessions", form, id));
   }
 
   ProviderResult<SetupView> GetSetup(const std::string& checkout_id) override {
-    auto answer = Get("/v1/checkout/sessions/" + PercentEncode(checkout_id),
-                      {{"expand[]", "setup_intent.payment_method"}});
+    auto answer = stripe_.Get("/v1/checkout/sessions/" + PercentEncode(checkout_id),
+                              {{"expand[]", "setup_intent.payment_method"}});
     if (!answer.ok()) return Fail{answer.error()};
     const json::Value session = answer->body.root();
     SetupView view;
@@ -82,13 +69,13 @@ class StripeProvider : public PaymentProvider {
     const json::Value intent = session.Find("setup_intent");
     if (TextOf(intent.Find("status")) == "succeeded") {
       view.method = ReadMethod(intent.Find("payment_method"));
-      if (view.method->id.empty()) return Unusable("method_without_id");
+      if (view.method->id.empty()) return UnusableAnswer("method_without_id");
     }
     return view;
   }
 
   ProviderResult<void> DetachMethod(const std::string& method) override {
-    auto answer = Post("/v1/payment_methods/" + PercentEncode(method) + "/detach", {}, "");
+    auto answer = stripe_.Post("/v1/payment_methods/" + PercentEncode(method) + "/detach", {}, "");
     // The method was detached before: Stripe no longer knows it.
     if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
     return {};
@@ -111,7 +98,7 @@ class StripeProvider : public PaymentProvider {
                         std::to_string(payment.keys));
       key += "-" + std::to_string(payment.keys);
     }
-    auto answer = Call("POST", "/v1/payment_intents", form, key);
+    auto answer = stripe_.Call("POST", "/v1/payment_intents", form, key);
     if (!answer.ok()) return Fail{answer.error()};
     const json::Value root = answer->body.root();
     if (answer->status < 300) return Checked(ReadIntent(root, true), payment);
@@ -123,7 +110,7 @@ class StripeProvider : public PaymentProvider {
       if (view.reason.empty()) view.reason = TextOf(error.Find("code"));
       return Checked(std::move(view), payment);
     }
-    const ProviderError refused = ErrorOf(*answer, true);
+    const ProviderError refused = StripeClient::ErrorOf(*answer, true);
     if (refused.kind != Kind::kRefused) return Fail{refused};
     ChargeView view;
     view.state = ChargeView::State::kDeclined;
@@ -135,16 +122,16 @@ class StripeProvider : public PaymentProvider {
   ProviderResult<ChargeView> Find(const PaymentRef& payment) override {
     // A payment with a page ends with its page: a declined attempt leaves the payment intent open.
     if (!payment.checkout_id.empty()) {
-      auto answer = Get("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id),
-                        {{"expand[]", "payment_intent.latest_charge"}});
+      auto answer = stripe_.Get("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id),
+                                {{"expand[]", "payment_intent.latest_charge"}});
       if (answer.ok()) return Checked(ReadSession(answer->body.root()), payment);
       if (!IsMissing(answer.error())) return Fail{answer.error()};
     }
     // Each key may have made a charge.
     if (payment.keys > 1) return FindById(payment);
     if (!payment.provider_id.empty()) {
-      auto answer = Get("/v1/payment_intents/" + PercentEncode(payment.provider_id),
-                        {{"expand[]", "latest_charge"}});
+      auto answer = stripe_.Get("/v1/payment_intents/" + PercentEncode(payment.provider_id),
+                                {{"expand[]", "latest_charge"}});
       if (!answer.ok()) return NoneIfMissing(answer.error());
       return Checked(ReadIntent(answer->body.root(), payment.checkout_id.empty()), payment);
     }
@@ -162,7 +149,7 @@ class StripeProvider : public PaymentProvider {
       path = "/v1/payment_intents/" + PercentEncode(payment.provider_id) + "/cancel";
     }
     if (!path.empty()) {
-      auto answer = Post(path, {}, "");
+      auto answer = stripe_.Post(path, {}, "");
       if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
     }
     return Find(payment);
@@ -177,12 +164,12 @@ class StripeProvider : public PaymentProvider {
       if (one.refund_id == refund.id) return std::move(one);
       made_elsewhere |= one.refund_id.empty();
     }
-    auto answer = Post("/v1/refunds",
-                       {{"payment_intent", refund.payment.provider_id},
-                        {"amount", std::to_string(refund.amount_cents)},
-                        {"metadata[" + std::string(kRefundKey) + "]", refund.id},
-                        {"metadata[" + std::string(kWorkspaceKey) + "]", refund.workspace}},
-                       refund.id);
+    auto answer = stripe_.Post("/v1/refunds",
+                               {{"payment_intent", refund.payment.provider_id},
+                                {"amount", std::to_string(refund.amount_cents)},
+                                {"metadata[" + std::string(kRefundKey) + "]", refund.id},
+                                {"metadata[" + std::string(kWorkspaceKey) + "]", refund.workspace}},
+                               refund.id);
     if (!answer.ok()) {
       ProviderError error = answer.error();
       // The money may have been refunded already, so the credit must not become spendable again. A
@@ -194,40 +181,41 @@ class StripeProvider : public PaymentProvider {
       return Fail{error};
     }
     RefundView view = ReadRefund(answer->body.root());
-    if (view.id.empty()) return Unusable("refund_without_id");
+    if (view.id.empty()) return UnusableAnswer("refund_without_id");
     return view;
   }
 
   ProviderResult<RefundView> GetRefund(const std::string& id) override {
-    auto answer = Get("/v1/refunds/" + PercentEncode(id), {});
+    auto answer = stripe_.Get("/v1/refunds/" + PercentEncode(id), {});
     if (!answer.ok()) return Fail{answer.error()};
     RefundView view = ReadRefund(answer->body.root());
-    if (view.id != id) return Unusable("another_refund");
+    if (view.id != id) return UnusableAnswer("another_refund");
     return view;
   }
 
   ProviderResult<std::vector<RefundView>> ListRefunds(const std::string& charge) override {
     std::vector<RefundView> refunds;
-    auto done = ForEach("/v1/refunds", {{"payment_intent", charge}},
-                        [&](json::Value refund) { refunds.push_back(ReadRefund(refund)); });
+    auto done = stripe_.ForEach("/v1/refunds", {{"payment_intent", charge}},
+                                [&](json::Value refund) { refunds.push_back(ReadRefund(refund)); });
     if (!done.ok()) return Fail{done.error()};
     return refunds;
   }
 
   ProviderResult<DisputeView> GetDispute(const std::string& id) override {
-    auto answer = Get("/v1/disputes/" + PercentEncode(id), {{"expand[]", "payment_intent"}});
+    auto answer =
+        stripe_.Get("/v1/disputes/" + PercentEncode(id), {{"expand[]", "payment_intent"}});
     if (!answer.ok()) return Fail{answer.error()};
     DisputeView view = ReadDispute(answer->body.root());
-    if (view.id != id) return Unusable("another_dispute");
+    if (view.id != id) return UnusableAnswer("another_dispute");
     return view;
   }
 
   ProviderResult<DisputeView> GetFraudWarning(const std::string& id) override {
-    auto answer = Get("/v1/radar/early_fraud_warnings/" + PercentEncode(id),
-                      {{"expand[]", "payment_intent"}});
+    auto answer = stripe_.Get("/v1/radar/early_fraud_warnings/" + PercentEncode(id),
+                              {{"expand[]", "payment_intent"}});
     if (!answer.ok()) return Fail{answer.error()};
     DisputeView view = ReadFraudWarning(answer->body.root());
-    if (view.id != id) return Unusable("another_warning");
+    if (view.id != id) return UnusableAnswer("another_warning");
     return view;
   }
 
@@ -238,7 +226,7 @@ class StripeProvider : public PaymentProvider {
     for (const auto& [path, read] :
          {std::pair{"/v1/disputes", &ReadDispute},
           std::pair{"/v1/radar/early_fraud_warnings", &ReadFraudWarning}}) {
-      auto done = ForEach(path, form, [&](json::Value one) { found.push_back(read(one)); });
+      auto done = stripe_.ForEach(path, form, [&](json::Value one) { found.push_back(read(one)); });
       if (!done.ok()) return Fail{done.error()};
     }
     return found;
@@ -250,10 +238,10 @@ class StripeProvider : public PaymentProvider {
     form.emplace_back("limit", "100");
     form.emplace_back("expand[]", "data.latest_charge");
     if (!cursor.empty()) form.emplace_back("starting_after", cursor);
-    auto answer = Get("/v1/payment_intents", form);
+    auto answer = stripe_.Get("/v1/payment_intents", form);
     if (!answer.ok()) return Fail{answer.error()};
     const json::Value root = answer->body.root();
-    if (!root.Find("data").is_array()) return Unusable("list_without_data");
+    if (!root.Find("data").is_array()) return UnusableAnswer("list_without_data");
     ChargePage page;
     for (const json::Value intent : root.Find("data")) {
       page.charges.push_back(ReadIntent(intent, false));
@@ -265,7 +253,7 @@ class StripeProvider : public PaymentProvider {
     return page;
   }
 
-  void Abort() override { aborted_ = true; }
+  void Abort() override { stripe_.Abort(); }
 
  private:
   static void AddMetadata(Form& form, const std::string& under, const PaymentRef& payment) {
@@ -280,31 +268,8 @@ class StripeProvider : public PaymentProvider {
 
   // Checks that the answer is about this payment.
   static ProviderResult<ChargeView> Checked(ChargeView view, const PaymentRef& payment) {
-    if (view.payment_id != payment.id) return Unusable("another_payment");
+    if (view.payment_id != payment.id) return UnusableAnswer("another_payment");
     return view;
-  }
-
-  // Reads all pages of a list.
-  template <typename Each>
-  ProviderResult<void> ForEach(const std::string& path, const Form& form, Each each) {
-    std::string after;
-    do {
-      Form page = form;
-      page.emplace_back("limit", "100");
-      if (!after.empty()) page.emplace_back("starting_after", after);
-      auto answer = Get(path, page);
-      if (!answer.ok()) return Fail{answer.error()};
-      const json::Value root = answer->body.root();
-      if (!root.Find("data").is_array()) return Unusable("list_without_data");
-      after.clear();
-      for (const json::Value one : root.Find("data")) {
-        after = TextOf(one.Find("id"));
-        each(one);
-      }
-      const json::Value more = root.Find("has_more");
-      if (!more.is_bool() || !more.boolean()) after.clear();
-    } while (!after.empty());
-    return {};
   }
 
   static bool IsMissing(const ProviderError& error) {
@@ -329,10 +294,10 @@ class StripeProvider : public PaymentProvider {
           {"limit", "100"},
           {"expand[]", "data.latest_charge"}};
       if (!after.empty()) form.emplace_back("starting_after", after);
-      auto answer = Get("/v1/payment_intents", form);
+      auto answer = stripe_.Get("/v1/payment_intents", form);
       if (!answer.ok()) return Fail{answer.error()};
       const json::Value root = answer->body.root();
-      if (!root.Find("data").is_array()) return Unusable("list_without_data");
+      if (!root.Find("data").is_array()) return UnusableAnswer("list_without_data");
       after.clear();
       for (const json::Value intent : root.Find("data")) {
         ChargeView view = ReadIntent(intent, true);
@@ -359,88 +324,15 @@ class StripeProvider : public PaymentProvider {
     found.paid = std::move(paid);
   }
 
-  static ProviderResult<CheckoutPage> Page(ProviderResult<Answer> answer) {
+  static ProviderResult<CheckoutPage> Page(ProviderResult<StripeAnswer> answer) {
     if (!answer.ok()) return Fail{answer.error()};
     const json::Value root = answer->body.root();
     CheckoutPage page{TextOf(root.Find("id")), TextOf(root.Find("url"))};
-    if (page.id.empty()) return Unusable("page_without_id");
+    if (page.id.empty()) return UnusableAnswer("page_without_id");
     return page;
   }
 
-  static ProviderError ErrorOf(const Answer& answer, bool keyed) {
-    const json::Value error = answer.body.root().Find("error");
-    ProviderError result;
-    result.code = TextOf(error.Find("code"));
-    const std::string type = TextOf(error.Find("type"));
-    if (result.code.empty()) result.code = type;
-    if (result.code.empty()) result.code = "http_" + std::to_string(answer.status);
-    result.message = "Stripe answered " + std::to_string(answer.status) + " " + type;
-    const int status = answer.status;
-    result.kept = keyed && status >= 500 && status != 503;
-    if (status == 401 || status == 403 || status == 429) {
-      result.kind = Kind::kNotDone;  // wrong or restricted key, or rate-limited
-    } else if (status >= 500 || status == 408 || status == 409 || status < 400 ||
-               type == "idempotency_error") {
-      result.kind = Kind::kUnknown;
-    } else {
-      result.kind = Kind::kRefused;
-    }
-    return result;
-  }
-
-  ProviderResult<Answer> Get(const std::string& path, const Form& form) {
-    return Successful(Call("GET", path, form, ""), false);
-  }
-  ProviderResult<Answer> Post(const std::string& path, const Form& form, const std::string& key) {
-    return Successful(Call("POST", path, form, key), !key.empty());
-  }
-  // Creates what only its answer makes known. So another key does no harm after an error that the
-  // provider would repeat for a day.
-  ProviderResult<Answer> Create(const std::string& path, const Form& form, const std::string& key) {
-    auto answer = Post(path, form, key);
-    if (answer.ok() || !answer.error().kept) return answer;
-    return Post(path, form, key + "-" + Id::New().ToHex());
-  }
-  static ProviderResult<Answer> Successful(ProviderResult<Answer> answer, bool keyed) {
-    if (answer.ok() && (answer->status < 200 || answer->status >= 300)) {
-      return Fail{ErrorOf(*answer, keyed)};
-    }
-    return answer;
-  }
-
-  // Returns an answer with any status if its body is JSON.
-  ProviderResult<Answer> Call(const std::string& method, const std::string& path, const Form& form,
-                              const std::string& idempotency_key) {
-    if (aborted_) return Fail{ProviderError{Kind::kNotDone, "stopping", "the process is stopping"}};
-    HttpCall call;
-    call.abort = &aborted_;
-    call.method = method;
-    call.url = options_.base_url + path;
-    call.bearer = options_.secret_key;
-    call.headers.emplace_back("Stripe-Version", kStripeVersion);
-    if (!idempotency_key.empty()) call.headers.emplace_back("Idempotency-Key", idempotency_key);
-    call.form = form;
-    call.connect_timeout_ms = options_.connect_timeout_ms;
-    call.timeout_ms = options_.timeout_ms;
-    HttpAnswer answer = http::Send(call);
-    if (answer.outcome == HttpAnswer::Outcome::kNotSent) {
-      return Fail{ProviderError{Kind::kNotDone, "unreachable", answer.error}};
-    }
-    if (answer.outcome == HttpAnswer::Outcome::kLost) {
-      return Fail{ProviderError{Kind::kUnknown, "no_answer", answer.error}};
-    }
-    auto body = json::Document::Parse(std::move(answer.body));
-    if (!body.ok()) {
-      if (answer.status == 429) {
-        return Fail{ProviderError{Kind::kNotDone, "http_429", "too many calls"}};
-      }
-      return Unusable("http_" + std::to_string(answer.status));
-    }
-    return Answer{answer.status, std::move(*body)};
-  }
-
-  const StripeOptions options_;
-  std::atomic<bool> aborted_ = false;
+  StripeClient stripe_;
 };
 
 }  // namespace
