@@ -87,6 +87,7 @@ class Batch {
   Reply AdmitAgain(const Admission& admission, Hold& hold);
   // Month that an admitted request counts towards.
   int32_t AdmittedMonth(const Admission& admission) const;
+  int64_t AdmittedUs(const Admission& admission, int32_t month) const;
   // Moves the request's amount out of its lease, from held to free. Returns that amount.
   int64_t TakeFromLease(const Admission& admission);
   // lease.cc
@@ -98,6 +99,7 @@ class Batch {
   void SetLease(Lease& lease, int64_t granted_nano_usd, int64_t used_nano_usd);
   // Moves the unused rest back to free.
   void ReturnLease(Lease& lease, int64_t used_nano_usd, const std::string& memo);
+  void ReleaseSettled(Lease& lease, int64_t settled_nano_usd);
   void RemoveLease(const LeaseName& name);
 
   // idempotency.cc. Returns kNone if the request may run.

@@ -19,7 +19,7 @@ std::optional<CreditLease::Ask> CreditLease::NextAsk(int64_t now_us) {
   asking_ = true;
   asked_to_end_ = giving_back_;
   asked_us_ = now_us;
-  return Ask{month_, used_nano_usd_, giving_back_ ? 0 : wanted};
+  return Ask{month_, used_nano_usd_, giving_back_ ? 0 : wanted, settled_nano_usd_};
 }
 
 void CreditLease::OnAnswer(const Answer& answer, int64_t now_us) {

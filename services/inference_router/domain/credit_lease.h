@@ -16,6 +16,7 @@ class CreditLease {
     int32_t month = 0;
     int64_t used_nano_usd = 0;
     int64_t wanted_nano_usd = 0;
+    int64_t settled_nano_usd = 0;
   };
   // The ledger's answer (TakeLeaseResponse).
   struct Answer {
@@ -58,6 +59,9 @@ class CreditLease {
     spent_nano_usd_ += kept_nano_usd;
   }
 
+  // Call when the ledger has settled or refused a request: it needs no more of the lease.
+  void OnSettled(int64_t kept_nano_usd) { settled_nano_usd_ += kept_nano_usd; }
+
   // The next question to the ledger; empty while an earlier one is unanswered.
   std::optional<Ask> NextAsk(int64_t now_us);
   // Admits nothing more and gives back what is left.
@@ -93,6 +97,7 @@ class CreditLease {
   bool began_ = false;  // has been granted at least once
   bool over_ = false;
   bool giving_back_ = false;
+  int64_t settled_nano_usd_ = 0;  // part of the used amount
   bool asking_ = false;
   bool asked_to_end_ = false;  // the latest question gives the lease back
   int64_t asked_us_ = INT64_MIN / 2;

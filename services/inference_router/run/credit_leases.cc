@@ -50,6 +50,13 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
   }
 
   void AskIfTime(const std::string& workspace, Entry& entry) {
+  // Returns null if the lease is over.
+  CreditLease* LeaseOf(const std::string& workspace, const std::string& name) {
+    const auto found = entries.find(workspace);
+    if (found == entries.end() || NameOf(found->second.number) != name) return nullptr;
+    return &found->second.lease;
+  }
+
     if (stopped) return;
     const auto ask = entry.lease.NextAsk(clock.MonotonicUs());
     if (!ask) return;
@@ -60,6 +67,7 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     request.set_used_nano_usd(ask->used_nano_usd);
     request.set_wanted_nano_usd(ask->wanted_nano_usd);
     loop.Spawn(Take(shared_from_this(), std::move(request), entry.number));
+    request.set_settled_nano_usd(ask->settled_nano_usd);
   }
 
   static Task<void> Take(std::shared_ptr<Shared> self, billing::v1::TakeLeaseRequest request,
@@ -147,7 +155,7 @@ Task<std::optional<LeaseTicket>> CreditLeases::Admit(billing::v1::AuthorizeItem 
   shared->AskIfTime(ticket.item().workspace_id(), *entry);
   // A crash would lose a request that is not on disk, together with its cost.
   if (!co_await shared->WriteDown(ticket)) {
-    Finish(ticket, 0);
+    (void)Finish(ticket, 0);
     shared->metrics.lease_refused.Increment();
     co_return std::nullopt;
   }
@@ -155,12 +163,14 @@ Task<std::optional<LeaseTicket>> CreditLeases::Admit(billing::v1::AuthorizeItem 
   co_return ticket;
 }
 
-void CreditLeases::Finish(const LeaseTicket& ticket, int64_t kept_nano_usd) {
-  const auto found = shared_->entries.find(ticket.item().workspace_id());
-  if (found == shared_->entries.end()) return;
-  Entry& entry = found->second;
-  if (shared_->NameOf(entry.number) != ticket.lessee()) return;
-  entry.lease.Finish(ticket.authorized_nano_usd(), kept_nano_usd);
+std::function<void()> CreditLeases::Finish(const LeaseTicket& ticket, int64_t kept_nano_usd) {
+  CreditLease* const lease = shared_->LeaseOf(ticket.item().workspace_id(), ticket.lessee());
+  if (lease != nullptr) lease->Finish(ticket.authorized_nano_usd(), kept_nano_usd);
+  return [shared = shared_, workspace = ticket.item().workspace_id(), lessee = ticket.lessee(),
+          kept_nano_usd] {
+    CreditLease* const settled = shared->LeaseOf(workspace, lessee);
+    if (settled != nullptr) settled->OnSettled(kept_nano_usd);
+  };
 }
 
 void CreditLeases::GiveBack() {

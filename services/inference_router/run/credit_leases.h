@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +30,8 @@ class CreditLeases {
   // Admits the request and returns when its record is on disk. nullopt: no lease covers it.
   Task<std::optional<LeaseTicket>> Admit(billing::v1::AuthorizeItem item);
   // Call when the request is over. kept: the amount that the ledger takes out of the lease for it.
-  void Finish(const LeaseTicket& ticket, int64_t kept_nano_usd);
+  // Returns what to call on the loop when the ledger has settled or refused the request.
+  std::function<void()> Finish(const LeaseTicket& ticket, int64_t kept_nano_usd);
 
   // Gives all leases back when the process stops, without waiting for answers.
   void GiveBack();
