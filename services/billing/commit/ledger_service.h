@@ -9,11 +9,13 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/error/error.h"
+#include "common/runtime/periodic_thread.h"
 #include "common/sql/sql.h"
 #include "services/billing/commit/busy_workspaces.h"
 #include "services/billing/commit/group_commit.h"
@@ -31,6 +33,7 @@ class LedgerService {
     GroupCommit::Options group_commit;
     int64_t expiry_interval_ms = 1000;  // between searches for expired holds
     // PostgreSQL: uses the database's time, so that all replicas have the same. False: uses this
+    int64_t recall_interval_ms = 250;   // between searches for recalled leases
     // process's clock, for tests that set it.
     bool database_time = true;
     // Workspaces with more requests per second get leases; 0: none gets them.
@@ -50,6 +53,13 @@ class LedgerService {
   }
 
   // SQLite: opens the file or fails. PostgreSQL: returns at once; while the server is unreachable
+  // Sets a listener that a thread of the ledger calls with the workspaces whose leases must end at
+  // once, about every Options::recall_interval_ms while the database answers. Changes by other
+  // replicas are included. It must not block. Call before Start.
+  void OnRecalls(std::function<void(std::vector<std::string>)> listener) {
+    on_recalls_ = std::move(listener);
+  }
+
   // Ready is false and a thread retries.
   Result<void> Start();
   // Refuses waiting calls at once, then waits for running ones.
@@ -95,6 +105,7 @@ class LedgerService {
   // Whether the database has answered for at least this time without interruption.
   bool HasServedFor(int64_t us) const;
   // Returns how many of these were not refused.
+  void FindRecalls();
   int64_t Expire(std::vector<Operation> operations);
   // PostgreSQL: creates the partitions of the coming months.
   void MakePartitions();
@@ -150,3 +161,5 @@ class LedgerService {
 };
 
 }  // namespace tollgate::billing
+  std::function<void(std::vector<std::string>)> on_recalls_;
+  PeriodicThread recalls_;

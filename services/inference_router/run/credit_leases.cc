@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "common/base/crypto.h"
@@ -49,7 +50,6 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     return &found->second;
   }
 
-  void AskIfTime(const std::string& workspace, Entry& entry) {
   // Returns null if the lease is over.
   CreditLease* LeaseOf(const std::string& workspace, const std::string& name) {
     const auto found = entries.find(workspace);
@@ -57,6 +57,7 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     return &found->second.lease;
   }
 
+  void AskIfTime(const std::string& workspace, Entry& entry) {
     if (stopped) return;
     const auto ask = entry.lease.NextAsk(clock.MonotonicUs());
     if (!ask) return;
@@ -66,8 +67,8 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     request.set_month(ask->month);
     request.set_used_nano_usd(ask->used_nano_usd);
     request.set_wanted_nano_usd(ask->wanted_nano_usd);
-    loop.Spawn(Take(shared_from_this(), std::move(request), entry.number));
     request.set_settled_nano_usd(ask->settled_nano_usd);
+    loop.Spawn(Take(shared_from_this(), std::move(request), entry.number));
   }
 
   static Task<void> Take(std::shared_ptr<Shared> self, billing::v1::TakeLeaseRequest request,
@@ -88,8 +89,16 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     answer.granted_nano_usd = result->granted_nano_usd();
     answer.valid_us = result->valid_ms() * 1000;
     answer.recalled = result->recalled();
-    if (answer.recalled && !gives_back) self->metrics.leases_recalled.Increment();
-    lease.OnAnswer(answer, self->clock.MonotonicUs());
+    if (lease.OnAnswer(answer, self->clock.MonotonicUs()))
+      self->metrics.leases_recalled.Increment();
+    // A lease that was granted before its recall may arrive after it.
+    if (self->recalled.contains(workspace)) self->Recall(lease);
+    // A recalled lease is given back at once.
+    if (!gives_back) self->AskIfTime(workspace, found->second);
+  }
+
+  void Recall(CreditLease& lease) {
+    if (lease.Recall(clock.MonotonicUs())) metrics.leases_recalled.Increment();
   }
 
   Task<bool> WriteDown(const billing::v1::Admission& admission) {
@@ -120,6 +129,7 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
   const std::string lessee = HexEncode(RandomBytes(12));
   int64_t next_number = 1;
   std::unordered_map<std::string, Entry> entries;
+  std::unordered_set<std::string> recalled;  // workspaces in the newest list of recalls
   bool stopped = false;
 };
 
@@ -177,6 +187,16 @@ void CreditLeases::GiveBack() {
   for (auto& [workspace, entry] : shared_->entries) {
     entry.lease.GiveBack();
     shared_->AskIfTime(workspace, entry);
+  }
+}
+
+void CreditLeases::OnRecalls(std::span<const std::string> workspaces) {
+  shared_->recalled = {workspaces.begin(), workspaces.end()};
+  for (const std::string& workspace : workspaces) {
+    const auto found = shared_->entries.find(workspace);
+    if (found == shared_->entries.end()) continue;
+    shared_->Recall(found->second.lease);
+    shared_->AskIfTime(workspace, found->second);
   }
 }
 

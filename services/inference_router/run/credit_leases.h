@@ -1,12 +1,13 @@
 // The leases of one loop on the credit of busy workspaces (domain/credit_lease.h). Asks billing for
 // them in the background, and admits requests from them even while billing is unreachable. See
-// docs/adr/0042.
+// docs/adr/0042 and 0052.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/base/clock.h"
@@ -33,6 +34,9 @@ class CreditLeases {
   // Returns what to call on the loop when the ledger has settled or refused the request.
   std::function<void()> Finish(const LeaseTicket& ticket, int64_t kept_nano_usd);
 
+  // Gives the leases on these workspaces back. workspaces: the complete list of recalls; it holds
+  // until the next one.
+  void OnRecalls(std::span<const std::string> workspaces);
   // Gives all leases back when the process stops, without waiting for answers.
   void GiveBack();
   // Asks the ledger where a question is due. Called every second.
