@@ -119,9 +119,9 @@ void Batch::Release(Hold& hold, EntryKind terminal, const std::string& memo) {
 }
 
 void Batch::Raise(Hold& hold, int64_t amount_nano_usd) {
-  const int64_t raised =
-      std::min({amount_nano_usd, wallet_->available_nano_usd(),
-                CapHeadroom(EffectiveCap(*wallet_, hold), hold.month), QuotaHeadroom(hold)});
+  const int64_t raised = std::min({amount_nano_usd, wallet_->available_nano_usd(),
+                                   CapHeadroom(EffectiveCap(*wallet_, hold), hold.month),
+                                   QuotaHeadroom(hold, hold.month)});
   if (raised <= 0) return;
   hold.authorized_nano_usd += raised;
   Post(EntryKind::kExtend, Account::kFree, Account::kHeld, raised, hold.month, hold.id.ToBytes());
@@ -133,9 +133,9 @@ int64_t Batch::CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t m
   return std::max<int64_t>(0, *cap_nano_usd - row.spent_nano_usd - row.held_nano_usd);
 }
 
-int64_t Batch::QuotaHeadroom(const Hold& hold) {
+int64_t Batch::QuotaHeadroom(const Hold& hold, int32_t month) {
   if (!hold.key_quota_nano_usd) return kMaxAmount;
-  const KeyMonth* row = FindKeyMonth(hold.key_id, hold.month);
+  const KeyMonth* row = FindKeyMonth(hold.key_id, month);
   const int64_t used = row ? row->spent_nano_usd + row->held_nano_usd : 0;
   return std::max<int64_t>(0, *hold.key_quota_nano_usd - used);
 }

@@ -167,8 +167,8 @@ class Batch {
   // Counts the entry towards the key of key_hold_.
   void MoveKeyMonth(const Entry& entry);
   KeyMonth* FindKeyMonth(const std::string& key_id, int32_t month);  // a row of wallet_
-  // Amount that the key's quota leaves for this hold.
-  int64_t QuotaHeadroom(const Hold& hold);
+  // Amount that the key's quota leaves for this hold in a month.
+  int64_t QuotaHeadroom(const Hold& hold, int32_t month);
   // Amount that the cap leaves for new holds in this month. No cap: no limit.
   int64_t CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month);
   // The higher of the cap at admission and the current cap (decision 6).
