@@ -1,4 +1,5 @@
-// Part of the store: what the rules of auto-reload ask about a workspace (reload_rules.h).
+// Part of the store: what the rules of auto-reload ask about a workspace (reload_rules.h), and
+// which charges are under way.
 #include "common/base/ledger_shard.h"
 #include "services/billing/payments/payment_store.h"
 
@@ -26,6 +27,20 @@ SqlResult<bool> WorkspaceTx::IsMethodDisputed(const std::string& method) {
       {shard_, workspace_, method}, [&](const Row& row) { count = row.Int(0); });
   if (!done.ok()) return Fail{std::move(done).error()};
   return count > 0;
+}
+
+SqlResult<std::vector<std::string>> PaymentStore::ReloadingSince(int64_t created_us) {
+  std::vector<std::string> workspaces;
+  auto done = database_.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+    workspaces.clear();
+    return db.Query(
+        "SELECT r.workspace FROM auto_reload r JOIN payment p ON p.shard = r.shard AND"
+        " p.workspace = r.workspace AND p.id = r.reload_id WHERE r.enabled = 1 AND"
+        " r.state IN (2, 3, 4) AND p.created_us >= $1",
+        {created_us}, [&](const Row& row) { workspaces.push_back(row.Text(0)); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return workspaces;
 }
 
 }  // namespace tollgate::billing::payments

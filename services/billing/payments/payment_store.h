@@ -140,6 +140,9 @@ class PaymentStore {
     int64_t failed_refunds = 0;
   };
   sql::SqlResult<Counts> Count();
+  // Workspaces with a charge of auto-reload that is under way and was requested at this time or
+  // later.
+  sql::SqlResult<std::vector<std::string>> ReloadingSince(int64_t created_us);
 
  private:
   sql::Database& database_;
