@@ -84,6 +84,10 @@ class UnreachableServices : public ClientFactory {
   }
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop&) override { return nullptr; }
   std::unique_ptr<MeteringClient> Metering(Loop&) override { return nullptr; }
+  std::unique_ptr<Subscription> WatchLeaseRecalls(
+      Loop&, WatchHandler<billing::v1::WatchLeaseRecallsResponse>) override {
+    return nullptr;
+  }
   std::shared_ptr<rpc::Replicas> AdminReplicas(AdminTarget, Loop&) override { return nullptr; }
   std::shared_ptr<rpc::Replicas> OtherReplicas(OtherTarget, Loop&) override { return nullptr; }
 };

@@ -6,8 +6,10 @@
 #include "common/clients/backoff.h"
 #include "common/clients/ledger_batcher.h"
 #include "common/clients/make_clients.h"
+#include "common/clients/watch_subscription.h"
 #include "common/observability/metrics.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
+#include "tollgate/billing/v1/lease_recalls.grpc.pb.h"
 
 namespace tollgate {
 namespace {
@@ -21,6 +23,8 @@ constexpr int64_t kVoidPatience = 90'000;
 // The void of a refused request also reverses what was charged meanwhile (decision 52), so it is
 // retried through a longer outage.
 constexpr int64_t kRefusalPatience = 600'000;
+// Billing sends a message every second; without one for this long the stream is lost.
+constexpr int64_t kRecallsSilence = 4'000;
 // Limit of pending voids per client. While billing is unreachable each refused request adds one.
 // Beyond the limit holds are left to expire.
 constexpr int kMaxVoids = 32'768;
@@ -177,6 +181,20 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replica
                                                  const DirectServices* direct) {
   return std::make_unique<BillingClientImpl>(loop, std::move(replicas),
                                              direct != nullptr ? *direct : DirectServices());
+}
+
+std::unique_ptr<Subscription> WatchLeaseRecalls(
+    Loop& loop, ReplicasPtr replicas, WatchHandler<bv::WatchLeaseRecallsResponse> handler) {
+  rpc::WatchOptions<bv::WatchLeaseRecallsRequest, bv::WatchLeaseRecallsResponse> options;
+  options.make_request = [] { return bv::WatchLeaseRecallsRequest(); };
+  options.on_message = std::move(handler.on_message);
+  options.on_lost = std::move(handler.on_lost);
+  options.silence_ms = kRecallsSilence;
+  using Async = bv::LeaseRecallService::StubInterface::async_interface;
+  return std::make_unique<
+      WatchSubscription<bv::LeaseRecallService, bv::WatchLeaseRecallsRequest,
+                        bv::WatchLeaseRecallsResponse>>(
+      loop, std::move(replicas), &Async::WatchLeaseRecalls, std::move(options));
 }
 
 std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr replicas,

@@ -14,6 +14,7 @@
 #include "common/rpc/link_protocol.h"
 #include "common/rpc/replicas.h"
 #include "common/rpc/resolver.h"
+#include "tollgate/billing/v1/lease_recalls.pb.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate {
@@ -66,6 +67,11 @@ class Factory : public ClientFactory {
   std::unique_ptr<MeteringClient> Metering(Loop& loop) override {
     return MakeMeteringClient(loop, Replicas(targets_.billing(), "billing", loop),
                               Direct(targets_.billing()));
+  }
+  std::unique_ptr<Subscription> WatchLeaseRecalls(
+      Loop& loop, WatchHandler<billing::v1::WatchLeaseRecallsResponse> handler) override {
+    return tollgate::WatchLeaseRecalls(loop, Replicas(targets_.billing(), "billing", loop),
+                                       std::move(handler));
   }
   std::unique_ptr<InferenceClient> Inference(Loop& loop) override {
     const auto& targets = targets_.inference_routers();

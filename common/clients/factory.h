@@ -11,6 +11,9 @@
 
 namespace tollgate {
 
+namespace billing::v1 {
+class WatchLeaseRecallsResponse;
+}
 namespace config::v1 {
 class TargetsConfig;
 }
@@ -32,6 +35,9 @@ class ClientFactory {
   virtual std::unique_ptr<BillingClient> Billing(Loop& loop) = 0;
   virtual std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) = 0;
   virtual std::unique_ptr<MeteringClient> Metering(Loop& loop) = 0;
+  // The workspaces whose leases on credit must end at once. Each message is the complete list.
+  virtual std::unique_ptr<Subscription> WatchLeaseRecalls(
+      Loop& loop, WatchHandler<billing::v1::WatchLeaseRecallsResponse> handler) = 0;
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
   // For calls to any admin service; must be destroyed on the loop.
   virtual std::shared_ptr<rpc::Replicas> AdminReplicas(AdminTarget target, Loop& loop) = 0;

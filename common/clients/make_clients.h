@@ -12,6 +12,9 @@
 namespace tollgate::rpc {
 class Replicas;
 }
+namespace tollgate::billing::v1 {
+class WatchLeaseRecallsResponse;
+}
 
 namespace tollgate {
 
@@ -26,5 +29,8 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replica
 std::unique_ptr<BillingAdminClient> MakeBillingAdminClient(Loop& loop, ReplicasPtr replicas);
 std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr replicas,
                                                    const DirectServices* direct = nullptr);
+// Recalls of leases (billing.v1.LeaseRecallService). Never direct: a stream is not a call.
+std::unique_ptr<Subscription> WatchLeaseRecalls(
+    Loop& loop, ReplicasPtr replicas, WatchHandler<billing::v1::WatchLeaseRecallsResponse> handler);
 
 }  // namespace tollgate

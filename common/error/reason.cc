@@ -40,6 +40,7 @@ constexpr std::array<ReasonRow, kReasonCount> kReasons = {{
     {Reason::kCap, "cap"},
     {Reason::kQuota, "quota"},
     {Reason::kHeld, "held"},
+    {Reason::kReloading, "reloading"},
     {Reason::kFrozen, "frozen"},
     {Reason::kFrozenByCheck, "frozen_by_check"},
     {Reason::kNotServing, "not_serving"},

@@ -42,6 +42,7 @@ enum class Reason : uint8_t {
   kCap,
   kQuota,
   kHeld,
+  kReloading,
   kFrozen,
   kFrozenByCheck,
   // Models and engines.

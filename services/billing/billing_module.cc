@@ -18,6 +18,7 @@
 #include "services/billing/rpc/alerts_rpc.h"
 #include "services/billing/rpc/billing_rpc.h"
 #include "services/billing/rpc/callers.h"
+#include "services/billing/rpc/lease_recalls_rpc.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/verify/checkpoint_writer.h"
 #include "services/billing/verify/nightly_verification.h"
@@ -197,6 +198,7 @@ class BillingModule : public Module {
         audit_mover_(AuditMovesFrom(settings), context.clock,
                      [this] { return ledger_.Ready() && ledger_.NodesServe(); }),
         rpc_(billing::MakeRpcServices(ledger_)),
+        recalls_(context.loops.loop(0)),
         admin_services_(billing::MakeAdminServices(
             ledger_, {.second_person_above_nano_usd = SecondPersonAbove(settings)})) {
     admin_services_.push_back(billing::MakePaymentRpc(payments_));
@@ -207,11 +209,15 @@ class BillingModule : public Module {
       rollups_.OnCommitted(operations);
       audit_mover_.OnCommitted(operations);
     });
+    ledger_.OnRecalls([this](std::vector<std::string> workspaces) {
+      recalls_.Publish(std::move(workspaces));
+    });
   }
 
   std::string_view name() const override { return "billing"; }
   void Register(grpc::ServerBuilder& builder) override {
     for (const auto& service : rpc_.services) builder.RegisterService(service.get());
+    builder.RegisterService(&recalls_);
   }
   std::span<const rpc::MethodCallers> Callers() const override { return billing::kCallers; }
   std::span<const rpc::MethodCallers> AdminCallers() const override {
@@ -251,6 +257,7 @@ class BillingModule : public Module {
   bool Ready() const override { return ledger_.Ready(); }
   void Stop() override {
     rpc_.close_streams();
+    recalls_.Close();
     refusals_.reset();
     alerts_.Stop();
     payments_.Stop();
@@ -294,6 +301,7 @@ class BillingModule : public Module {
   std::unique_ptr<sql::Database> refusal_database_;
   std::unique_ptr<audit::RefusalWriter> refusals_;
   billing::RpcServices rpc_;
+  billing::LeaseRecallRpc recalls_;
   std::vector<std::unique_ptr<grpc::Service>> admin_services_;
 };
 

@@ -26,6 +26,7 @@
 #include "services/inference_router/rpc/link_server.h"
 #include "services/inference_router/run/worker.h"
 #include "services/inference_router/settlement/settlement_files.h"
+#include "tollgate/billing/v1/lease_recalls.pb.h"
 
 namespace tollgate {
 namespace {
@@ -92,6 +93,7 @@ class InferenceRouterModule : public Module {
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<router::EventSink> sink);
   Task<Result<inference::v1::CountTokensResponse>> Count(inference::v1::CountTokensRequest request);
   void OnCatalog(catalog::v1::Snapshot snapshot);
+  void OnLeaseRecalls(std::vector<std::string> workspaces);
   void BuildTable();
   void ScheduleGauges();
 
@@ -110,6 +112,7 @@ class InferenceRouterModule : public Module {
   // The members below live on the first loop.
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> watch_;
+  std::unique_ptr<Subscription> recalls_;
   std::unique_ptr<router::HealthChecker> health_;
   catalog::v1::Snapshot snapshot_;  // the snapshot of the current table
   rpc::Resolver engine_names_;      // resolves engines that are one engine per address
@@ -219,10 +222,26 @@ Result<void> InferenceRouterModule::Start() {
                                    log::Warn("catalog stream lost; keeping the last snapshot",
                                              {{"error", error.ToString()}});
                                  }});
+    recalls_ = context_.clients.WatchLeaseRecalls(
+        first, {[this](const billing::v1::WatchLeaseRecallsResponse& message) {
+                  OnLeaseRecalls({message.workspace_ids().begin(), message.workspace_ids().end()});
+                },
+                [](const Error& error) {
+                  log::Warn("stream of lease recalls lost; reconnecting",
+                            {{"error", error.ToString()}});
+                }});
     ScheduleGauges();
   });
   started_ = true;
   return {};
+}
+
+void InferenceRouterModule::OnLeaseRecalls(std::vector<std::string> workspaces) {
+  const auto shared = std::make_shared<const std::vector<std::string>>(std::move(workspaces));
+  for (int i = 0; i < context_.loops.size(); ++i) {
+    router::Worker* const worker = workers_[i].get();
+    context_.loops.loop(i).Post([worker, shared] { worker->OnLeaseRecalls(*shared); });
+  }
 }
 
 void InferenceRouterModule::OnCatalog(catalog::v1::Snapshot snapshot) {
@@ -333,6 +352,7 @@ void InferenceRouterModule::Stop() {
   context_.loops.loop(0).RunAndWait([this] {
     context_.loops.loop(0).CancelTimer(gauges_timer_);
     watch_.reset();
+    recalls_.reset();
     catalog_.reset();
     health_.reset();
   });

@@ -18,8 +18,8 @@
 
 #include "common/base/ledger_shard.h"
 #include "services/billing/domain/testing/lease_world.h"
-#include "services/billing/storage/leases.h"
 #include "services/billing/reports/reports.h"
+#include "services/billing/storage/leases.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {
@@ -181,7 +181,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
     }
     void Take(int64_t wanted) {
       const int64_t asked_us = race_.now_us;
-      const Reply reply = Do(TakeLease{race_.workspace, Lessee(), month_, used_, wanted});
+      const Reply reply = Do(TakeLease{race_.workspace, Lessee(), month_, used_, wanted, settled_});
       if (wanted == 0) valid_until_us_ = 0;
       if (!reply.ok || Below(10) == 0) return;  // refused or lost
       month_ = reply.lease.month;
@@ -218,6 +218,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
       } else {
         Charged(Do(settle));
       }
+      settled_ += settle.admission->authorized_nano_usd;
       if (pending_.empty()) race_.limit_us[index_] = INT64_MAX;
     }
     // The lessee crashes: its files are delivered, its lease expires.
@@ -225,7 +226,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
       while (!pending_.empty()) Report();
       ++life_;
       month_ = 0;
-      used_ = granted_ = valid_until_us_ = 0;
+      used_ = settled_ = granted_ = valid_until_us_ = 0;
     }
 
     LeaseRacesTest& test_;
@@ -236,6 +237,7 @@ class LeaseRacesTest : public LedgerDatabaseTest {
     int life_ = 0;
     int32_t month_ = 0;
     int64_t used_ = 0;
+    int64_t settled_ = 0;  // part of it
     int64_t granted_ = 0;
     int64_t valid_until_us_ = 0;
     std::deque<Pending> pending_;

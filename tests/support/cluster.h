@@ -191,6 +191,7 @@ class Cluster {
   // Makes one call with this id, without retries; false when it was not acknowledged.
   bool TryAddCredit(const std::string& workspace_id, int64_t nano_usd, const std::string& id);
   bool SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd);
+  bool Freeze(const std::string& workspace_id);
   enum class KeyState { kActive = 1, kDisabled = 2, kRevoked = 3 };
   bool SetKeyState(const ApiKey& key, KeyState state);
   // Finds the receipt by a request's id, an answer's id, or the x-request-id of a response.

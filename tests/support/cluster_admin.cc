@@ -259,6 +259,15 @@ bool Cluster::SetCap(const std::string& workspace_id, std::optional<int64_t> nan
   return Call(*admin().books, &pb::LedgerService::Stub::UpdateCap, request, cap).ok();
 }
 
+bool Cluster::Freeze(const std::string& workspace_id) {
+  pb::FreezeWorkspaceRequest request;
+  request.set_name("workspaces/" + workspace_id);
+  request.set_reason("test");
+  request.set_request_id(NextRequestId());
+  pb::Balance balance;
+  return Call(*admin().books, &pb::LedgerService::Stub::FreezeWorkspace, request, balance).ok();
+}
+
 bool Cluster::SetKeyState(const ApiKey& key, KeyState state) {
   const auto change = [&](auto request, auto method) {
     request.set_name("workspaces/" + key.workspace_id + "/keys/" + key.key_id);

@@ -14,6 +14,9 @@ namespace {
 
 namespace billing_pb = billing::v1;
 
+// When to repeat a request that lacked credit while a charge of auto-reload was under way.
+constexpr int64_t kReloadRetryMs = 2'000;
+
 Error NotYet(ErrorId id, Reason reason, const billing_pb::AuthorizeResult& result) {
   return {
       .id = id, .retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1), .reason = reason};
@@ -22,6 +25,12 @@ Error NotYet(ErrorId id, Reason reason, const billing_pb::AuthorizeResult& resul
 Fail<Error> Denied(const RequestContext& context, const billing_pb::AuthorizeResult& result) {
   switch (result.denied_by()) {
     case billing_pb::DENY_REASON_NO_CREDIT:
+      if (result.reloading()) {
+        return Fail{Error{.id = ErrorId::kRateLimited,
+                          .message = "The workspace's credit is being reloaded.",
+                          .retry_after_ms = kReloadRetryMs,
+                          .reason = Reason::kReloading}};
+      }
       return FailWith(ErrorId::kInsufficientCredits, Reason::kBalance,
                       "The workspace does not have enough credit for this request.");
     case billing_pb::DENY_REASON_CAP:
@@ -81,6 +90,7 @@ Task<Result<void>> Authorize(RequestContext& context, bool or_by_router) {
   if (context.canonical.max_tokens == 0) hold.Disarm();
   auto asked = or_by_router ? AuthorizeOnce(context) : AuthorizeOrWait(context);
   auto answer = co_await std::move(asked);
+  if (or_by_router && IsReloading(answer)) answer = co_await AuthorizeOrWait(context);
   if (or_by_router && IsUnreachable(answer)) {
     worker.leased.OnUnreachable(context.key->workspace_id());
     // If billing has placed the hold after all, the ledger merges the router's admission with it.

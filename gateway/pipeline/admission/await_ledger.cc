@@ -28,19 +28,26 @@ bool IsUnreachable(const Result<billing::v1::AuthorizeResult>& answer) {
   return !answer && answer.error().id == ErrorId::kServiceUnavailable;
 }
 
+bool IsReloading(const Result<billing::v1::AuthorizeResult>& answer) {
+  return answer && answer->reloading();
+}
+
 Task<Result<billing::v1::AuthorizeResult>> AuthorizeOnce(RequestContext& context) {
   return context.worker.clients.billing->Authorize(MakeAuthorizeItem(context), kAttemptTimeout);
 }
 
 LedgerWaiters::LedgerWaiters()
-    : gauge_(metrics::Gauge("tollgate_gateway_ledger_waiters",
-                            "Admissions that are waiting for an unreachable ledger.")) {
+    : gauge_(metrics::Gauge(
+          "tollgate_gateway_ledger_waiters",
+          "Admissions that are waiting for an unreachable ledger, or for the credit of a "
+          "charge of auto-reload that is under way.")) {
   const char* const kEnds[] = {"answered", "late", "left", "refused"};
   for (size_t i = 0; i < std::size(kEnds); ++i) {
     ends_[i] = &metrics::Counter(
         "tollgate_gateway_ledger_waits_total",
-        "Admissions that met an unreachable ledger, by result: answered, late (503 after 3 s), "
-        "left (the caller disconnected), refused (503 immediately because too many were waiting).",
+        "Admissions that met an unreachable ledger, or lacked credit while a charge of auto-reload "
+        "was under way, by result: answered, late (503 or 429 after 3 s), left (the caller "
+        "disconnected), refused (503 or 429 immediately because too many were waiting).",
         {{"result", kEnds[i]}});
   }
 }
@@ -78,7 +85,7 @@ Task<Result<billing::v1::AuthorizeResult>> AuthorizeOrWait(RequestContext& conte
   for (int64_t left_ms = kPatience;;) {
     auto answer = co_await context.worker.clients.billing->Authorize(
         MakeAuthorizeItem(context), std::min(left_ms, kAttemptTimeout));
-    if (!IsUnreachable(answer)) {
+    if (!IsUnreachable(answer) && !IsReloading(answer)) {
       if (place) waiters.Count(LedgerWaiters::End::kAnswered);
       co_return answer;
     }

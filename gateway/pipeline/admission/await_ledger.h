@@ -1,5 +1,6 @@
 // Waiting for an unreachable ledger, for example while its database fails over (decision 50,
-// docs/adr/0034): requests that would otherwise get a 503 wait up to three seconds.
+// docs/adr/0034), and for the credit of a charge of auto-reload that is under way: requests that
+// would otherwise get a 503 or 402 wait up to three seconds.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -59,9 +60,12 @@ class LedgerWaiters {
 
 // Whether billing or its ledger was unreachable.
 bool IsUnreachable(const Result<billing::v1::AuthorizeResult>& answer);
+// Whether credit is missing but may arrive soon.
+bool IsReloading(const Result<billing::v1::AuthorizeResult>& answer);
 // Asks billing once for the context's hold.
 Task<Result<billing::v1::AuthorizeResult>> AuthorizeOnce(RequestContext& context);
-// Asks billing for the context's hold and retries while it is unreachable. Ends early when no place
+// Asks billing for the context's hold and retries while it is unreachable or the workspace is
+// being reloaded. Ends early when no place
 // is free. When the caller leaves, it ends with the attempt that is running, or within half a
 // second. The hold of an attempt without an answer may exist, so a caller that gives up must void
 // it.

@@ -73,6 +73,43 @@ TEST_F(AwaitLedgerTest, AfterThreeSecondsItIs503WithRetryAfterAndNoHoldIsLeft) {
   EXPECT_TRUE(in_time);
 }
 
+billing::v1::AuthorizeResult Reloading() {
+  billing::v1::AuthorizeResult denied;
+  denied.set_denied_by(billing::v1::DENY_REASON_NO_CREDIT);
+  denied.set_reloading(true);
+  return denied;
+}
+
+TEST_F(AwaitLedgerTest, ARequestWaitsForTheCreditOfAChargeUnderWay) {
+  rig.billing->answer = Reloading();
+  BackAt(3);
+  PushEvents({Started(), Text("a"), Finish(), End(1, 1)});
+  EXPECT_EQ(Send()->status, 200);
+  ASSERT_EQ(rig.billing->authorized.size(), 3u);
+  EXPECT_EQ(rig.billing->authorized[2].SerializeAsString(),
+            rig.billing->authorized[0].SerializeAsString());
+  EXPECT_TRUE(rig.billing->voided.empty());
+  EXPECT_EQ(Waiters(), 0);
+}
+
+// Clients retry 429, but not 402.
+TEST_F(AwaitLedgerTest, ACreditThatDoesNotArriveInTimeIs429) {
+  rig.billing->answer = Reloading();
+  EXPECT_EQ(ErrorOf(Send()), "429 rate_limited rate_limit_error retry=2");
+  EXPECT_GT(Seconds(), 2.4);
+  EXPECT_GT(rig.billing->authorized.size(), 1u);
+  EXPECT_EQ(Waiters(), 0);
+  ExpectAllRefunded();
+}
+
+TEST_F(AwaitLedgerTest, WithoutAChargeUnderWayMissingCreditIs402AtOnce) {
+  billing::v1::AuthorizeResult denied = Reloading();
+  denied.set_reloading(false);
+  rig.billing->answer = denied;
+  EXPECT_EQ(Send()->status, 402);
+  EXPECT_EQ(rig.billing->authorized.size(), 1u);
+}
+
 TEST_F(AwaitLedgerTest, TheWaitEndsWhenTheCallerLeavesAndItsHoldIsVoided) {
   const double left = Waits("left");
   FakeExchange* caller = nullptr;

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 
 #include "common/observability/log.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/idempotency_keys.h"
-#include "services/billing/storage/leases.h"
-#include "services/billing/reports/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 #include "services/billing/storage/wallet_check.h"
@@ -19,7 +17,6 @@ namespace {
 
 constexpr int kReaders = 2;
 constexpr size_t kMaxReads = 256;
-constexpr int kExpiryBatch = 256;
 // A PostgreSQL writer that hangs within a transaction blocks the workspaces whose wallets it has
 // locked. The server ends it after kIdleInTransactionMs, and other writers continue without these
 // workspaces after kLockTimeoutMs (docs/design/failures.md).
@@ -100,8 +97,9 @@ LedgerService::~LedgerService() { Stop(); }
 
 Result<void> LedgerService::Start() {
   sql::Database::Options for_reads = options_.sql;
-  // Readers must not use up the probe's connection: the database would seem unreachable.
-  for_reads.connections = std::max(for_reads.connections, kReaders + 1);
+  // Readers must not use up the connections of the probe and of the search for recalls: the
+  // database would seem unreachable, and recalls would be late.
+  for_reads.connections = std::max(for_reads.connections, kReaders + 2);
   auto database = sql::Database::Open(std::move(for_reads));
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
@@ -138,6 +136,10 @@ Result<void> LedgerService::Start() {
   }
   threads_.emplace_back([this] { MaintenanceMain(); });
   for (int i = 0; i < kReaders; ++i) threads_.emplace_back([this] { ReaderMain(); });
+  if (on_recalls_) {
+    recalls_.Start("ledger-recalls", std::chrono::milliseconds(options_.recall_interval_ms),
+                   [this] { FindRecalls(); });
+  }
   return {};
 }
 
@@ -164,6 +166,7 @@ void LedgerService::Stop() {
   // Refuse waiting reads before joining any thread, since their callers wait as well.
   for (const ReadJob& job : waiting) job.refused(Unavailable("billing: stopping").error);
   wake_.notify_all();
+  recalls_.Stop();
   if (group_commit_) group_commit_->Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -350,70 +353,6 @@ bool LedgerService::Probe() {
   // On a distributed ledger the other nodes keep serving.
   const auto answered = [this](const auto& result) { return result.ok() || distributed_; };
   return has_time && has_distribution && answered(letters) && answered(frozen);
-}
-
-void LedgerService::ExpireHolds() {
-  // After a start or an outage nothing expires for one hold TTL: running requests can send a
-  // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6). This
-  // process may have had no traffic to notice the outage by.
-  if (!HasServedFor(options_.policy.hold_ttl_us)) return;
-  if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
-  // Reads page by page: holds that cannot be closed must not keep later ones open.
-  int64_t closed = 0;
-  ExpiredHold last;
-  while (true) {
-    NextStep(Asks::kAllNodes);
-    auto expired = ReadExpiredHolds(*database_, group_commit_->NowUs(), kExpiryBatch, last);
-    if (!expired.ok() || expired->empty()) break;
-    const bool is_last = expired->size() < kExpiryBatch;
-    last = expired->back();
-    std::vector<Operation> operations;
-    operations.reserve(expired->size());
-    for (ExpiredHold& hold : *expired) {
-      operations.push_back(billing::Expire{hold.id, std::move(hold.workspace)});
-    }
-    closed += Expire(std::move(operations));
-    if (is_last || !group_commit_->available()) break;
-  }
-  if (closed > 0) log::Warn("holds expired without a settle", {{"count", closed}});
-}
-
-bool LedgerService::HasServedFor(int64_t us) const {
-  if (!group_commit_->available()) return false;
-  const int64_t since_us = std::max(group_commit_->available_since_us(), interrupted_us_);
-  return clock_.MonotonicUs() - since_us >= us;
-}
-
-void LedgerService::ExpireLeases() {
-  NextStep(Asks::kAllNodes);
-  auto leases = ReadLeases(*database_);
-  if (!leases.ok()) return;
-  int64_t reserved_nano_usd = 0;
-  std::vector<Operation> operations;
-  const int64_t now_us = group_commit_->NowUs();
-  // As with holds, routers first need time to renew the leases and to report what they admitted.
-  const bool may_expire = HasServedFor(options_.policy.lease_ttl_us);
-  for (Lease& lease : *leases) {
-    reserved_nano_usd += lease.reserved_nano_usd();
-    if (!may_expire || lease.expires_us > now_us || operations.size() == kExpiryBatch) continue;
-    operations.push_back(
-        ExpireLease{std::move(lease.workspace), std::move(lease.lessee), lease.month});
-  }
-  metrics_.SetLeases(static_cast<int64_t>(leases->size()), reserved_nano_usd);
-  if (!operations.empty()) Expire(std::move(operations));
-}
-
-int64_t LedgerService::Expire(std::vector<Operation> operations) {
-  std::promise<int64_t> closed;
-  group_commit_->Submit(std::move(operations), [&closed](Result<std::vector<Reply>> replies) {
-    int64_t count = 0;
-    if (replies.ok()) {
-      count = std::count_if(replies->begin(), replies->end(),
-                            [](const Reply& reply) { return reply.ok; });
-    }
-    closed.set_value(count);
-  });
-  return closed.get_future().get();
 }
 
 }  // namespace tollgate::billing

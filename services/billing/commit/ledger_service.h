@@ -9,15 +9,18 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/error/error.h"
+#include "common/runtime/periodic_thread.h"
 #include "common/sql/sql.h"
 #include "services/billing/commit/busy_workspaces.h"
 #include "services/billing/commit/group_commit.h"
 #include "services/billing/commit/ledger_metrics.h"
+#include "services/billing/commit/reloading_workspaces.h"
 #include "services/billing/commit/report_standby.h"
 #include "services/billing/reports/reports.h"
 
@@ -30,6 +33,7 @@ class LedgerService {
     Policy policy;
     GroupCommit::Options group_commit;
     int64_t expiry_interval_ms = 1000;  // between searches for expired holds
+    int64_t recall_interval_ms = 250;   // between searches for recalled leases
     // PostgreSQL: uses the database's time, so that all replicas have the same. False: uses this
     // process's clock, for tests that set it.
     bool database_time = true;
@@ -47,6 +51,13 @@ class LedgerService {
   // before Start.
   void OnCommitted(std::function<void(std::span<const Operation>)> listener) {
     metrics_.listeners.push_back(std::move(listener));
+  }
+
+  // Sets a listener that a thread of the ledger calls with the workspaces whose leases must end at
+  // once, about every Options::recall_interval_ms while the database answers. Changes by other
+  // replicas are included. It must not block. Call before Start.
+  void OnRecalls(std::function<void(std::vector<std::string>)> listener) {
+    on_recalls_ = std::move(listener);
   }
 
   // SQLite: opens the file or fails. PostgreSQL: returns at once; while the server is unreachable
@@ -70,6 +81,8 @@ class LedgerService {
   bool has_reports() const { return reports_ != nullptr; }
   // Whether routers may have leases on the workspace's credit. Thread-safe.
   bool HasLeases(std::string_view workspace) const { return busy_.IsBusy(workspace); }
+  // Kept by the payments; authorizations that lack credit tell their callers.
+  ReloadingWorkspaces& reloading() { return reloading_; }
   // Whether the ledger is distributed and all its nodes answer, as far as batches show.
   // Thread-safe.
   bool NodesServe() const { return distributed_ && !group_commit_->HasNodeAside(); }
@@ -92,6 +105,7 @@ class LedgerService {
   void ExpireHolds();
   // Expires leases, which gateways and routers renew while billing answers.
   void ExpireLeases();
+  void FindRecalls();
   // Whether the database has answered for at least this time without interruption.
   bool HasServedFor(int64_t us) const;
   // Returns how many of these were not refused.
@@ -123,6 +137,7 @@ class LedgerService {
   std::unique_ptr<sql::Database> write_database_;  // the same database, with the limits of writers
   std::unique_ptr<ReportStandby> reports_;         // null: no standby
   BusyWorkspaces busy_;
+  ReloadingWorkspaces reloading_;
   Observer metrics_;
   std::unique_ptr<GroupCommit> group_commit_;
 
@@ -147,6 +162,8 @@ class LedgerService {
   int64_t looked_for_doubts_us_ = 0;
   std::atomic<bool> distributed_ = false;
   std::vector<std::thread> threads_;
+  std::function<void(std::vector<std::string>)> on_recalls_;
+  PeriodicThread recalls_;
 };
 
 }  // namespace tollgate::billing

@@ -1,6 +1,11 @@
 // Leases of a running ledger: which workspaces may have them, and how they end.
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "services/billing/commit/testing/ledger_service_world.h"
 #include "services/billing/storage/leases.h"
 
@@ -66,6 +71,35 @@ TEST_P(LedgerServiceLeasesTest, ABusyWorkspaceHasLeases) {
     (void)Do(ledger, {MakeAuthorize(TestId(++n, ledger.NowUs()), 10, 0)});
     return ledger.HasLeases("ws");
   }));
+}
+
+TEST_P(LedgerServiceLeasesTest, AFreezeRecallsTheLeasesOfItsWorkspaceWithoutAQuestion) {
+  options_.recall_interval_ms = 5;
+  LedgerService ledger(options_, SystemClock::Get());
+  std::mutex mutex;
+  std::vector<std::string> newest = {"nothing read yet"};
+  const auto recalled = [&](const std::vector<std::string>& expected) {
+    return Eventually([&] {
+      const std::lock_guard lock(mutex);
+      return newest == expected;
+    });
+  };
+  ledger.OnRecalls([&](std::vector<std::string> workspaces) {
+    const std::lock_guard lock(mutex);
+    newest = std::move(workspaces);
+  });
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  ASSERT_TRUE(Do(ledger, {MakeAddCredit("c", 100'000), TakeLease{"ws", "loop", 0, 0, 5000}}).ok());
+  EXPECT_TRUE(recalled({}));
+  Correct freeze;
+  freeze.workspace = "ws";
+  freeze.command_id = "freeze";
+  freeze.kind = CommandKind::kFreeze;
+  freeze.actor = "ann";
+  freeze.reason = "test";
+  ASSERT_TRUE(Do(ledger, {freeze}).ok());
+  EXPECT_TRUE(recalled({"ws"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, LedgerServiceLeasesTest,

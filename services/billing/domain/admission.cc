@@ -39,6 +39,13 @@ int32_t Batch::AdmittedMonth(const Admission& admission) const {
   return is_open ? std::min(admission.month, now) : now;
 }
 
+// The time of the request's id, so that a router that reports late dates it right. Always within
+// the hold's month, and never in the future.
+int64_t Batch::AdmittedUs(const Admission& admission, int32_t month) const {
+  return std::clamp(admission.authorize.request_id.unix_ms() * 1000, UtcMonthStartUs(month),
+                    std::min(now_us_, UtcMonthStartUs(NextMonth(month)) - 1));
+}
+
 Reply Batch::AdmitAgain(const Admission& admission, Hold& hold) {
   const Authorize& authorize = admission.authorize;
   if (hold.tombstone()) {
@@ -75,9 +82,7 @@ Reply Batch::Admit(const Admission& admission, const Id& request_id, const std::
   Hold hold = MakeHold(authorize);
   hold.month = AdmittedMonth(admission);
   hold.cap_nano_usd = wallet_->cap_nano_usd;
-  // The router may report the request in the next month.
-  hold.created_us =
-      hold.month == UtcMonth(now_us_) ? now_us_ : UtcMonthStartUs(NextMonth(hold.month)) - 1;
+  hold.created_us = AdmittedUs(admission, hold.month);
   hold.expires_us = now_us_ + policy_.hold_ttl_us;
   const int64_t first = std::min(
       {wanted, wallet_->available_nano_usd(), CapHeadroom(wallet_->cap_nano_usd, hold.month)});

@@ -150,7 +150,7 @@ Reply Batch::Execute(const Authorize& authorize) {
     if (left <= 0 || left < least) return Refuse(Deny::kQuota);
   }
   const int64_t authorized = std::min(
-      {wanted, wallet_->available_nano_usd(), CapHeadroom(cap, month), QuotaHeadroom(hold)});
+      {wanted, wallet_->available_nano_usd(), CapHeadroom(cap, month), QuotaHeadroom(hold, month)});
   if (authorized < least) {
     if (policy_.held_is_no_credit) return Refuse(Deny::kNoCredit);
     Reply held = Refuse(Deny::kHeld);

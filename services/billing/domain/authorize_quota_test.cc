@@ -82,8 +82,8 @@ TEST_F(QuotaTest, AnExtensionStopsAtTheQuota) {
   EXPECT_EQ(world.Do(MakeExtend(ask.request_id, 1, 900)).authorized_nano_usd, 500);
 }
 
-// Delivered output is charged even above the quota, and the next request is refused for it.
-TEST_F(QuotaTest, ALateSettleCountsAndMayExceedTheQuota) {
+// As with a settle in time, the operator pays what the quota does not cover.
+TEST_F(QuotaTest, ALateSettleCountsAndStaysWithinTheQuota) {
   Credit(10'000);
   const Authorize late = Ask(500);
   ASSERT_TRUE(world.Do(late).ok);
@@ -91,11 +91,11 @@ TEST_F(QuotaTest, ALateSettleCountsAndMayExceedTheQuota) {
   ASSERT_TRUE(world.Do(MakeExpire(late.request_id)).ok);
   EXPECT_EQ(row().spent_nano_usd, 0);
   ASSERT_TRUE(world.Do(Ask(500)).ok);
-  EXPECT_EQ(world.Do(MakeSettle(late.request_id, 100, 300)).charged_nano_usd, 700);
-  EXPECT_EQ(row().spent_nano_usd, 700);
+  EXPECT_EQ(world.Do(MakeSettle(late.request_id, 100, 300)).charged_nano_usd, 200);
+  EXPECT_EQ(world.hold(late.request_id).overrun_nano_usd, 500);
+  EXPECT_EQ(row().spent_nano_usd, 200);
   EXPECT_EQ(row().held_nano_usd, 300) << "held by the running request";
-  EXPECT_EQ(world.Do(Ask(500)).denied_by, Deny::kQuota);
-  EXPECT_EQ(world.Do(Ask(701, 1, 0)).denied_by, Deny::kHeld);
+  EXPECT_EQ(world.Do(Ask(500)).denied_by, Deny::kHeld);
 }
 
 TEST_F(QuotaTest, ARequestWithoutAQuotaCountsOnceTheKeyHasOne) {

@@ -119,9 +119,9 @@ void Batch::Release(Hold& hold, EntryKind terminal, const std::string& memo) {
 }
 
 void Batch::Raise(Hold& hold, int64_t amount_nano_usd) {
-  const int64_t raised =
-      std::min({amount_nano_usd, wallet_->available_nano_usd(),
-                CapHeadroom(EffectiveCap(*wallet_, hold), hold.month), QuotaHeadroom(hold)});
+  const int64_t raised = std::min({amount_nano_usd, wallet_->available_nano_usd(),
+                                   CapHeadroom(EffectiveCap(*wallet_, hold), hold.month),
+                                   QuotaHeadroom(hold, hold.month)});
   if (raised <= 0) return;
   hold.authorized_nano_usd += raised;
   Post(EntryKind::kExtend, Account::kFree, Account::kHeld, raised, hold.month, hold.id.ToBytes());
@@ -133,16 +133,16 @@ int64_t Batch::CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t m
   return std::max<int64_t>(0, *cap_nano_usd - row.spent_nano_usd - row.held_nano_usd);
 }
 
-int64_t Batch::QuotaHeadroom(const Hold& hold) {
+int64_t Batch::QuotaHeadroom(const Hold& hold, int32_t month) {
   if (!hold.key_quota_nano_usd) return kMaxAmount;
-  const KeyMonth use = UseOfQuota(hold);
+  const KeyMonth use = UseOfQuota(hold, month);
   return std::max<int64_t>(0, *hold.key_quota_nano_usd - use.spent_nano_usd - use.held_nano_usd);
 }
 
-KeyMonth Batch::UseOfQuota(const Hold& hold) {
+KeyMonth Batch::UseOfQuota(const Hold& hold, int32_t month) {
   KeyMonth use;
   const auto add = [&](const std::string& key_id) {
-    const KeyMonth* row = FindKeyMonth(key_id, hold.month);
+    const KeyMonth* row = FindKeyMonth(key_id, month);
     if (row == nullptr) return;
     use.spent_nano_usd += row->spent_nano_usd;
     use.held_nano_usd += row->held_nano_usd;

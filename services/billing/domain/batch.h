@@ -87,6 +87,7 @@ class Batch {
   Reply AdmitAgain(const Admission& admission, Hold& hold);
   // Month that an admitted request counts towards.
   int32_t AdmittedMonth(const Admission& admission) const;
+  int64_t AdmittedUs(const Admission& admission, int32_t month) const;
   // Moves the request's amount out of its lease, from held to free. Returns that amount.
   int64_t TakeFromLease(const Admission& admission);
   // lease.cc
@@ -98,6 +99,7 @@ class Batch {
   void SetLease(Lease& lease, int64_t granted_nano_usd, int64_t used_nano_usd);
   // Moves the unused rest back to free.
   void ReturnLease(Lease& lease, int64_t used_nano_usd, const std::string& memo);
+  void ReleaseSettled(Lease& lease, int64_t settled_nano_usd);
   void RemoveLease(const LeaseName& name);
 
   // idempotency.cc. Returns kNone if the request may run.
@@ -165,10 +167,10 @@ class Batch {
   // Counts the entry towards the key of key_hold_.
   void MoveKeyMonth(const Entry& entry);
   KeyMonth* FindKeyMonth(const std::string& key_id, int32_t month);  // a row of wallet_
-  // Spend and holds of all keys that share the quota, in the month of the hold.
-  KeyMonth UseOfQuota(const Hold& hold);
-  // Amount that the key's quota leaves for this hold.
-  int64_t QuotaHeadroom(const Hold& hold);
+  // Spend and holds of all keys that share the quota, in a month.
+  KeyMonth UseOfQuota(const Hold& hold, int32_t month);
+  // Amount that the key's quota leaves for this hold in a month.
+  int64_t QuotaHeadroom(const Hold& hold, int32_t month);
   // Amount that the cap leaves for new holds in this month. No cap: no limit.
   int64_t CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month);
   // The higher of the cap at admission and the current cap (decision 6).

@@ -54,7 +54,7 @@ Reply Batch::ReportProgress(const Op& op, std::optional<int64_t> authorized_tota
   const std::optional<int64_t> cap = EffectiveCap(*wallet_, *hold);
   if (cap && *cap - FindOrCreateMonth(hold->month).spent_nano_usd < wanted) {
     reply.denied_by = Deny::kCap;
-  } else if (hold->key_quota_nano_usd && QuotaHeadroom(*hold) <= 0) {
+  } else if (hold->key_quota_nano_usd && QuotaHeadroom(*hold, hold->month) <= 0) {
     reply.denied_by = Deny::kQuota;
   } else if (wallet_->posted_nano_usd() < wanted) {
     reply.denied_by = Deny::kNoCredit;

@@ -8,8 +8,8 @@
 namespace tollgate::billing {
 namespace {
 
-// Part of the credit not held by requests that one lease may reserve: 1/100, or less with many
-// lessees, so that all leases together reserve at most half of it.
+// Part of the credit not held by requests that one lease may reserve: 1/100, or less with more than
+// 12 lessees, so that all leases together reserve about 1/8 of it at most.
 constexpr int64_t kLeastShare = 100;
 constexpr int64_t kSharesOfOneLease = 8;
 // Credit is low when it does not cover this many further leases for each lessee.
@@ -17,7 +17,8 @@ constexpr int64_t kLeasesLeft = 4;
 
 bool IsValid(const TakeLease& take) {
   return IsLessee(take.lessee) && IsLeaseAmount(take.used_nano_usd) &&
-         IsLeaseAmount(take.wanted_nano_usd) && (take.month == 0 || IsMonth(take.month));
+         IsLeaseAmount(take.wanted_nano_usd) && IsLeaseAmount(take.settled_nano_usd) &&
+         take.settled_nano_usd <= take.used_nano_usd && (take.month == 0 || IsMonth(take.month));
 }
 
 Reply Granted(int32_t month, int64_t granted_nano_usd) {
@@ -74,6 +75,18 @@ void Batch::ReturnLease(Lease& lease, int64_t used_nano_usd, const std::string& 
   }
 }
 
+// A settled request may not have been taken from the lease: its hold existed, or another try had
+// taken over. Its amount would stay reserved as long as the lease is renewed.
+void Batch::ReleaseSettled(Lease& lease, int64_t settled_nano_usd) {
+  const int64_t used = std::min(settled_nano_usd, lease.granted_nano_usd);
+  const int64_t released = used - lease.used_nano_usd;
+  if (released <= 0) return;
+  SetLease(lease, lease.granted_nano_usd, used);
+  Post(EntryKind::kLeaseReturn, Account::kHeld, Account::kFree, released, lease.month, lease.lessee,
+       "settled without the lease");
+  PayReceivable(lease.lessee);
+}
+
 void Batch::RemoveLease(const LeaseName& name) {
   state_.leases.erase(LeaseKey(name));
   out_.leases.push_back(name);
@@ -101,6 +114,7 @@ Reply Batch::Enlarge(const TakeLease& take) {
   // The lessee has lost the state of a lease that the ledger still has. It gets a new one when the
   // old lease expires.
   if (lease != nullptr && !has_it && lease->used_nano_usd > 0) return Refuse(Deny::kNoLease);
+  if (lease != nullptr && has_it) ReleaseSettled(*lease, take.settled_nano_usd);
   Lease fresh{name.workspace, name.lessee, name.month};
   if (lease == nullptr && has_it) {
     // The lease has expired, or was given back completely: it continues from the amount used.
@@ -144,6 +158,7 @@ Reply Batch::GiveBack(const TakeLease& take) {
   const LeaseName name{take.workspace, take.lessee, take.month};
   Lease* lease = take.month == 0 ? nullptr : FindLease(name);
   if (lease == nullptr) return Granted(take.month, take.used_nano_usd);
+  ReleaseSettled(*lease, take.settled_nano_usd);
   // Amounts used by requests that the ledger does not know yet stay reserved until the lease
   // expires.
   const int64_t used = std::max(lease->used_nano_usd, take.used_nano_usd);

@@ -34,7 +34,7 @@ struct LeaseTerms {
   int32_t month = 0;
   int64_t granted_nano_usd = 0;
   int64_t valid_ms = 0;
-  bool recalled = false;  // credit is low: the lessee must give back the rest
+  bool recalled = false;  // the lessee must give back the rest
   friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
 };
 

@@ -15,8 +15,11 @@ constexpr int64_t kCredit = 1'000'000;
 class LeaseTest : public LedgerTest {
  protected:
   Reply Take(int64_t wanted, int64_t used = 0, int32_t month = kMonth,
-             const std::string& lessee = "loop-1") {
-    return world.Do(TakeLease{"ws", lessee, month, used, wanted});
+             const std::string& lessee = "loop-1", int64_t settled = 0) {
+    return world.Do(TakeLease{"ws", lessee, month, used, wanted, settled});
+  }
+  Reply TakeSettled(int64_t wanted, int64_t settled) {
+    return Take(wanted, settled, kMonth, "loop-1", settled);
   }
   const Lease* lease(const std::string& lessee = "loop-1") {
     const auto found = world.state.leases.find(LeaseKey({"ws", lessee, kMonth}));
@@ -140,6 +143,60 @@ TEST_F(LeaseTest, AnEarlierTryIsRefused) {
   settle.attempt = 1;
   EXPECT_TRUE(world.Do(settle).ok);
   EXPECT_EQ(world.wallet().posted_nano_usd(), kCredit - 200);
+}
+
+// The call that placed the hold got no answer, so the gateway asked a router with a lease.
+TEST_F(LeaseTest, ARequestWhoseHoldExistedDoesNotStayReserved) {
+  Credit(kCredit);
+  ASSERT_TRUE(Take(5'000, 0, 0).ok);
+  const Id id = world.NewId();
+  ASSERT_TRUE(world.Do(MakeAuthorize(id, 100, 100)).ok);
+  ASSERT_TRUE(world.Do(Whole(id)).ok);
+  EXPECT_EQ(TakeSettled(5'000, 200).lease.granted_nano_usd, 5'200);
+  EXPECT_EQ(lease()->used_nano_usd, 200);
+  EXPECT_EQ(world.wallet().held_nano_usd, 5'000) << "what the lessee may still spend";
+  EXPECT_TRUE(TakeSettled(0, 200).ok);
+  EXPECT_EQ(lease(), nullptr);
+  EXPECT_EQ(world.wallet().held_nano_usd, 0);
+}
+
+TEST_F(LeaseTest, ATryThatAnotherTookOverDoesNotStayReserved) {
+  Credit(kCredit);
+  ASSERT_TRUE(Take(5'000, 0, 0).ok);
+  const Id id = world.NewId();
+  Authorize second = MakeAuthorize(id, 100, 100);
+  second.attempt = 1;
+  ASSERT_TRUE(world.Do(second).ok);
+  EXPECT_EQ(world.Do(Whole(id)).denied_by, Deny::kClosed);
+  ASSERT_TRUE(world.Do(MakeVoid(id, true)).ok);
+  EXPECT_TRUE(TakeSettled(0, 200).ok);
+  EXPECT_EQ(world.wallet().held_nano_usd, 0);
+}
+
+// The ledger's own count is ahead of what the lessee has been told.
+TEST_F(LeaseTest, WhatTheLedgerTookIsNotReleasedTwice) {
+  Credit(kCredit);
+  ASSERT_TRUE(Take(5'000, 0, 0).ok);
+  ASSERT_TRUE(world.Do(Whole(world.NewId(), 300)).ok);
+  ASSERT_TRUE(world.Do(Whole(world.NewId(), 300)).ok);
+  EXPECT_TRUE(Take(1, 900, kMonth, "loop-1", 300).ok);
+  EXPECT_EQ(lease()->used_nano_usd, 600) << "300 more run";
+  EXPECT_EQ(lease()->reserved_nano_usd(), 4'400);
+  EXPECT_EQ(Take(1, 600, kMonth, "loop-1", 601).denied_by, Deny::kInvalid);
+}
+
+TEST_F(LeaseTest, ALateReportKeepsTheTimeOfItsAdmission) {
+  Credit(kCredit);
+  ASSERT_TRUE(Take(5'000, 0, 0).ok);
+  const Id id = world.NewId();
+  const int64_t admitted_us = world.now_us;
+  world.now_us += 50 * kSecondUs;
+  ASSERT_TRUE(world.Do(Whole(id)).ok);
+  EXPECT_EQ(world.hold(id).created_us / 1000, admitted_us / 1000);
+  // A gateway's clock may be ahead of the ledger's.
+  const Id ahead = TestId(7, world.now_us + 60 * kSecondUs);
+  ASSERT_TRUE(world.Do(Whole(ahead)).ok);
+  EXPECT_EQ(world.hold(ahead).created_us, world.now_us);
 }
 
 TEST_F(LeaseTest, WhatIsGivenBackIsAvailableAndWhatRunsStaysReserved) {

@@ -193,6 +193,8 @@ struct TakeLease {
   // know yet.
   int64_t used_nano_usd = 0;
   int64_t wanted_nano_usd = 0;  // beyond used_nano_usd; 0: gives back
+  // Part of used_nano_usd whose requests the ledger has settled or refused.
+  int64_t settled_nano_usd = 0;
 };
 
 // Closes an expired lease. The ledger submits it itself.

@@ -184,10 +184,11 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
        hold.id.ToBytes(), "", ClosingDetail(hold));
   const int64_t charged_before = hold.charged_nano_usd;
   if (cost > charged_before) {
-    // Limited by the cap of that month. The operator pays the overrun that credit and cap do not
-    // cover.
-    const int64_t more = std::min({cost - charged_before, wallet_->available_nano_usd(),
-                                   CapHeadroom(EffectiveCap(*wallet_, hold), month)});
+    // Limited by the cap and the key's quota of that month. The operator pays the overrun that they
+    // and the credit do not cover.
+    const int64_t more =
+        std::min({cost - charged_before, wallet_->available_nano_usd(),
+                  CapHeadroom(EffectiveCap(*wallet_, hold), month), QuotaHeadroom(hold, month)});
     Capture(hold, EntryKind::kLateCorrection, more, month);
   } else if (cost < charged_before) {
     // The last heartbeat reported more usage than the exact settle.

@@ -1,5 +1,5 @@
 // Part of the store: what the rules of auto-reload ask about a workspace (reload_rules.h), and
-// which card is charged.
+// which card is charged and which charges are under way.
 #include "common/base/ledger_shard.h"
 #include "services/billing/payments/payment_store.h"
 
@@ -44,6 +44,20 @@ SqlResult<void> WorkspaceTx::RefuseMethod(const std::string& id, const std::stri
       {code, shard_, workspace_, id});
   if (!done.ok()) return Fail{std::move(done).error()};
   return {};
+}
+
+SqlResult<std::vector<std::string>> PaymentStore::ReloadingSince(int64_t created_us) {
+  std::vector<std::string> workspaces;
+  auto done = database_.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+    workspaces.clear();
+    return db.Query(
+        "SELECT r.workspace FROM auto_reload r JOIN payment p ON p.shard = r.shard AND"
+        " p.workspace = r.workspace AND p.id = r.reload_id WHERE r.enabled = 1 AND"
+        " r.state IN (2, 3, 4) AND p.created_us >= $1",
+        {created_us}, [&](const Row& row) { workspaces.push_back(row.Text(0)); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return workspaces;
 }
 
 }  // namespace tollgate::billing::payments

@@ -162,6 +162,9 @@ class PaymentStore {
     int64_t waiting_reloads = 0;  // 1: auto-reload waits for a reconciliation
   };
   sql::SqlResult<Counts> Count();
+  // Workspaces with a charge of auto-reload that is under way and was requested at this time or
+  // later.
+  sql::SqlResult<std::vector<std::string>> ReloadingSince(int64_t created_us);
 
  private:
   static sql::SqlResult<void> CountDisputes(sql::Connection& db, Counts& counts);

@@ -18,6 +18,8 @@ constexpr size_t kMaxSpent = 100'000;
 constexpr size_t kMaxSecretFile = 16 * 1024;
 constexpr int kMaxConnections = 200;
 constexpr int64_t kEventDays = 30;
+// A charge takes a few seconds. When it takes longer than this, its credit is not expected soon.
+constexpr int64_t kUsualChargeUs = 30'000'000;
 
 // Reads the lines of a file of secrets that are not empty.
 Result<std::vector<std::string>> ReadSecrets(const std::string& path, const std::string& setting) {
@@ -41,7 +43,7 @@ Result<std::vector<std::string>> ReadSecrets(const std::string& path, const std:
 }  // namespace
 
 Payments::Payments(PaymentsOptions options, const Clock& clock, LedgerService& ledger)
-    : options_(std::move(options)), clock_(clock), ledger_(ledger) {
+    : options_(std::move(options)), clock_(clock), ledger_(ledger), reloading_(ledger.reloading()) {
   // Payments are rare, so each commit is durable at once, whatever the ledger uses.
   options_.sql.deferred_sync = false;
   ledger.OnCommitted([this](std::span<const Operation> operations) { OnCommitted(operations); });
@@ -184,7 +186,13 @@ void Payments::PollDisputes() {
   engine_->PollDisputes();
 }
 
-// The first worker also checks triggers and updates the gauges.
+// Keeps the list even if the database does not answer: the ledger's does not, either.
+void Payments::FindReloading() {
+  auto workspaces = store_->ReloadingSince(engine_->NowUs() - kUsualChargeUs);
+  if (workspaces.ok()) reloading_.Set(*workspaces);
+}
+
+// The first worker also checks triggers, looks for charges under way, and updates the gauges.
 void Payments::WorkerMain(bool first) {
   int64_t sweep_us = 0;
   while (Sleep()) {
@@ -208,6 +216,7 @@ void Payments::WorkerMain(bool first) {
       engine_->RunTriggers(&spent);
     }
     PollDisputes();
+    FindReloading();
     if (auto counts = store_->Count(); counts.ok()) {
       metrics_.SetCounts(*counts, engine_->NowUs());
       watching_ = counts->enabled_reloads > 0;

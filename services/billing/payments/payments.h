@@ -59,12 +59,14 @@ class Payments {
   void PollDisputes();
   void WorkerMain(bool first);
   void OnCommitted(std::span<const Operation> operations);
+  void FindReloading();
   // Returns false when stopping.
   bool Sleep();
 
   PaymentsOptions options_;
   const Clock& clock_;
   LedgerServicePort ledger_;
+  ReloadingWorkspaces& reloading_;
   PaymentMetrics metrics_;
   std::unique_ptr<PaymentProvider> provider_;
   std::unique_ptr<sql::Database> database_;

@@ -64,6 +64,17 @@ class PaymentsTest : public ::testing::Test {
     }
     return false;
   }
+  void SaveCard(const std::string& workspace) {
+    ASSERT_TRUE(payments_->engine().EnsureCustomer(workspace).ok());
+    ASSERT_TRUE(payments_->engine()
+                    .store()
+                    .Run(workspace, 1,
+                         [&](WorkspaceTx& tx) {
+                           return tx.Put(PaymentMethod{workspace, "pm_1", "stripe", "visa", "4242",
+                                                       "2029-04", 1});
+                         })
+                    .ok());
+  }
   // Posts a webhook and returns the status line of the response.
   std::string Post(const std::string& body, const std::string& signature) {
     const std::string address = payments_->webhook_address();
@@ -110,15 +121,7 @@ TEST_F(PaymentsTest, AWorkspaceThatSpendsIsReloadedWithoutASweep) {
   ASSERT_TRUE(Start(Options()).ok());
   LedgerServicePort port(*ledger_);
   ASSERT_TRUE(port.Submit(AddCredit{"acme", "c1", 20 * kNanoPerUsd, false, "t", "t"})->ok);
-  ASSERT_TRUE(payments_->engine().EnsureCustomer("acme").ok());
-  ASSERT_TRUE(payments_->engine()
-                  .store()
-                  .Run("acme", 1,
-                       [&](WorkspaceTx& tx) {
-                         return tx.Put(
-                             PaymentMethod{"acme", "pm_1", "stripe", "visa", "4242", "2029-04", 1});
-                       })
-                  .ok());
+  SaveCard("acme");
   ASSERT_TRUE(
       payments_->admin()
           .UpdateReload("acme", {true, 5 * kNanoPerUsd, 10 * kNanoPerUsd, 100 * kNanoPerUsd}, "t")
@@ -131,6 +134,27 @@ TEST_F(PaymentsTest, AWorkspaceThatSpendsIsReloadedWithoutASweep) {
   }));
   EXPECT_TRUE(Eventually([&] { return !payments_->admin().GetReload("acme")->running(); }));
   EXPECT_EQ(stripe_.intents().size(), 1u);
+}
+
+// Requests that lack credit meanwhile are told that it may arrive.
+TEST_F(PaymentsTest, TheLedgerKnowsWhichWorkspacesAreBeingReloaded) {
+  ASSERT_TRUE(Start(Options()).ok());
+  LedgerServicePort port(*ledger_);
+  SaveCard("acme");
+  ASSERT_TRUE(
+      payments_->admin()
+          .UpdateReload("acme", {true, 5 * kNanoPerUsd, 10 * kNanoPerUsd, 100 * kNanoPerUsd}, "t")
+          .ok());
+  EXPECT_FALSE(ledger_->reloading().Has("acme"));
+  stripe_.SetFaults({.lost_before = 1'000'000});
+  ASSERT_TRUE(port.Submit(AddCredit{"acme", "c1", kNanoPerUsd, false, "t", "t"})->ok);
+  EXPECT_TRUE(Eventually([&] {
+    (void)SpendOn(port, "acme", kNanoPerCent);
+    return ledger_->reloading().Has("acme");
+  }));
+  EXPECT_FALSE(ledger_->reloading().Has("other"));
+  stripe_.SetFaults({});
+  EXPECT_TRUE(Eventually([&] { return !ledger_->reloading().Has("acme"); }));
 }
 
 TEST_F(PaymentsTest, StopDoesNotWaitForAProviderThatHangs) {

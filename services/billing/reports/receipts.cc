@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
-#include "services/billing/storage/schema.h"
 #include "services/billing/reports/transactions.h"
+#include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
 namespace {
@@ -15,6 +16,9 @@ using sql::SqlResult;
 
 // An id has the gateway's time, an admission the ledger's: the clocks may differ by this much.
 constexpr int64_t kClockSlackUs = 3600LL * 1'000'000;
+// A request admitted from a lease, and reported when its month takes no more charges, is dated at
+// the start of the next month: up to this much later than its id (Policy::id_max_age_us).
+constexpr int64_t kLateReportUs = 7LL * 24 * 3600 * 1'000'000;
 
 SqlResult<std::optional<Hold>> ReadHoldOf(Connection& db, const std::string& workspace,
                                           const Id& id) {
@@ -104,6 +108,15 @@ std::string FirstIdAt(int64_t us) {
   return Id::Make(std::clamp<int64_t>(us / 1000, 0, (int64_t{1} << 48) - 1), 0, 0).ToBytes();
 }
 
+// No request of this period has an id with an earlier time.
+int64_t FirstIdUs(int64_t start_us, int64_t end_us) {
+  const int32_t month = UtcMonth(start_us - 1);
+  const int64_t next_month_us = UtcMonthStartUs(NextMonth(month));
+  const bool has_month_start = next_month_us < end_us;
+  return std::min(start_us - kClockSlackUs,
+                  has_month_start ? next_month_us - kLateReportUs : start_us);
+}
+
 }  // namespace
 
 SqlResult<std::optional<ReceiptRecord>> ReadReceipt(sql::Database& database,
@@ -125,7 +138,7 @@ SqlResult<std::vector<Hold>> ReadRequests(sql::Database& database, const Request
   std::string text = "SELECT " + std::string(kHoldColumns) +
                      " FROM hold WHERE shard = $1 AND workspace = $2 AND state <> 1 AND month <> 0"
                      " AND id >= $3 AND id < $4 AND created_us >= $5 AND created_us < $6";
-  const std::string first = FirstIdAt(query.start_us - kClockSlackUs);
+  const std::string first = FirstIdAt(FirstIdUs(query.start_us, query.end_us));
   const std::string end =
       query.after.empty()
           ? FirstIdAt(std::min(query.end_us, INT64_MAX - kClockSlackUs) + kClockSlackUs)

@@ -9,10 +9,10 @@
 #include "common/rpc/call_stream_server.h"
 #include "common/rpc/server.h"
 #include "common/tracing/call_spans.h"
-#include "services/billing/rpc/convert.h"
-#include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/reports/key_spend.h"
 #include "services/billing/reports/receipts.h"
+#include "services/billing/rpc/convert.h"
+#include "services/billing/storage/idempotency_keys.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -38,29 +38,38 @@ std::vector<Operation> ToOperations(const Items& items) {
   return operations;
 }
 
-// Which of the authorizations belong to workspaces with leases. Empty if none does, and for other
-// calls. Called before the operations are submitted: the items may not exist afterwards.
+// What the caller learns of the workspace of an authorization.
+struct Hints {
+  bool lease = false;
+  bool reloading = false;
+};
+
+// Empty if no workspace has a hint, and for calls other than authorizations. Called before the
+// operations are submitted: the items may not exist afterwards.
 template <typename Items>
-std::vector<bool> FindLeases(const LedgerService& ledger, const Items& items) {
-  std::vector<bool> found;
+std::vector<Hints> FindHints(LedgerService& ledger, const Items& items) {
+  std::vector<Hints> found;
   if constexpr (std::is_same_v<typename Items::value_type, v1::AuthorizeItem>) {
     for (int i = 0; i < items.size(); ++i) {
-      if (!ledger.HasLeases(items[i].workspace_id())) continue;
+      const std::string& workspace = items[i].workspace_id();
+      const Hints hints{ledger.HasLeases(workspace), ledger.reloading().Has(workspace)};
+      if (!hints.lease && !hints.reloading) continue;
       found.resize(static_cast<size_t>(items.size()));
-      found[static_cast<size_t>(i)] = true;
+      found[static_cast<size_t>(i)] = hints;
     }
   }
   return found;
 }
 
 template <typename Response>
-void FromReplies(const std::vector<Reply>& replies, const std::vector<bool>& leases,
+void FromReplies(const std::vector<Reply>& replies, const std::vector<Hints>& hints,
                  Response& response) {
   for (const Reply& reply : replies) FromReply(reply, *response.add_results());
   if constexpr (std::is_same_v<Response, v1::AuthorizeResponse>) {
-    for (size_t i = 0; i < leases.size(); ++i) {
+    for (size_t i = 0; i < hints.size(); ++i) {
       auto& result = *response.mutable_results(static_cast<int>(i));
-      result.set_lease(leases[i] && result.granted());
+      result.set_lease(hints[i].lease && result.granted());
+      result.set_reloading(hints[i].reloading && result.denied_by() == v1::DENY_REASON_NO_CREDIT);
     }
   }
 }
@@ -92,11 +101,11 @@ void RunItems(LedgerService& ledger, const Items& items, Response& response,
     return done(rpc::ToStatus(BadRequest("too many operations in one call").error));
   }
   ledger.Submit(ToOperations(items),
-                [&response, spans = std::move(spans), leases = FindLeases(ledger, items),
+                [&response, spans = std::move(spans), hints = FindHints(ledger, items),
                  done = std::move(done)](Result<std::vector<Reply>> replies) {
                   EndCall(spans, replies.ok() ? "" : replies.error().row().name);
                   if (!replies.ok()) return done(rpc::ToStatus(replies.error()));
-                  FromReplies(*replies, leases, response);
+                  FromReplies(*replies, hints, response);
                   done(grpc::Status::OK);
                 });
 }
@@ -319,11 +328,11 @@ void RunDirect(LedgerService& ledger, const Items& items,
                std::function<void(Result<Response>)> done, tracing::CallSpansPtr spans = nullptr) {
   ledger.Submit(ToOperations(items),
                 [done = std::move(done), spans,
-                 leases = FindLeases(ledger, items)](Result<std::vector<Reply>> replies) {
+                 hints = FindHints(ledger, items)](Result<std::vector<Reply>> replies) {
                   EndCall(spans, replies.ok() ? "" : replies.error().row().name);
                   if (!replies.ok()) return done(Fail{std::move(replies).error()});
                   Response response;
-                  FromReplies(*replies, leases, response);
+                  FromReplies(*replies, hints, response);
                   done(std::move(response));
                 });
 }

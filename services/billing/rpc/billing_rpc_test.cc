@@ -81,6 +81,7 @@ class BillingRpcTest : public ::testing::Test {
     return request;
   }
 
+  uint64_t asked_ = 0;
   std::string file_;
   std::unique_ptr<LedgerService> ledger_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
@@ -164,6 +165,24 @@ TEST_F(BillingRpcTest, ABusyWorkspaceLeasesCredit) {
   take.set_used_nano_usd(150);
   take.set_wanted_nano_usd(0);
   EXPECT_EQ(ask().granted_nano_usd(), 150);
+}
+
+TEST_F(BillingRpcTest, MissingCreditOfAWorkspaceThatIsReloadedSaysSo) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  const auto ask = [&] {
+    v1::AuthorizeResponse response;
+    grpc::ClientContext context;
+    const auto request = AuthorizeFor({Id::Make(ledger_->NowUs() / 1000, 0, ++asked_)});
+    EXPECT_TRUE(billing_->Authorize(&context, request, &response).ok());
+    return response.results(0);
+  };
+  EXPECT_FALSE(ask().reloading());
+  ledger_->reloading().Set({"another", "ws"});
+  EXPECT_EQ(ask().denied_by(), v1::DENY_REASON_NO_CREDIT);
+  EXPECT_TRUE(ask().reloading());
+  Credit(100'000);
+  EXPECT_TRUE(ask().granted());
+  EXPECT_FALSE(ask().reloading()) << "it has credit";
 }
 
 TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {

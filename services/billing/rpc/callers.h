@@ -20,6 +20,7 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.billing.v1.MeteringService/Meter", rpc::kInferenceRouter},
     {"tollgate.billing.v1.MeteringService/MeterCalls", rpc::kInferenceRouter},
     {"tollgate.billing.v1.MeteringService/TakeLease", rpc::kInferenceRouter},
+    {"tollgate.billing.v1.LeaseRecallService/WatchLeaseRecalls", rpc::kInferenceRouter},
 };
 
 // Methods that other services may call at the admin address.

@@ -124,8 +124,8 @@ Operation ToOperation(const v1::MeterOp& meter) {
 }
 
 Operation ToOperation(const v1::TakeLeaseRequest& request) {
-  return TakeLease{request.workspace_id(), request.lessee(), request.month(),
-                   request.used_nano_usd(), request.wanted_nano_usd()};
+  return TakeLease{request.workspace_id(),  request.lessee(),          request.month(),
+                   request.used_nano_usd(), request.wanted_nano_usd(), request.settled_nano_usd()};
 }
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into) {

@@ -102,4 +102,20 @@ SqlResult<std::vector<Lease>> ReadLeases(sql::Connection& db, const std::string&
   return leases;
 }
 
+SqlResult<std::vector<std::string>> ReadRecalledWorkspaces(sql::Database& database) {
+  std::vector<std::string> workspaces;
+  auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+    workspaces.clear();
+    return db.Query(
+        "SELECT DISTINCT l.workspace FROM lease l"
+        " JOIN wallet w ON w.shard = l.shard AND w.workspace = l.workspace"
+        " LEFT JOIN cap_month m"
+        " ON m.shard = l.shard AND m.workspace = l.workspace AND m.month = l.month"
+        " WHERE w.frozen <> 0 OR m.spent + m.held > w.cap ORDER BY 1",
+        {}, [&](const Row& row) { workspaces.push_back(row.Text(0)); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return workspaces;
+}
+
 }  // namespace tollgate::billing

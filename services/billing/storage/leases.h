@@ -1,8 +1,9 @@
 // The rows of leases (docs/design/ledger.md 13). Internal to the ledger's storage, except
-// ReadLeases.
+// ReadLeases and ReadRecalledWorkspaces.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,5 +39,8 @@ sql::SqlResult<void> SaveLeases(sql::Connection& db, const State& state, const A
 // All leases, to find expired ones, or the leases of one workspace.
 sql::SqlResult<std::vector<Lease>> ReadLeases(sql::Database& database);
 sql::SqlResult<std::vector<Lease>> ReadLeases(sql::Connection& db, const std::string& workspace);
+// The workspaces whose leases must end at once, sorted: frozen ones, and those whose leases may
+// spend more than the cap allows.
+sql::SqlResult<std::vector<std::string>> ReadRecalledWorkspaces(sql::Database& database);
 
 }  // namespace tollgate::billing

@@ -1,13 +1,16 @@
 #include "services/inference_router/domain/credit_lease.h"
 
+#include <utility>
+
 #include "common/money/money.h"
 
 namespace tollgate::inference_router {
 
 std::optional<CreditLease::Ask> CreditLease::NextAsk(int64_t now_us) {
   MeasureRate(now_us);
-  const bool may_ask = giving_back_ || now_us - asked_us_ >= kAskPauseUs;
-  if (asking_ || over_ || now_us < not_before_us_ || !may_ask) return std::nullopt;
+  const bool may_ask =
+      giving_back_ || (now_us >= not_before_us_ && now_us - asked_us_ >= kAskPauseUs);
+  if (asking_ || over_ || !may_ask) return std::nullopt;
   if (Holds(now_us) && now_us - last_request_us_ > kIdleUs) giving_back_ = true;
   const int64_t wanted = WantedNanoUsd();
   if (giving_back_) {
@@ -19,26 +22,34 @@ std::optional<CreditLease::Ask> CreditLease::NextAsk(int64_t now_us) {
   asking_ = true;
   asked_to_end_ = giving_back_;
   asked_us_ = now_us;
-  return Ask{month_, used_nano_usd_, giving_back_ ? 0 : wanted};
+  return Ask{month_, used_nano_usd_, giving_back_ ? 0 : wanted, settled_nano_usd_};
 }
 
-void CreditLease::OnAnswer(const Answer& answer, int64_t now_us) {
+bool CreditLease::OnAnswer(const Answer& answer, int64_t now_us) {
   asking_ = false;
   answered_us_ = now_us;
   if (asked_to_end_) {
     over_ = true;
-    return;
+    return false;
   }
   if (answer.denied) {
     not_before_us_ = now_us + kDeniedUs;
-    return;
+    return answer.recalled && Recall(now_us);
   }
   month_ = answer.month;
   granted_nano_usd_ = std::max(granted_nano_usd_, answer.granted_nano_usd);
   // The ledger counts from its answer, which is later than the question.
   valid_until_us_ = asked_us_ + answer.valid_us;
   began_ = true;
-  giving_back_ |= answer.recalled;
+  return answer.recalled && Recall(now_us);
+}
+
+bool CreditLease::Recall(int64_t now_us) {
+  if (!Holds(now_us)) {
+    not_before_us_ = now_us + kDeniedUs;
+    return false;
+  }
+  return !std::exchange(giving_back_, true);
 }
 
 CreditLease CreditLease::Next() const {

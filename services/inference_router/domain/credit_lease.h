@@ -16,6 +16,7 @@ class CreditLease {
     int32_t month = 0;
     int64_t used_nano_usd = 0;
     int64_t wanted_nano_usd = 0;
+    int64_t settled_nano_usd = 0;
   };
   // The ledger's answer (TakeLeaseResponse).
   struct Answer {
@@ -23,7 +24,7 @@ class CreditLease {
     int32_t month = 0;
     int64_t granted_nano_usd = 0;
     int64_t valid_us = 0;
-    bool recalled = false;
+    bool recalled = false;  // even if denied: what the lessee has must be given back
   };
 
   // The lease covers the cost of this many seconds at the current rate. The router asks for more
@@ -58,13 +59,20 @@ class CreditLease {
     spent_nano_usd_ += kept_nano_usd;
   }
 
+  // Call when the ledger has settled or refused a request: it needs no more of the lease.
+  void OnSettled(int64_t kept_nano_usd) { settled_nano_usd_ += kept_nano_usd; }
+
   // The next question to the ledger; empty while an earlier one is unanswered.
   std::optional<Ask> NextAsk(int64_t now_us);
   // Admits nothing more and gives back what is left.
   void GiveBack() { giving_back_ = true; }
+  // The ledger wants it back. Returns whether it admitted requests until now. Without a lease, the
+  // next question waits.
+  bool Recall(int64_t now_us);
   // Call when a question got no answer: it is asked again.
   void OnNoAnswer() { asking_ = false; }
-  void OnAnswer(const Answer& answer, int64_t now_us);
+  // Returns whether the answer ended the admission of requests.
+  bool OnAnswer(const Answer& answer, int64_t now_us);
 
   // Whether requests may be admitted, as far as they fit.
   bool Holds(int64_t now_us) const { return granted_nano_usd_ > 0 && now_us < valid_until_us_; }
@@ -89,6 +97,7 @@ class CreditLease {
   int32_t month_ = 0;
   int64_t granted_nano_usd_ = 0;
   int64_t used_nano_usd_ = 0;
+  int64_t settled_nano_usd_ = 0;  // part of the used amount
   int64_t valid_until_us_ = 0;
   bool began_ = false;  // has been granted at least once
   bool over_ = false;

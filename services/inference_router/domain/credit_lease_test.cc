@@ -135,6 +135,38 @@ TEST(CreditLease, ARecalledLeaseIsGivenBackAndNotAskedForAtOnce) {
   EXPECT_TRUE(next.NextAsk(now + CreditLease::kDeniedUs));
 }
 
+// The ledger refuses to renew the lease of a frozen workspace, and recalls it.
+TEST(CreditLease, ARefusalThatRecallsGivesTheLeaseBackAtOnce) {
+  CreditLease lease = Lease(800);
+  EXPECT_TRUE(lease.Admit(300, kNow));
+  const int64_t now = kNow + CreditLease::kRenewUs;
+  EXPECT_TRUE(lease.NextAsk(now));
+  EXPECT_TRUE(lease.OnAnswer({.denied = true, .recalled = true}, now));
+  EXPECT_FALSE(lease.Admit(10, now));
+  const auto ask = lease.NextAsk(now);
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->wanted_nano_usd, 0);
+  EXPECT_EQ(ask->used_nano_usd, 300) << "running requests stay covered";
+}
+
+TEST(CreditLease, ARecallBetweenAnswersGivesTheLeaseBackAtOnce) {
+  CreditLease lease = Lease(800);
+  EXPECT_TRUE(lease.Recall(kNow));
+  EXPECT_FALSE(lease.Recall(kNow)) << "it admits nothing already";
+  EXPECT_FALSE(lease.Admit(10, kNow));
+  const auto ask = lease.NextAsk(kNow);
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->wanted_nano_usd, 0);
+}
+
+TEST(CreditLease, WithoutALeaseARecallDelaysTheNextQuestion) {
+  CreditLease lease;
+  EXPECT_FALSE(lease.Admit(10, kNow));
+  EXPECT_FALSE(lease.Recall(kNow));
+  EXPECT_FALSE(lease.NextAsk(kNow + CreditLease::kDeniedUs - 1));
+  EXPECT_TRUE(lease.NextAsk(kNow + CreditLease::kDeniedUs));
+}
+
 TEST(CreditLease, ARefusalIsNotRepeatedAtOnce) {
   CreditLease lease;
   EXPECT_FALSE(lease.Admit(10, kNow));

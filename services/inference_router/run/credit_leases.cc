@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "common/base/crypto.h"
@@ -60,6 +61,13 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     return &found->second;
   }
 
+  // Returns null if the lease is over.
+  CreditLease* LeaseOf(const std::string& workspace, const std::string& name) {
+    const auto found = entries.find(workspace);
+    if (found == entries.end() || NameOf(found->second.number) != name) return nullptr;
+    return &found->second.lease;
+  }
+
   void AskIfTime(const std::string& workspace, Entry& entry) {
     if (stopped) return;
     const auto ask = entry.lease.NextAsk(clock.MonotonicUs());
@@ -70,6 +78,7 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     request.set_month(ask->month);
     request.set_used_nano_usd(ask->used_nano_usd);
     request.set_wanted_nano_usd(ask->wanted_nano_usd);
+    request.set_settled_nano_usd(ask->settled_nano_usd);
     loop.Spawn(Take(shared_from_this(), std::move(request), entry.number));
   }
 
@@ -91,8 +100,16 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
     answer.granted_nano_usd = result->granted_nano_usd();
     answer.valid_us = result->valid_ms() * 1000;
     answer.recalled = result->recalled();
-    if (answer.recalled && !gives_back) self->metrics.leases_recalled.Increment();
-    lease.OnAnswer(answer, self->clock.MonotonicUs());
+    if (lease.OnAnswer(answer, self->clock.MonotonicUs()))
+      self->metrics.leases_recalled.Increment();
+    // A lease that was granted before its recall may arrive after it.
+    if (self->recalled.contains(workspace)) self->Recall(lease);
+    // A recalled lease is given back at once.
+    if (!gives_back) self->AskIfTime(workspace, found->second);
+  }
+
+  void Recall(CreditLease& lease) {
+    if (lease.Recall(clock.MonotonicUs())) metrics.leases_recalled.Increment();
   }
 
   Task<bool> WriteDown(const billing::v1::Admission& admission) {
@@ -123,6 +140,7 @@ struct CreditLeases::Shared : std::enable_shared_from_this<Shared> {
   const std::string lessee = HexEncode(RandomBytes(12));
   int64_t next_number = 1;
   std::unordered_map<std::string, Entry> entries;
+  std::unordered_set<std::string> recalled;  // workspaces in the newest list of recalls
   bool stopped = false;
 };
 
@@ -159,7 +177,7 @@ Task<std::optional<LeaseTicket>> CreditLeases::Admit(billing::v1::AuthorizeItem 
   shared->AskIfTime(ticket.item().workspace_id(), *entry);
   // A crash would lose a request that is not on disk, together with its cost.
   if (!co_await shared->WriteDown(ticket)) {
-    Finish(ticket, 0);
+    (void)Finish(ticket, 0);
     shared->metrics.lease_refused.Increment();
     co_return std::nullopt;
   }
@@ -167,18 +185,30 @@ Task<std::optional<LeaseTicket>> CreditLeases::Admit(billing::v1::AuthorizeItem 
   co_return ticket;
 }
 
-void CreditLeases::Finish(const LeaseTicket& ticket, int64_t kept_nano_usd) {
-  const auto found = shared_->entries.find(ticket.item().workspace_id());
-  if (found == shared_->entries.end()) return;
-  Entry& entry = found->second;
-  if (shared_->NameOf(entry.number) != ticket.lessee()) return;
-  entry.lease.Finish(ticket.authorized_nano_usd(), kept_nano_usd);
+std::function<void()> CreditLeases::Finish(const LeaseTicket& ticket, int64_t kept_nano_usd) {
+  CreditLease* const lease = shared_->LeaseOf(ticket.item().workspace_id(), ticket.lessee());
+  if (lease != nullptr) lease->Finish(ticket.authorized_nano_usd(), kept_nano_usd);
+  return [shared = shared_, workspace = ticket.item().workspace_id(), lessee = ticket.lessee(),
+          kept_nano_usd] {
+    CreditLease* const settled = shared->LeaseOf(workspace, lessee);
+    if (settled != nullptr) settled->OnSettled(kept_nano_usd);
+  };
 }
 
 void CreditLeases::GiveBack() {
   for (auto& [workspace, entry] : shared_->entries) {
     entry.lease.GiveBack();
     shared_->AskIfTime(workspace, entry);
+  }
+}
+
+void CreditLeases::OnRecalls(std::span<const std::string> workspaces) {
+  shared_->recalled = {workspaces.begin(), workspaces.end()};
+  for (const std::string& workspace : workspaces) {
+    const auto found = shared_->entries.find(workspace);
+    if (found == shared_->entries.end()) continue;
+    shared_->Recall(found->second.lease);
+    shared_->AskIfTime(workspace, found->second);
   }
 }
 

@@ -1,11 +1,13 @@
 // The leases of one loop on the credit of busy workspaces (domain/credit_lease.h). Asks billing for
 // them in the background, and admits requests from them even while billing is unreachable. See
-// docs/adr/0042.
+// docs/adr/0042 and 0052.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/base/clock.h"
@@ -29,8 +31,12 @@ class CreditLeases {
   // Admits the request and returns when its record is on disk. nullopt: no lease covers it.
   Task<std::optional<LeaseTicket>> Admit(billing::v1::AuthorizeItem item);
   // Call when the request is over. kept: the amount that the ledger takes out of the lease for it.
-  void Finish(const LeaseTicket& ticket, int64_t kept_nano_usd);
+  // Returns what to call on the loop when the ledger has settled or refused the request.
+  std::function<void()> Finish(const LeaseTicket& ticket, int64_t kept_nano_usd);
 
+  // Gives the leases on these workspaces back. workspaces: the complete list of recalls; it holds
+  // until the next one.
+  void OnRecalls(std::span<const std::string> workspaces);
   // Gives all leases back when the process stops, without waiting for answers.
   void GiveBack();
   // Asks the ledger where a question is due. Called every second.

@@ -22,7 +22,7 @@ class RequestRunLeaseTest : public RequestRunTest {
     Script(R"("tokens":20)");
   }
   // The first request finds no lease and makes the loop take one. The next request then runs.
-  Outcome RunTwice(std::function<void()> between = {}) {
+  Outcome RunTwice(std::function<void(Worker&)> between = {}) {
     UseEngines(1);
     return testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<Outcome> {
       Worker worker(loop, SystemClock::Get(),
@@ -36,15 +36,29 @@ class RequestRunLeaseTest : public RequestRunTest {
       EXPECT_TRUE(first->events.at(0).end().not_run());
       while (ledger_.leases_asked.empty()) co_await loop.Sleep(1);
       co_await loop.Sleep(1);
-      if (between) between();
+      if (between) between(worker);
       auto sink = std::make_shared<RecordingSink>(loop);
       co_await worker.Serve(request_, sink);
       for (int i = 0; i < 4'000 && (admissions_->depth() > 0 || journal_->in_use() > 0); ++i) {
         co_await loop.Sleep(5);
       }
+      if (give_back_) worker.GiveLeasesBack();
+      while (give_back_ && ledger_.leases_asked.back().wanted_nano_usd() > 0)
+        co_await loop.Sleep(1);
       co_return Outcome{sink->events};
     });
   }
+  void ExpectGivenBack(const Outcome& outcome) {
+    ASSERT_EQ(outcome.events.size(), 1u);
+    EXPECT_TRUE(outcome.end().no_lease());
+    EXPECT_TRUE(ledger_.ops.empty());
+    ASSERT_GE(ledger_.leases_asked.size(), 2u);
+    const billing::v1::TakeLeaseRequest& last = ledger_.leases_asked.back();
+    EXPECT_EQ(last.wanted_nano_usd(), 0);
+    EXPECT_EQ(last.lessee(), ledger_.leases_asked[0].lessee());
+    EXPECT_EQ(last.month(), 202611);
+  }
+  bool give_back_ = false;                           // the lease, at the end
   static constexpr int64_t kPrompt = 1000;           // the bound costs 1 nano-USD per token
   static constexpr int64_t kWhole = kPrompt + 1000;  // 500 output tokens cost 2 each
 };
@@ -97,9 +111,77 @@ TEST_F(RequestRunLeaseTest, ALeaseThatDoesNotCoverARequestDoesNotAdmitIt) {
   EXPECT_EQ(admissions_->depth(), 0);
 }
 
+TEST_F(RequestRunLeaseTest, ALeaseIsReturnedWithWhatWasSettled) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  give_back_ = true;
+  ASSERT_TRUE(RunTwice().ended());
+  ASSERT_EQ(ledger_.ops.size(), 1u);
+  EXPECT_EQ(ledger_.leases_asked.back().settled_nano_usd(),
+            ledger_.ops[0].admission().authorized_nano_usd());
+  EXPECT_EQ(ledger_.leases_asked.back().used_nano_usd(),
+            ledger_.leases_asked.back().settled_nano_usd());
+}
+
+// Another try has taken over: the ledger takes nothing out of the lease.
+TEST_F(RequestRunLeaseTest, ARefusedSettlementCountsAsSettled) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  ledger_.refuses_settles = true;
+  give_back_ = true;
+  ASSERT_TRUE(RunTwice().ended());
+  ASSERT_EQ(ledger_.ops.size(), 1u);
+  EXPECT_GT(ledger_.leases_asked.back().settled_nano_usd(), 0);
+  EXPECT_EQ(ledger_.leases_asked.back().used_nano_usd(),
+            ledger_.leases_asked.back().settled_nano_usd());
+}
+
+// Billing pushes the workspaces whose leases must end: frozen ones, and those with a lowered cap.
+TEST_F(RequestRunLeaseTest, APushedRecallEndsTheLeaseBeforeTheNextRequest) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  const std::vector<std::string> recalls = {"another", "ws"};
+  ExpectGivenBack(RunTwice([&](Worker& worker) { worker.OnLeaseRecalls(recalls); }));
+}
+
+TEST_F(RequestRunLeaseTest, ARecallOfOtherWorkspacesChangesNothing) {
+  ledger_.lease_nano_usd = 10 * kWhole;
+  const std::vector<std::string> recalls = {"another"};
+  const Outcome outcome = RunTwice([&](Worker& worker) { worker.OnLeaseRecalls(recalls); });
+  ASSERT_TRUE(outcome.ended());
+  EXPECT_FALSE(outcome.end().no_lease());
+}
+
+// A lease of this size is renewed after each request, so the refusal arrives with the second.
+TEST_F(RequestRunLeaseTest, ARefusalThatRecallsEndsTheLease) {
+  ledger_.lease_nano_usd = 2 * kWhole;
+  UseEngines(1);
+  testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<int> {
+    Worker worker(loop, SystemClock::Get(),
+                  std::make_unique<ScriptedLedger>(loop, ledger_, 0, Rates{1000, 2000}), *journal_,
+                  *outbox_, *admissions_, table_, metrics_, options_);
+    worker.Start();
+    const auto serve = [&]() -> Task<inference::v1::End> {
+      auto sink = std::make_shared<RecordingSink>(loop);
+      co_await worker.Serve(request_, sink);
+      co_return sink->events.back().end();
+    };
+    EXPECT_TRUE((co_await serve()).no_lease());
+    while (ledger_.leases_asked.empty()) co_await loop.Sleep(1);
+    co_await loop.Sleep(1);
+    ledger_.frozen = true;
+    // Admits until the question that is refused; the last question gives the lease back.
+    const auto given_back = [this] { return ledger_.leases_asked.back().wanted_nano_usd() == 0; };
+    for (int i = 0; i < 1'000 && !given_back(); ++i) {
+      (void)co_await serve();
+      co_await loop.Sleep(10);
+    }
+    EXPECT_TRUE(given_back());
+    EXPECT_TRUE((co_await serve()).no_lease());
+    co_return 0;
+  });
+}
+
 TEST_F(RequestRunLeaseTest, ItRunsWhileTheLedgerIsAway) {
   ledger_.lease_nano_usd = 10 * kWhole;
-  const Outcome outcome = RunTwice([this] { ledger_.unreachable = true; });
+  const Outcome outcome = RunTwice([this](Worker&) { ledger_.unreachable = true; });
   ASSERT_TRUE(outcome.ended());
   EXPECT_FALSE(outcome.end().has_error());
   EXPECT_EQ(outbox_->depth(), 1) << "with its admission";

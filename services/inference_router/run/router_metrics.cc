@@ -47,8 +47,10 @@ prometheus::Counter& LeaseAdmissions(const char* result) {
 }
 
 prometheus::Counter& LeasesRecalled() {
-  return metrics::Counter("tollgate_router_leases_recalled_total",
-                          "Leases that billing recalled because credit was low.");
+  return metrics::Counter(
+      "tollgate_router_leases_recalled_total",
+      "Leases that billing recalled: the credit is low, the workspace is frozen, or "
+      "its cap was lowered.");
 }
 
 prometheus::Gauge& Leases() {

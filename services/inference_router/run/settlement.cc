@@ -69,10 +69,10 @@ billing::v1::MeterOp Settlement::BuildSettleOp(const Measured& measured) const {
   return op;
 }
 
-void Settlement::EndTicket(billing::v1::MeterOp& op) {
-  if (!context_.ticket) return;
+std::function<void()> Settlement::EndTicket(billing::v1::MeterOp& op) {
+  if (!context_.ticket) return {};
   const LeaseTicket ticket = *std::exchange(context_.ticket, std::nullopt);
-  context_.host.leases->Finish(ticket, context_.hold->EndAdmission(op));
+  return context_.host.leases->Finish(ticket, context_.hold->EndAdmission(op));
 }
 
 JournalSlot* Settlement::CloseHold() {
@@ -94,8 +94,9 @@ Task<End> Settlement::Charge(const Error& failure) {
     context_.trace->BeginSettle(clock.MonotonicUs());
     op.set_traceparent(context_.trace->SettleTraceparent());
   }
-  EndTicket(op);
-  const Settled settled = co_await context_.host.settler.Settle(std::move(op), CloseHold());
+  std::function<void()> on_answer = EndTicket(op);
+  const Settled settled =
+      co_await context_.host.settler.Settle(std::move(op), CloseHold(), std::move(on_answer));
   if (context_.trace) context_.trace->EndSettle(clock.MonotonicUs());
   if (settled.durability == Durability::kOutbox) {
     context_.host.metrics.settled_through_outbox.Increment();
@@ -133,8 +134,8 @@ Task<void> Settlement::Release() {
   billing::v1::MeterOp op = context_.hold->NewOp();
   op.mutable_settle()->set_outcome(billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
   op.mutable_settle()->set_engine_id(run_ != nullptr ? run_->engine_id() : "");
-  EndTicket(op);
-  co_await context_.host.settler.Release(std::move(op), CloseHold());
+  std::function<void()> on_answer = EndTicket(op);
+  co_await context_.host.settler.Release(std::move(op), CloseHold(), std::move(on_answer));
 }
 
 }  // namespace tollgate::inference_router

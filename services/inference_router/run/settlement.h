@@ -2,6 +2,8 @@
 // builds the End event. Created after the last engine run.
 #pragma once
 
+#include <functional>
+
 #include "services/inference_router/run/engine_run.h"
 #include "services/inference_router/run/run_context.h"
 
@@ -32,8 +34,9 @@ class Settlement {
   Measured Measure() const;
   billing::v1::MeterOp BuildSettleOp(const Measured& measured) const;
   inference::v1::End BuildEnd(const Measured& measured, const Settled& settled) const;
-  // Returns to the lease what the request does not need. `op` says what it needs.
-  void EndTicket(billing::v1::MeterOp& op);
+  // Returns to the lease what the request does not need; `op` says what it needs. Returns what to
+  // call when the ledger has answered `op`.
+  std::function<void()> EndTicket(billing::v1::MeterOp& op);
   // Call when no further operation on the hold follows. The caller passes the slot to the settler.
   JournalSlot* CloseHold();
 

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
+#include <string>
 #include <unordered_set>
 
 #include "common/clients/clients.h"
@@ -47,6 +49,8 @@ class Worker {
 
   Settler& settler() { return settler_; }
   http::Client& http() { return http_; }
+  // The complete list of workspaces whose leases must end. Call on the loop.
+  void OnLeaseRecalls(std::span<const std::string> workspaces) { leases_.OnRecalls(workspaces); }
   // Gives the leases back when no more requests arrive. Call on the loop.
   void GiveLeasesBack() { leases_.GiveBack(); }
   // Terminates all requests (RequestRun::Terminate). Call on the loop.

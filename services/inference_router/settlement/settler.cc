@@ -39,7 +39,8 @@ struct Job {
   std::optional<bool> written;
   // Set when the ledger or the outbox has answered.
   Event changed;
-  std::function<void()> on_answer;
+  bool recovered = false;           // from a previous process
+  std::function<void()> on_answer;  // of the ledger
 };
 using JobPointer = std::shared_ptr<Job>;
 
@@ -69,7 +70,7 @@ struct Settler::Shared {
   void OnAnswer(Job& job, const billing::v1::MeterResult& answer) {
     if (!answer.ok()) {
       SettlementMetrics::Get().CountRefused(answer.denied_by(),
-                                            job.on_answer ? "recovered" : "live");
+                                            job.recovered ? "recovered" : "live");
       log::Error("the ledger refused a settlement; the request is not charged",
                  {{"request_id", HexEncode(job.op.request_id())},
                   {"workspace", job.op.workspace_id()},
@@ -78,6 +79,7 @@ struct Settler::Shared {
     }
     job.answer = answer;
     if (job.in_outbox) outbox.Acknowledge(job.outbox_key);
+    if (job.on_answer) job.on_answer();
     Finish(job);
   }
 
@@ -90,7 +92,7 @@ struct Settler::Shared {
 
   void Finish(Job& job) {
     DropSlot(job);
-    if (job.on_answer) job.on_answer();
+    if (job.recovered) --recovering;
     job.changed.Set();
   }
 
@@ -144,9 +146,11 @@ Settler::~Settler() { Stop(); }
 
 void Settler::Stop() { shared_->stopped = true; }
 
-Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot) {
+Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot,
+                              std::function<void()> on_answer) {
   std::shared_ptr<Shared> shared = shared_;
   auto job = std::make_shared<Job>(shared->loop, std::move(op), slot);
+  job->on_answer = std::move(on_answer);
   shared->loop.Spawn(Shared::Deliver(shared, job));
   co_await job->changed.WaitFor(shared->options.patience_ms);
   if (!job->answer) {
@@ -167,9 +171,11 @@ Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot) {
                     job->answer->charged_nano_usd()};
 }
 
-Task<void> Settler::Release(billing::v1::MeterOp op, JournalSlot* slot) {
+Task<void> Settler::Release(billing::v1::MeterOp op, JournalSlot* slot,
+                            std::function<void()> on_answer) {
   std::shared_ptr<Shared> shared = shared_;
   auto job = std::make_shared<Job>(shared->loop, std::move(op), slot);
+  job->on_answer = std::move(on_answer);
   shared->loop.Spawn(Shared::Deliver(shared, job));
   co_await job->changed.WaitFor(shared->options.patience_ms);
 }
@@ -179,7 +185,7 @@ void Settler::Recover() {
   auto start = [this, &count](JobPointer job) {
     ++shared_->recovering;
     ++count;
-    job->on_answer = [shared = shared_.get()] { --shared->recovering; };
+    job->recovered = true;
     shared_->loop.Spawn(Shared::Deliver(shared_, std::move(job)));
   };
   std::set<std::string> in_outbox;

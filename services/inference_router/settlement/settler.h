@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -55,13 +56,16 @@ class Settler {
   ~Settler();
 
   // Settles the usage in `op`. Returns when the settlement is durable. Takes over the slot and
-  // releases it once the settlement cannot be lost.
-  Task<Settled> Settle(billing::v1::MeterOp op, JournalSlot* slot);
+  // releases it once the settlement cannot be lost. on_answer: called when the ledger has answered,
+  // which may be later.
+  Task<Settled> Settle(billing::v1::MeterOp op, JournalSlot* slot,
+                       std::function<void()> on_answer = {});
   // Releases the hold: sends a settle with OUTCOME_FAILED_BEFORE_OUTPUT, which the ledger books as
   // a void. Waits for the ledger at most patience_ms, so that the credit is usually free for the
   // client's next request. Takes over the slot and keeps it until the ledger answers, so that after
   // a crash the next start repeats the release.
-  Task<void> Release(billing::v1::MeterOp op, JournalSlot* slot);
+  Task<void> Release(billing::v1::MeterOp op, JournalSlot* slot,
+                     std::function<void()> on_answer = {});
 
   // Settles the requests of a previous process: the outbox first, then the journal. Runs in the
   // background until recovered().

@@ -200,8 +200,12 @@ class History {
     if (dice == 0) return ExpireLease{Workspace(), Lessee(), month};
     if (dice < 4) {
       const int64_t used = static_cast<int64_t>(Below(400));
-      return TakeLease{Workspace(), Lessee(), Below(4) == 0 ? 0 : month, used,
-                       Below(5) == 0 ? 0 : static_cast<int64_t>(Below(3000))};
+      return TakeLease{Workspace(),
+                       Lessee(),
+                       Below(4) == 0 ? 0 : month,
+                       used,
+                       Below(5) == 0 ? 0 : static_cast<int64_t>(Below(3000)),
+                       static_cast<int64_t>(Below(static_cast<uint64_t>(used) + 1))};
     }
     if (known_.empty() || Below(3) != 0) known_.push_back({TestId(++ids_, now_us_), Workspace()});
     const auto& [id, workspace] = known_.back();

@@ -32,6 +32,7 @@ struct LedgerScript {
   int64_t answer_ms = 0;
   std::vector<billing::v1::MeterOp> ops;
   int64_t lease_nano_usd = 0;  // granted for each lease request; 0: no leases
+  bool frozen = false;         // leases are refused and recalled
   std::vector<billing::v1::TakeLeaseRequest> leases_asked;
 
   std::vector<billing::v1::MeterOp> Settles() const {
@@ -84,6 +85,11 @@ class ScriptedLedger : public MeteringClient {
     if (script_.unreachable) co_return Unavailable("ledger unreachable");
     script_.leases_asked.push_back(std::move(request));
     billing::v1::TakeLeaseResponse response;
+    if (script_.frozen && script_.leases_asked.back().wanted_nano_usd() > 0) {
+      response.set_denied_by(billing::v1::DENY_REASON_FROZEN);
+      response.set_recalled(true);
+      co_return response;
+    }
     if (script_.lease_nano_usd == 0) response.set_denied_by(billing::v1::DENY_REASON_NO_LEASE);
     response.set_month(202611);
     response.set_granted_nano_usd(script_.lease_nano_usd);
