@@ -146,7 +146,7 @@ Reply Batch::Execute(const Authorize& authorize) {
   Hold hold = MakeHold(authorize);
   hold.month = month;
   if (const auto& quota = authorize.key_quota_nano_usd) {
-    const int64_t left = *quota - UseOfQuota(hold).spent_nano_usd;
+    const int64_t left = *quota - UseOfQuota(hold, month).spent_nano_usd;
     if (left <= 0 || left < least) return Refuse(Deny::kQuota);
   }
   const int64_t authorized = std::min(

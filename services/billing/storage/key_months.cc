@@ -88,6 +88,7 @@ SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> op
     wanted.push_back({hold.workspace, hold.key_id, UtcMonth(now_us)});
     for (const std::string& key_id : hold.quota_keys) {
       wanted.push_back({hold.workspace, key_id, hold.month});
+      wanted.push_back({hold.workspace, key_id, UtcMonth(now_us)});
     }
   }
   SortUnique(wanted);
