@@ -16,7 +16,6 @@
 #include "tollgate/admin/v1/workspaces.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
-#include "tollgate/billing/v1/lease_recalls.grpc.pb.h"
 
 namespace tollgate::test {
 namespace {
@@ -67,8 +66,6 @@ TEST(GrpcAddresses, AdminServicesAndInternalOnesAreApart) {
         {"billing", admin::v1::AlertService::service_full_name(), "GetAlertSettings", true},
         {"billing", billing::v1::BillingService::service_full_name(), "GetUsage", false},
         {"billing", billing::v1::MeteringService::service_full_name(), "Meter", false},
-        {"billing", billing::v1::LeaseRecallService::service_full_name(), "WatchLeaseRecalls",
-         false},
         {"auth", admin::v1::WorkspaceService::service_full_name(), "ListWorkspaces", true},
         {"auth", auth::v1::AuthService::service_full_name(), "VerifyKey", false},
     };
