@@ -57,12 +57,12 @@ template <typename Given, typename Response, typename Fn>
 AdminResult<void> Answer(const Call& call, const google::protobuf::Message& request,
                          Response* response, Given& given, const Fn& fn) {
   const auto answer = [&](const auto&... name) -> AdminResult<void> {
-    auto result = fn(given, call.caller(), name...);
-    if (!result) return Fail{result.error()};
-    if constexpr (!std::is_same_v<decltype(result), AdminResult<void>>) {
-      *response = *std::move(result);
+    if constexpr (std::is_same_v<decltype(fn(given, call.caller(), name...)), AdminResult<void>>) {
+      return fn(given, call.caller(), name...);
+    } else {
+      TRY(*response, fn(given, call.caller(), name...));
+      return {};
     }
-    return {};
   };
   if constexpr (std::is_invocable_v<const Fn&, Given&, const Caller&, const Parts&>) {
     TRY(auto name, NameParts(request));

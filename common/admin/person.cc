@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "common/admin/access.h"
+#include "common/base/try.h"
 
 namespace tollgate::admin {
 namespace {
@@ -42,7 +43,7 @@ AdminResult<void> RequireProved(const Person& person) {
 }
 
 AdminResult<void> RequireSecondPerson(const Person& second, const std::string& first_actor) {
-  if (auto proved = RequireProved(second); !proved) return proved;
+  TRY(RequireProved(second));
   if (second.actor == first_actor) {
     return Precondition("SAME_PERSON",
                         "the requester may not be the second person; another operator must");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/audit/refusal_writer.h"
+#include "common/base/try.h"
 #include "common/host/plain_text.h"
 #include "common/money/money.h"
 #include "common/observability/disk_metrics.h"
@@ -209,9 +210,8 @@ class BillingModule : public Module {
       rollups_.OnCommitted(operations);
       audit_mover_.OnCommitted(operations);
     });
-    ledger_.OnRecalls([this](std::vector<std::string> workspaces) {
-      recalls_.Publish(std::move(workspaces));
-    });
+    ledger_.OnRecalls(
+        [this](std::vector<std::string> workspaces) { recalls_.Publish(std::move(workspaces)); });
   }
 
   std::string_view name() const override { return "billing"; }
@@ -231,24 +231,22 @@ class BillingModule : public Module {
     if (!amount.empty() && ParseDecimalUsdToNano(amount).value_or(-1) < 0) {
       return Internal("billing.second_person_above_usd must be an amount in USD such as 100");
     }
-    auto plain =
-        host::CheckPlainHttp("billing.payments.webhook_listen", webhook_listen_, /*has_tls=*/false,
+    TRY(host::CheckPlainHttp("billing.payments.webhook_listen", webhook_listen_, /*has_tls=*/false,
                              webhook_insecure_plaintext_ || context_.insecure_plaintext,
                              "an address of this machine, or, behind a proxy that ends TLS, "
-                             "billing.payments.webhook_insecure_plaintext: true");
-    if (!plain.ok()) return plain;
-    if (auto started = ledger_.Start(); !started.ok()) return started;
-    if (auto started = payments_.Start(context_.loops); !started.ok()) return started;
-    if (auto started = alerts_.Start(); !started.ok()) return started;
-    if (auto started = StartRefusals(); !started.ok()) return started;
+                             "billing.payments.webhook_insecure_plaintext: true"));
+    TRY(ledger_.Start());
+    TRY(payments_.Start(context_.loops));
+    TRY(alerts_.Start());
+    TRY(StartRefusals());
     if (const std::string address = payments_.webhook_address(); !address.empty()) {
       context_.report_address("billing_webhooks", address);
     }
     if (archive_ != nullptr) {
-      if (auto started = archive_->Start(); !started.ok()) return started;
+      TRY(archive_->Start());
     }
     if (verification_ != nullptr) {
-      if (auto started = verification_->Start(); !started.ok()) return started;
+      TRY(verification_->Start());
     }
     rollups_.Start();
     audit_mover_.Start();

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/try.h"
 #include "common/clients/catalog_cache.h"
 #include "common/http/tls.h"
 #include "common/observability/disk_metrics.h"
@@ -135,9 +136,8 @@ Result<void> InferenceRouterModule::OpenFiles() {
     return Internal("the data directory " + folder +
                     " is in use or cannot be locked: " + std::strerror(errno));
   }
-  auto files = router::SettlementFiles::Open(folder);
-  if (!files.ok()) return Fail{std::move(files).error()};
-  files_ = std::move(files).value();
+  TRY(auto files, router::SettlementFiles::Open(folder));
+  files_ = std::move(files);
   disk_ = metrics::ReportDisk("router", folder);
   return drained_.Open(folder + "/drained-engines");
 }
@@ -179,7 +179,7 @@ router::RoutingOptions InferenceRouterModule::TableOptions() const {
 }
 
 Result<void> InferenceRouterModule::Start() {
-  if (auto opened = OpenFiles(); !opened.ok()) return opened;
+  TRY(OpenFiles());
   auto tls = http::TlsClientContext::Make(settings_.engine_authority_file());
   if (!tls.ok()) return Internal("router.engine_authority_file: " + tls.error().internal);
   engine_tls_ = std::move(*tls);

@@ -93,6 +93,17 @@ class Lengths(unittest.TestCase):
         self.assertFalse(found(check.check_lengths, "common/base/a.cc", text))
 
 
+class Propagation(unittest.TestCase):
+    def test_an_error_is_returned_by_the_macro(self):
+        for text in ["auto x = F(a);\n  if (!x.ok()) return Fail{std::move(x).error()};",
+                     "const auto x = F();\n  if (!x) co_return Fail{x.error()};",
+                     "if (auto x = F(); !x) return Fail{x.error()};"]:
+            self.assertTrue(found(check.check_propagation, "common/a.cc", text))
+            self.assertFalse(found(check.check_propagation, "common/a_test.cc", text))
+        for text in ["TRY(auto x, F(a));", "auto x = F();\n  if (!x) return Fail{ErrorOf(x.error())};"]:
+            self.assertFalse(found(check.check_propagation, "common/a.cc", text))
+
+
 class Calls(unittest.TestCase):
     def test_clock_and_environment(self):
         self.assertTrue(found(check.check_calls, "common/http/a.cc", "auto t = system_clock::now();"))

@@ -78,6 +78,18 @@ def code_lines(text):
 CALLS = re.compile(r"system_clock::now|getenv|strcpy|strcat|sprintf|gets|system|popen|tmpnam|rand|double|float|sleep")
 
 
+# A result that is read into a variable only to return its error.
+PROPAGATED = re.compile(r"\bauto (\w+) =[^;{}]*;\s*(?:if \(|; )?!\1(?:\.ok\(\))?\) \{?\s*(?:co_)?return "
+                        r"Fail\{(?:std::move\()?\1(?:\)?\.error\(\)|\.error\(\)\))\};")
+
+
+def check_propagation(path, text, _):
+    if not path.endswith((".cc", ".h")) or path.startswith("tests/") or is_test(path) or "/testing/" in path:
+        return
+    for found in PROPAGATED.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, "TRY or CO_TRY (common/base/try.h) returns the error"
+
+
 def check_calls(path, text, _):
     if not path.endswith(SOURCE) or not CALLS.search(text):
         return

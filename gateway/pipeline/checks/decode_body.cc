@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/coding/body_decoder.h"
 #include "common/http/head_guard.h"
 
@@ -128,17 +129,16 @@ bool IsCoded(const HttpRequest& request) {
 
 Task<Result<void>> DecodeBody(RequestContext& context) {
   HttpRequest& request = context.exchange.mutable_request();
-  const auto coding = FindCoding(request);
-  if (!coding) co_return Fail{coding.error()};
-  if (!coding->has_value()) co_return Result<void>();
+  CO_TRY(const auto coding, FindCoding(request));
+  if (!coding) co_return Result<void>();
   const coding::DecodeLimits limits{.max_bytes = context.worker.options.max_body_bytes};
   const auto decoding =
-      std::make_shared<Decoding>(**coding, std::exchange(request.body, std::string()), limits);
+      std::make_shared<Decoding>(*coding, std::exchange(request.body, std::string()), limits);
   auto status = co_await Run(context, decoding);
   const bool decoded = status && *status == Status::kDone;
-  context.worker.metrics.CountCodedBody(static_cast<size_t>(**coding), decoded);
+  context.worker.metrics.CountCodedBody(static_cast<size_t>(*coding), decoded);
   if (!status) co_return Fail{std::move(status).error()};
-  if (!decoded) co_return Fail{ErrorOf(*status, **coding)};
+  if (!decoded) co_return Fail{ErrorOf(*status, *coding)};
   request.body = std::move(decoding->body);
   context.body_memory.Shrink(static_cast<int64_t>(request.body.size()) * kCopies);
   co_return Result<void>();

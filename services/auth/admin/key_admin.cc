@@ -236,7 +236,7 @@ AdminResult<pb::RotateKeyResponse> KeyAdmin::Rotate(const Caller& caller,
       return change.Refuse(
           admin::Precondition("KEY_EXPIRED", "the key has expired: make another one").error);
     }
-    if (auto joined = JoinLineage(change, old, made.key_id); !joined) return Fail{joined.error()};
+    TRY(JoinLineage(change, old, made.key_id));
     KeyRecord made_record = old;
     made_record.key.set_key_id(made.key_id);
     made_record.key.set_last_four(made.last_four);

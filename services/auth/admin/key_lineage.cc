@@ -5,6 +5,7 @@
 
 #include "common/admin/failure.h"
 #include "common/base/clock.h"
+#include "common/base/try.h"
 
 namespace tollgate::auth {
 
@@ -30,9 +31,8 @@ SqlResult<void> JoinLineage(AuthStore::Change& change, KeyRecord& old, const std
       continue;
     }
     std::optional<KeyRecord> found;
-    auto read = change.connection.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
-                                        [&](const sql::Row& row) { found = ReadKeyRecord(row); });
-    if (!read) return read;
+    TRY(change.connection.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
+                                [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
     const int64_t end_us = found ? EndOf(found->key) : 1;
     if (lineage.empty() || end_us == 0 || end_us >= month_us) lineage.push_back(id);
     if (end_us == 0 || end_us > change.now_us) others.push_back(*std::move(found));
@@ -51,7 +51,7 @@ SqlResult<void> JoinLineage(AuthStore::Change& change, KeyRecord& old, const std
   for (KeyRecord& other : others) {
     other.key.mutable_lineage()->Assign(lineage.begin(), lineage.end());
     other.key.set_version(++change.version);
-    if (auto saved = UpdateKey(change.connection, other); !saved) return saved;
+    TRY(UpdateKey(change.connection, other));
   }
   return {};
 }

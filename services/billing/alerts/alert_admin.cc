@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/id.h"
+#include "common/base/try.h"
 #include "common/money/money.h"
 #include "services/billing/alerts/receiver_rules.h"
 
@@ -77,7 +78,7 @@ AdminResult<AlertSetting> AlertAdmin::Get(const std::string& workspace) {
 
 AdminResult<AlertSetting> AlertAdmin::Update(const std::string& workspace,
                                              const SettingChange& change, const audit::Origin& by) {
-  if (auto checked = CheckChange(change); !checked.ok()) return Fail{checked.error()};
+  TRY(CheckChange(change));
   const auto apply = [&](AlertSetting& setting) {
     if (change.emails) setting.emails = Distinct(*change.emails);
     if (change.low_balance_nano_usd) setting.low_balance_nano_usd = *change.low_balance_nano_usd;

@@ -2,6 +2,7 @@
 #include "common/base/base64.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/seal.h"
+#include "common/base/try.h"
 #include "services/billing/alerts/alert_store.h"
 
 namespace tollgate::billing::alerts {
@@ -56,9 +57,8 @@ SqlResult<int64_t> RunOne(sql::Database& database, const std::string& text,
                           std::initializer_list<sql::Param> params) {
   int64_t changed = 0;
   auto done = database.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    auto result = db.Execute(text, params);
-    if (!result.ok()) return Fail{std::move(result).error()};
-    changed = *result;
+    TRY(auto result, db.Execute(text, params));
+    changed = result;
     return {};
   });
   if (!done.ok()) return Fail{std::move(done).error()};
@@ -83,17 +83,15 @@ AlertWebhook AlertStore::Opened(AlertWebhook stored) const {
 
 SqlResult<void> AlertStore::SealSecrets() {
   if (seal_key_.empty()) return {};
-  auto plain = Many<AlertWebhook>(
-      database_, std::string(kWebhookColumns) + "WHERE secret LIKE 'whsec@_%' ESCAPE '@'", {},
-      ReadWebhook);
-  if (!plain.ok()) return Fail{std::move(plain).error()};
-  for (const AlertWebhook& webhook : *plain) {
-    auto sealed =
-        RunOne(database_,
+  TRY(auto plain,
+      Many<AlertWebhook>(database_,
+                         std::string(kWebhookColumns) + "WHERE secret LIKE 'whsec@_%' ESCAPE '@'",
+                         {}, ReadWebhook));
+  for (const AlertWebhook& webhook : plain) {
+    TRY(RunOne(database_,
                "UPDATE alert_webhook SET secret = $1 WHERE shard = $2 AND workspace = $3"
                " AND id = $4",
-               {Stored(webhook), LedgerShard(webhook.workspace), webhook.workspace, webhook.id});
-    if (!sealed.ok()) return Fail{std::move(sealed).error()};
+               {Stored(webhook), LedgerShard(webhook.workspace), webhook.workspace, webhook.id}));
   }
   return {};
 }
@@ -108,13 +106,13 @@ SqlResult<std::vector<AlertWebhook>> AlertStore::Webhooks(const std::string& wor
 
 SqlResult<std::optional<AlertWebhook>> AlertStore::FindWebhook(const std::string& workspace,
                                                                const std::string& id) {
-  auto found = Many<AlertWebhook>(
-      database_, std::string(kWebhookColumns) + "WHERE shard = $1 AND workspace = $2 AND id = $3",
-      {LedgerShard(workspace), workspace, id},
-      [this](const Row& row) { return Opened(ReadWebhook(row)); });
-  if (!found.ok()) return Fail{std::move(found).error()};
-  if (found->empty()) return std::optional<AlertWebhook>();
-  return std::optional<AlertWebhook>(std::move(found->front()));
+  TRY(auto found, Many<AlertWebhook>(database_,
+                                     std::string(kWebhookColumns) +
+                                         "WHERE shard = $1 AND workspace = $2 AND id = $3",
+                                     {LedgerShard(workspace), workspace, id},
+                                     [this](const Row& row) { return Opened(ReadWebhook(row)); }));
+  if (found.empty()) return std::optional<AlertWebhook>();
+  return std::optional<AlertWebhook>(std::move(found.front()));
 }
 
 SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, const audit::Origin& by,
@@ -123,25 +121,23 @@ SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, const audit:
   return database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     // Creates the settings row: a webhook without settings never gets a notice. The row's lock also
     // stops concurrent calls from exceeding the limit.
-    auto setting = db.Execute(
+    TRY(db.Execute(
         "INSERT INTO alert_setting (shard, workspace, emails, low_balance, cap_percents,"
         " reload_paused, actor, updated_us) VALUES ($1, $2, '', 0, '50 80 100', 1, '', $3)"
         " ON CONFLICT (shard, workspace) DO UPDATE SET updated_us = excluded.updated_us",
-        {shard, webhook.workspace, webhook.created_us});
-    if (!setting.ok()) return Fail{std::move(setting).error()};
+        {shard, webhook.workspace, webhook.created_us}));
     int64_t others = 0;
-    auto counted = db.Query(
+    TRY(db.Query(
         "SELECT COUNT(*) FROM alert_webhook WHERE shard = $1 AND workspace = $2 AND id <> $3",
-        {shard, webhook.workspace, webhook.id}, [&](const Row& row) { others = row.Int(0); });
-    if (!counted.ok()) return counted;
+        {shard, webhook.workspace, webhook.id}, [&](const Row& row) { others = row.Int(0); }));
     full = others >= static_cast<int64_t>(kMaxWebhooks);
     if (full) return {};
-    auto added = db.Execute(
-        "INSERT INTO alert_webhook (shard, workspace, id, url, secret, created_us)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (shard, workspace, id) DO NOTHING",
-        {shard, webhook.workspace, webhook.id, webhook.url, Stored(webhook), webhook.created_us});
-    if (!added.ok()) return Fail{std::move(added).error()};
-    if (*added == 0) return {};
+    TRY(auto added,
+        db.Execute("INSERT INTO alert_webhook (shard, workspace, id, url, secret, created_us)"
+                   " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (shard, workspace, id) DO NOTHING",
+                   {shard, webhook.workspace, webhook.id, webhook.url, Stored(webhook),
+                    webhook.created_us}));
+    if (added == 0) return {};
     // Omits the path, which may contain a secret.
     const std::string host = webhook.url.substr(0, webhook.url.find('/', sizeof("https://") - 1));
     return audit::Append(db, audit::kEntries,
@@ -159,16 +155,14 @@ SqlResult<bool> AlertStore::RemoveWebhook(const std::string& workspace, const st
                                           int64_t now_us, const audit::Origin& by) {
   bool removed = false;
   auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    auto webhook =
+    TRY(auto webhook,
         db.Execute("DELETE FROM alert_webhook WHERE shard = $1 AND workspace = $2 AND id = $3",
-                   {LedgerShard(workspace), workspace, id});
-    if (!webhook.ok()) return Fail{std::move(webhook).error()};
-    removed = *webhook > 0;
-    auto waiting = db.Execute(
+                   {LedgerShard(workspace), workspace, id}));
+    removed = webhook > 0;
+    TRY(db.Execute(
         "DELETE FROM alert_outbox WHERE shard = $1 AND workspace = $2 AND channel = 2 AND"
         " target = $3 AND state = 1",
-        {LedgerShard(workspace), workspace, id});
-    if (!waiting.ok()) return Fail{std::move(waiting).error()};
+        {LedgerShard(workspace), workspace, id}));
     if (!removed) return {};
     return audit::Append(db, audit::kEntries,
                          audit::RecordOf(by, now_us, "webhook.delete", workspace, id, ""));
@@ -185,14 +179,13 @@ SqlResult<std::vector<Delivery>> AlertStore::Due(int64_t now_us, int limit) {
 }
 
 SqlResult<bool> AlertStore::Claim(Delivery& delivery, int64_t until_us) {
-  auto claimed =
+  TRY(auto claimed,
       RunOne(database_,
              "UPDATE alert_outbox SET next_us = $1, attempts = attempts + 1 WHERE shard = $2 AND"
              " workspace = $3 AND id = $4 AND state = 1 AND next_us = $5 AND attempts = $6",
              {until_us, LedgerShard(delivery.workspace), delivery.workspace, delivery.id,
-              delivery.next_us, delivery.attempts});
-  if (!claimed.ok()) return Fail{std::move(claimed).error()};
-  if (*claimed == 0) return false;
+              delivery.next_us, delivery.attempts}));
+  if (claimed == 0) return false;
   delivery.next_us = until_us;
   ++delivery.attempts;
   return true;
@@ -200,12 +193,11 @@ SqlResult<bool> AlertStore::Claim(Delivery& delivery, int64_t until_us) {
 
 SqlResult<void> AlertStore::Finish(const Delivery& delivery, DeliveryState state, int64_t next_us,
                                    const std::string& error) {
-  auto done = RunOne(database_,
-                     "UPDATE alert_outbox SET state = $1, next_us = $2, last_error = $3 WHERE"
-                     " shard = $4 AND workspace = $5 AND id = $6 AND state = 1 AND attempts = $7",
-                     {static_cast<int>(state), next_us, error, LedgerShard(delivery.workspace),
-                      delivery.workspace, delivery.id, delivery.attempts});
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(RunOne(database_,
+             "UPDATE alert_outbox SET state = $1, next_us = $2, last_error = $3 WHERE"
+             " shard = $4 AND workspace = $5 AND id = $6 AND state = 1 AND attempts = $7",
+             {static_cast<int>(state), next_us, error, LedgerShard(delivery.workspace),
+              delivery.workspace, delivery.id, delivery.attempts}));
   return {};
 }
 
@@ -217,17 +209,16 @@ SqlResult<std::vector<Delivery>> AlertStore::Outbox(const std::string& workspace
 }
 
 SqlResult<void> AlertStore::Prune(int64_t before_us) {
-  auto done = RunOne(database_, "DELETE FROM alert_outbox WHERE state <> 1 AND created_us < $1",
-                     {before_us});
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(RunOne(database_, "DELETE FROM alert_outbox WHERE state <> 1 AND created_us < $1",
+             {before_us}));
   return {};
 }
 
 SqlResult<int64_t> AlertStore::OldestWaitingUs() {
-  auto found = Many<int64_t>(database_, "SELECT MIN(created_us) FROM alert_outbox WHERE state = 1",
-                             {}, [](const Row& row) { return row.Int(0); });
-  if (!found.ok()) return Fail{std::move(found).error()};
-  return found->empty() ? 0 : found->front();
+  TRY(auto found,
+      Many<int64_t>(database_, "SELECT MIN(created_us) FROM alert_outbox WHERE state = 1", {},
+                    [](const Row& row) { return row.Int(0); }));
+  return found.empty() ? 0 : found.front();
 }
 
 }  // namespace tollgate::billing::alerts

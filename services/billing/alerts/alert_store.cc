@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/money/money.h"
 #include "services/billing/alerts/alert_schema.h"
 #include "services/billing/domain/types.h"
@@ -67,7 +68,7 @@ SqlResult<void> WriteSetting(Connection& db, const AlertSetting& setting) {
   const std::string emails = Join(setting.emails, [](const std::string& one) { return one; });
   const std::string percents =
       Join(setting.cap_percents, [](int percent) { return std::to_string(percent); });
-  auto done = db.Execute(
+  TRY(db.Execute(
       "INSERT INTO alert_setting (shard, workspace, emails, low_balance, cap_percents,"
       " reload_paused, actor, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
       " ON CONFLICT (shard, workspace) DO UPDATE SET emails = excluded.emails,"
@@ -75,8 +76,7 @@ SqlResult<void> WriteSetting(Connection& db, const AlertSetting& setting) {
       " reload_paused = excluded.reload_paused, actor = excluded.actor,"
       " updated_us = excluded.updated_us",
       {LedgerShard(setting.workspace), setting.workspace, emails, setting.low_balance_nano_usd,
-       percents, setting.reload_paused ? 1 : 0, setting.actor, setting.updated_us});
-  if (!done.ok()) return Fail{std::move(done).error()};
+       percents, setting.reload_paused ? 1 : 0, setting.actor, setting.updated_us}));
   return {};
 }
 
@@ -105,22 +105,20 @@ SqlResult<void> ReadStates(Connection& db, const std::string& workspace,
 SqlResult<bool> WriteState(Connection& db, const std::string& workspace, const AlertState& state,
                            int64_t now_us) {
   const auto kind = static_cast<int>(state.kind);
-  auto done =
+  TRY(auto done,
       state.version == 0
-          ? db.Execute(
-                "INSERT INTO alert_state (shard, workspace, kind, level, fired, month, mark,"
-                " version, changed_us) VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8)"
-                " ON CONFLICT (shard, workspace, kind, level) DO NOTHING",
-                {LedgerShard(workspace), workspace, kind, state.level, state.fired ? 1 : 0,
-                 state.month, state.mark, now_us})
+          ? db.Execute("INSERT INTO alert_state (shard, workspace, kind, level, fired, month, mark,"
+                       " version, changed_us) VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8)"
+                       " ON CONFLICT (shard, workspace, kind, level) DO NOTHING",
+                       {LedgerShard(workspace), workspace, kind, state.level, state.fired ? 1 : 0,
+                        state.month, state.mark, now_us})
           : db.Execute(
                 "UPDATE alert_state SET fired = $1, month = $2, mark = $3, version = version + 1,"
                 " changed_us = $4 WHERE shard = $5 AND workspace = $6 AND kind = $7 AND"
                 " level = $8 AND version = $9",
                 {state.fired ? 1 : 0, state.month, state.mark, now_us, LedgerShard(workspace),
-                 workspace, kind, state.level, state.version});
-  if (!done.ok()) return Fail{std::move(done).error()};
-  return *done > 0;
+                 workspace, kind, state.level, state.version}));
+  return done > 0;
 }
 
 SqlResult<void> ReadWallet(Connection& db, const std::string& workspace, int64_t now_us,
@@ -166,19 +164,18 @@ SqlResult<void> ReadFacts(Connection& db, const std::string& workspace, int64_t 
                           Snapshot& snapshot) {
   Facts& facts = snapshot.facts;
   facts = {};
-  if (auto read = ReadWallet(db, workspace, now_us, facts); !read.ok()) return read;
-  if (auto read = ReadDisputes(db, workspace, now_us, facts); !read.ok()) return read;
+  TRY(ReadWallet(db, workspace, now_us, facts));
+  TRY(ReadDisputes(db, workspace, now_us, facts));
   for (const AlertState& state : snapshot.states) {
     if (state.kind != AlertKind::kLowBalance || !state.fired ||
         facts.available_nano_usd < snapshot.setting.low_balance_nano_usd) {
       continue;
     }
-    auto topped = db.Query(
-        "SELECT 1 FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3 AND"
-        " kind IN (1, 2, 21) LIMIT 1",
-        {LedgerShard(workspace), workspace, state.mark},
-        [&](const Row&) { facts.topped_up = true; });
-    if (!topped.ok()) return topped;
+    TRY(
+        db.Query("SELECT 1 FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3 AND"
+                 " kind IN (1, 2, 21) LIMIT 1",
+                 {LedgerShard(workspace), workspace, state.mark},
+                 [&](const Row&) { facts.topped_up = true; }));
   }
   return db.Query(
       "SELECT r.enabled, r.state, r.declines, r.pause_reason, p.state, p.checkout_url"
@@ -202,41 +199,37 @@ SqlResult<void> ReadFacts(Connection& db, const std::string& workspace, int64_t 
 
 SqlResult<void> ReadSnapshot(Connection& db, const std::string& workspace, int64_t now_us,
                              Snapshot& snapshot) {
-  if (auto read = ReadSetting(db, workspace, snapshot.setting); !read.ok()) return read;
-  if (auto read = ReadStates(db, workspace, snapshot.states); !read.ok()) return read;
+  TRY(ReadSetting(db, workspace, snapshot.setting));
+  TRY(ReadStates(db, workspace, snapshot.states));
   snapshot.webhooks.clear();
-  auto webhooks =
-      db.Query(std::string("SELECT id FROM alert_webhook") + kOfWorkspace + " ORDER BY id",
+  TRY(db.Query(std::string("SELECT id FROM alert_webhook") + kOfWorkspace + " ORDER BY id",
                {LedgerShard(workspace), workspace},
-               [&](const Row& row) { snapshot.webhooks.push_back(row.Text(0)); });
-  if (!webhooks.ok()) return webhooks;
+               [&](const Row& row) { snapshot.webhooks.push_back(row.Text(0)); }));
   return ReadFacts(db, workspace, now_us, snapshot);
 }
 
 SqlResult<void> Insert(Connection& db, const Delivery& row) {
-  auto done = db.Execute(
+  TRY(db.Execute(
       "INSERT INTO alert_outbox (shard, workspace, id, notice, kind, payload, channel, target,"
       " attempts, next_us, state, last_error, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8,"
       " 0, $9, 1, '', $10) ON CONFLICT (shard, workspace, id) DO NOTHING",
       {LedgerShard(row.workspace), row.workspace, row.id, row.notice, row.kind, row.payload,
-       static_cast<int>(row.channel), row.target, row.next_us, row.created_us});
-  if (!done.ok()) return Fail{std::move(done).error()};
+       static_cast<int>(row.channel), row.target, row.next_us, row.created_us}));
   return {};
 }
 
 }  // namespace
 
 SqlResult<void> AlertStore::Migrate() {
-  if (auto done = audit::Migrate(database_); !done.ok()) return done;
-  if (auto done = MigrateRequestIds(database_); !done.ok()) return done;
+  TRY(audit::Migrate(database_));
+  TRY(MigrateRequestIds(database_));
   return database_.Migrate(kComponent, AlertMigrations());
 }
 
 SqlResult<AlertSetting> AlertStore::FindSetting(const std::string& workspace) {
   AlertSetting setting;
-  auto done = database_.Transact(
-      TxMode::kRead, [&](Connection& db) { return ReadSetting(db, workspace, setting); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(database_.Transact(TxMode::kRead,
+                         [&](Connection& db) { return ReadSetting(db, workspace, setting); }));
   return setting;
 }
 
@@ -246,21 +239,19 @@ SqlResult<AlertSetting> AlertStore::UpdateSetting(const std::string& workspace, 
                                                   SeenRequest& seen) {
   AlertSetting setting;
   auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    if (auto read = ReadSetting(db, workspace, setting); !read.ok()) return read;
-    auto looked = SeeRequest(db, by, "alert_settings " + workspace + "\n" + content, now_us);
-    if (!looked.ok()) return Fail{std::move(looked).error()};
-    seen = *looked;
+    TRY(ReadSetting(db, workspace, setting));
+    TRY(auto looked, SeeRequest(db, by, "alert_settings " + workspace + "\n" + content, now_us));
+    seen = looked;
     if (seen != SeenRequest::kFresh) return {};
     const int64_t limit = setting.low_balance_nano_usd;
     change(setting);
     setting.updated_us = now_us;
-    if (auto written = WriteSetting(db, setting); !written.ok()) return written;
+    TRY(WriteSetting(db, setting));
     if (setting.low_balance_nano_usd != limit) {
-      auto armed = db.Execute(
-          "UPDATE alert_state SET fired = 0, version = version + 1, changed_us = $1"
-          " WHERE shard = $2 AND workspace = $3 AND kind = 1 AND fired = 1",
-          {now_us, LedgerShard(workspace), workspace});
-      if (!armed.ok()) return Fail{std::move(armed).error()};
+      TRY(
+          db.Execute("UPDATE alert_state SET fired = 0, version = version + 1, changed_us = $1"
+                     " WHERE shard = $2 AND workspace = $3 AND kind = 1 AND fired = 1",
+                     {now_us, LedgerShard(workspace), workspace}));
     }
     return audit::Append(db, audit::kEntries,
                          audit::RecordOf(by, now_us, "alert_settings.update", workspace, workspace,
@@ -289,19 +280,18 @@ SqlResult<std::vector<AlertKind>> AlertStore::Run(const std::string& workspace, 
   std::vector<AlertKind> notified;
   Snapshot snapshot;
   // Most checks change nothing, so they must not wait for SQLite's only writer.
-  auto looked = database_.Transact(
-      TxMode::kRead, [&](Connection& db) { return ReadSnapshot(db, workspace, now_us, snapshot); });
-  if (!looked.ok()) return Fail{std::move(looked).error()};
+  TRY(database_.Transact(TxMode::kRead, [&](Connection& db) {
+    return ReadSnapshot(db, workspace, now_us, snapshot);
+  }));
   if (decide(snapshot).empty()) return notified;
   auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     notified.clear();
-    if (auto read = ReadSnapshot(db, workspace, now_us, snapshot); !read.ok()) return read;
+    TRY(ReadSnapshot(db, workspace, now_us, snapshot));
     for (const Rendered& step : decide(snapshot)) {
-      auto written = WriteState(db, workspace, step.state, now_us);
-      if (!written.ok()) return Fail{std::move(written).error()};
-      if (!*written || !step.notify) continue;
+      TRY(auto written, WriteState(db, workspace, step.state, now_us));
+      if (!written || !step.notify) continue;
       for (const Delivery& delivery : step.deliveries) {
-        if (auto stored = Insert(db, delivery); !stored.ok()) return stored;
+        TRY(Insert(db, delivery));
       }
       notified.push_back(step.state.kind);
     }

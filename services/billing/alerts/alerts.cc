@@ -8,6 +8,7 @@
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 
 namespace tollgate::billing::alerts {
@@ -40,19 +41,15 @@ Alerts::~Alerts() { Stop(); }
 
 Result<void> Alerts::CheckSettings() {
   if (!options_.seal_key_file.empty()) {
-    auto key = ReadSealKey(options_.seal_key_file);
-    if (!key.ok()) return Fail{key.error()};
-    seal_key_ = *std::move(key);
+    TRY(auto key, ReadSealKey(options_.seal_key_file));
+    seal_key_ = std::move(key);
   }
   MailServer& server = options_.engine.mail;
   if (server.url.empty()) {
     if (options_.engine.operator_emails.empty()) return {};
     return Internal("billing.alerts.operator_emails needs billing.alerts.smtp_url");
   }
-  if (auto checked = mail::CheckMailServer("billing.alerts", options_.smtp_password_file, server);
-      !checked.ok()) {
-    return checked;
-  }
+  TRY(mail::CheckMailServer("billing.alerts", options_.smtp_password_file, server));
   for (const std::string& email : options_.engine.operator_emails) {
     if (!mail::IsEmail(email)) {
       return Internal(
@@ -63,7 +60,7 @@ Result<void> Alerts::CheckSettings() {
 }
 
 Result<void> Alerts::Start() {
-  if (auto checked = CheckSettings(); !checked.ok()) return checked;
+  TRY(CheckSettings());
   auto database = sql::Database::Open(options_.sql);
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/archive/archive_files.h"
 #include "services/billing/archive/verify_archive.h"
 #include "services/billing/reports/rollup_changes.h"
@@ -33,28 +34,25 @@ class MonthArchive {
 
   SqlResult<ArchivedMonth> Run() {
     for (int64_t shard = INT64_MIN;;) {
-      auto next = NextShard(db_, shard);
-      if (!next.ok()) return Fail{std::move(next).error()};
-      if (!*next) break;
+      TRY(auto next, NextShard(db_, shard));
+      if (!next) break;
       if (options_.stop()) return Fail{ArchiveStopped()};
-      shard = **next;
-      if (auto done = Shard(shard); !done.ok()) return Fail{std::move(done).error()};
+      shard = *next;
+      TRY(Shard(shard));
     }
     if (const std::string failed = files_.Finish(cut_us_, cuts_); !failed.empty()) {
       return sql::Refused(failed);
     }
-    if (auto done = Record(); !done.ok()) return Fail{std::move(done).error()};
+    TRY(Record());
     return ArchivedMonth{month_, files_.entries(), files_.holds(), files_.usage_records()};
   }
 
  private:
   SqlResult<void> Shard(int64_t shard) {
-    auto snapshot = sql::Transaction::Begin(db_, sql::TxMode::kRead);
-    if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-    if (auto done = PrepareSnapshot(db_); !done.ok()) return done;
-    auto workspaces = WorkspacesOf(db_, shard, 0);
-    if (!workspaces.ok()) return Fail{std::move(workspaces).error()};
-    for (const auto& [name, rows] : *workspaces) {
+    TRY(auto snapshot, sql::Transaction::Begin(db_, sql::TxMode::kRead));
+    TRY(PrepareSnapshot(db_));
+    TRY(auto workspaces, WorkspacesOf(db_, shard, 0));
+    for (const auto& [name, rows] : workspaces) {
       VerifyReport report;
       Findings findings(report, name);
       if (LedgerShard(name) != shard) {
@@ -73,29 +71,28 @@ class MonthArchive {
 
   SqlResult<void> Workspace(const std::string& name, const WorkspaceRows& rows,
                             Findings& findings) {
-    auto start = StartState(db_, name, false, findings);
-    if (!start.ok()) return Fail{std::move(start).error()};
-    WorkspaceState state = std::move(*start);
+    TRY(auto start, StartState(db_, name, false, findings));
+    WorkspaceState state = std::move(start);
     {
       RowCheck row_check(db_, state, findings, 0, &files_);
       EntryCheck entries(db_, state, row_check, findings, verify_, cut_us_, &files_);
-      if (auto done = ToEnd(entries); !done.ok()) return done;
-      if (auto done = row_check.Flush(); !done.ok()) return done;
+      TRY(ToEnd(entries));
+      TRY(row_check.Flush());
     }
     WorkspaceState cut = state;
     RowCheck row_check(db_, state, findings, 0, nullptr);
     EntryCheck entries(db_, state, row_check, findings, verify_, 0, nullptr);
-    if (auto done = ToEnd(entries); !done.ok()) return done;
-    if (auto done = entries.CheckRest(); !done.ok()) return done;
+    TRY(ToEnd(entries));
+    TRY(entries.CheckRest());
     for (const auto& [id, hold] : state.holds) {
       if (hold.terminals == 0 && hold.opened_us < cut_us_) {
         findings.Report("a hold of the month is still open");
       }
     }
-    if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
+    TRY(CheckWallet(db_, state, rows, findings));
     UsageCheck usage(db_, state, findings, row_check.quota_held());
-    if (auto done = usage.Run(); !done.ok()) return done;
-    if (auto done = AddDigestsOfKeptRows(cut, findings); !done.ok()) return done;
+    TRY(usage.Run());
+    TRY(AddDigestsOfKeptRows(cut, findings));
     cuts_.push_back(std::move(cut));
     return {};
   }
@@ -106,16 +103,14 @@ class MonthArchive {
     for (const auto& [digest, compute] : {std::pair(&cut.archived_rollups, &DigestRollUps),
                                           std::pair(&cut.archived_statements, &DigestStatements),
                                           std::pair(&cut.archived_commands, &DigestCommands)}) {
-      auto computed = compute(db_, cut.workspace, cut_us_);
-      if (!computed.ok()) return Fail{std::move(computed).error()};
-      *digest = std::move(*computed);
+      TRY(auto computed, compute(db_, cut.workspace, cut_us_));
+      *digest = std::move(computed);
     }
-    auto rollups = ReadRollUpCut(db_, cut.workspace);
-    if (!rollups.ok()) return Fail{std::move(rollups).error()};
-    if (*rollups && (*rollups)->sequence < cut.sequence) {
+    TRY(auto rollups, ReadRollUpCut(db_, cut.workspace));
+    if (rollups && rollups->sequence < cut.sequence) {
       findings.Report("the roll-ups do not contain all entries of the month; run it again");
     }
-    cut.statements_base_us = *rollups ? (*rollups)->base_us : 0;
+    cut.statements_base_us = rollups ? rollups->base_us : 0;
     cut.BeginAfterCut(cut_us_);
     return {};
   }
@@ -123,16 +118,14 @@ class MonthArchive {
   SqlResult<void> ToEnd(EntryCheck& entries) {
     for (bool more = true; more;) {
       if (options_.stop()) return Fail{ArchiveStopped()};
-      auto page = entries.Page();
-      if (!page.ok()) return Fail{std::move(page).error()};
-      more = *page;
+      TRY(auto page, entries.Page());
+      more = page;
     }
     return entries.CloseGroup();
   }
 
   SqlResult<void> Record() {
-    auto tx = sql::Transaction::Begin(db_);
-    if (!tx.ok()) return Fail{std::move(tx).error()};
+    TRY(auto tx, sql::Transaction::Begin(db_));
     auto done = db_.Execute(
         "INSERT INTO archive (month, cut_us, at_us, manifest, entries, holds, usage_records, actor)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -157,7 +150,7 @@ class MonthArchive {
     }
     // Published while the month is locked: a concurrent run must not replace its files.
     if (const std::string failed = files_.Publish(); !failed.empty()) return sql::Refused(failed);
-    return tx->Commit();
+    return tx.Commit();
   }
 
   Connection& db_;
@@ -174,30 +167,23 @@ class MonthArchive {
 SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const ArchiveOptions& options) {
   int32_t month = 0;
   if (db.dialect() == sql::Dialect::kPostgres) {
-    auto unlimited = db.ExecuteScript("SET statement_timeout = 0");
-    if (!unlimited.ok()) return Fail{std::move(unlimited).error()};
+    TRY(db.ExecuteScript("SET statement_timeout = 0"));
   }
-  auto read = db.Query("SELECT max(month) FROM archive", {},
-                       [&](const Row& row) { month = static_cast<int32_t>(row.Int(0)); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query("SELECT max(month) FROM archive", {},
+               [&](const Row& row) { month = static_cast<int32_t>(row.Int(0)); }));
   if (month > 0) {
     // Finishes an interrupted run.
-    if (auto done = RemoveArchived(db, options); !done.ok()) {
-      return Fail{std::move(done).error()};
-    }
-    if (auto done = AddDigests(db, options.folder); !done.ok()) {
-      return Fail{std::move(done).error()};
-    }
+    TRY(RemoveArchived(db, options));
+    TRY(AddDigests(db, options.folder));
     month = NextMonth(month);
   } else {
-    read = db.Query("SELECT min(at_us) FROM entry", {}, [&](const Row& row) {
+    TRY(db.Query("SELECT min(at_us) FROM entry", {}, [&](const Row& row) {
       if (!row.IsNull(0)) month = UtcMonth(row.Int(0));
-    });
-    if (!read.ok()) return Fail{std::move(read).error()};
+    }));
     if (month == 0) return std::vector<ArchivedMonth>();
   }
   // Archived entries must be in the roll-ups first, because the entries are removed.
-  if (auto done = FoldLedger(db, options.stop); !done.ok()) return Fail{std::move(done).error()};
+  TRY(FoldLedger(db, options.stop));
   std::vector<ArchivedMonth> archived;
   for (; month < options.before; month = NextMonth(month)) {
     if (options.now_us < UtcMonthStartUs(NextMonth(month)) + kArchiveAfterUs) {
@@ -205,12 +191,9 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
           "month " + std::to_string(month) +
           " can be archived 8 days after its end, when its requests can no longer change");
     }
-    auto done = MonthArchive(db, options, month).Run();
-    if (!done.ok()) return Fail{std::move(done).error()};
-    archived.push_back(*done);
-    if (auto removed = RemoveArchived(db, options); !removed.ok()) {
-      return Fail{std::move(removed).error()};
-    }
+    TRY(auto done, MonthArchive(db, options, month).Run());
+    archived.push_back(done);
+    TRY(RemoveArchived(db, options));
   }
   return archived;
 }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "services/billing/archive/archive.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_state.h"
@@ -73,10 +74,9 @@ SqlResult<Archived> ReadArchived(Connection& db) {
 // Runs the statements in a separate transaction.
 template <typename Body>
 SqlResult<void> InTransaction(Connection& db, Body body) {
-  auto tx = sql::Transaction::Begin(db);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
-  if (auto done = body(); !done.ok()) return done;
-  return tx->Commit();
+  TRY(auto tx, sql::Transaction::Begin(db));
+  TRY(body());
+  return tx.Commit();
 }
 
 // Parses "hold_202511" to 202511; 0: not a month.
@@ -98,7 +98,7 @@ SqlResult<void> Replace(Connection& db, const std::string& table, const std::str
     if (done.ok() || done.error().kind != sql::ErrorKind::kLocked || attempt == kLockTries) {
       return done;
     }
-    if (auto undone = db.ExecuteScript("ROLLBACK TO unlocked"); !undone.ok()) return undone;
+    TRY(db.ExecuteScript("ROLLBACK TO unlocked"));
     std::this_thread::sleep_for(kLockPause);
   }
 }
@@ -121,10 +121,9 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
   for (const std::string& partition : partitions) {
     if (options.stop()) return Fail{ArchiveStopped()};
     auto done = InTransaction(db, [&]() -> SqlResult<void> {
-      auto set = db.ExecuteScript(
-          "SET LOCAL statement_timeout = 0;"
-          "CREATE TEMP TABLE archive_keep (id BYTEA PRIMARY KEY) ON COMMIT DROP");
-      if (!set.ok()) return set;
+      TRY(
+          db.ExecuteScript("SET LOCAL statement_timeout = 0;"
+                           "CREATE TEMP TABLE archive_keep (id BYTEA PRIMARY KEY) ON COMMIT DROP"));
       // Serializes concurrent runs.
       bool there = false;
       auto turn = db.Query("SELECT month FROM archive ORDER BY month DESC LIMIT 1 FOR UPDATE", {},
@@ -137,8 +136,7 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
       std::vector<Param> cells;
       for (const std::string& id : archived.keep) cells.push_back(Param::Blob(id));
       if (!cells.empty()) {
-        auto kept = db.ExecuteRows("INSERT INTO archive_keep (id) VALUES", 1, cells);
-        if (!kept.ok()) return Fail{std::move(kept).error()};
+        TRY(db.ExecuteRows("INSERT INTO archive_keep (id) VALUES", 1, cells));
       }
       const std::string rest = table == "entry"
                                    ? std::string(kNotArchived)
@@ -162,19 +160,16 @@ SqlResult<void> RemoveEntries(Connection& db, const Archived& archived,
     for (bool more = true; more;) {
       if (options.stop()) return Fail{ArchiveStopped()};
       int64_t first = 0;
-      auto read = db.Query(
+      TRY(db.Query(
           "SELECT sequence FROM entry WHERE shard = $1 AND workspace = $2 AND sequence <= $3"
           " ORDER BY sequence LIMIT 1",
           {chain.shard, chain.workspace, chain.sequence},
-          [&](const Row& row) { first = row.Int(0); });
-      if (!read.ok()) return read;
+          [&](const Row& row) { first = row.Int(0); }));
       more = first > 0;
       if (!more) break;
       const int64_t last = std::min(first + kRemovePage, chain.sequence);
-      auto removed =
-          db.Execute("DELETE FROM entry WHERE shard = $1 AND workspace = $2 AND sequence <= $3",
-                     {chain.shard, chain.workspace, last});
-      if (!removed.ok()) return Fail{std::move(removed).error()};
+      TRY(db.Execute("DELETE FROM entry WHERE shard = $1 AND workspace = $2 AND sequence <= $3",
+                     {chain.shard, chain.workspace, last}));
     }
   }
   return {};
@@ -204,9 +199,8 @@ SqlResult<void> RemoveRequests(Connection& db, const Archived& archived, const s
     if (gone.empty()) continue;
     auto done = InTransaction(db, [&]() -> SqlResult<void> {
       for (const auto& [at, request] : gone) {
-        auto removed = db.Execute("DELETE FROM " + table + " WHERE shard = $1 AND id = $2",
-                                  {at, Param::Blob(request)});
-        if (!removed.ok()) return Fail{std::move(removed).error()};
+        TRY(db.Execute("DELETE FROM " + table + " WHERE shard = $1 AND id = $2",
+                       {at, Param::Blob(request)}));
       }
       return {};
     });
@@ -218,26 +212,23 @@ SqlResult<void> RemoveRequests(Connection& db, const Archived& archived, const s
 }  // namespace
 
 SqlResult<void> RemoveArchived(Connection& db, const ArchiveOptions& options) {
-  auto archived = ReadArchived(db);
-  if (!archived.ok()) return Fail{std::move(archived).error()};
+  TRY(auto archived, ReadArchived(db));
   if (db.dialect() == sql::Dialect::kPostgres) {
     const std::pair<const char*, const char*> tables[] = {
         {"entry", "at_us"}, {"hold", "created_us"}, {"usage_record", "admitted_us"}};
     for (const auto& [table, time] : tables) {
-      if (auto done = DropPartitions(db, *archived, table, time, options); !done.ok()) return done;
+      TRY(DropPartitions(db, archived, table, time, options));
     }
   }
   // Without this PostgreSQL would read and sort all remaining rows for each page.
   if (db.dialect() == sql::Dialect::kPostgres) {
-    auto set = db.ExecuteScript(
+    TRY(db.ExecuteScript(
         "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;"
-        "SET jit = off");
-    if (!set.ok()) return set;
+        "SET jit = off"));
   }
-  if (auto done = RemoveEntries(db, *archived, options); !done.ok()) return done;
-  if (auto done = RemoveRequests(db, *archived, "hold", "created_us", options); !done.ok())
-    return done;
-  return RemoveRequests(db, *archived, "usage_record", "admitted_us", options);
+  TRY(RemoveEntries(db, archived, options));
+  TRY(RemoveRequests(db, archived, "hold", "created_us", options));
+  return RemoveRequests(db, archived, "usage_record", "admitted_us", options);
 }
 
 }  // namespace tollgate::billing

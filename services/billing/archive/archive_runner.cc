@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "services/billing/archive/archive.h"
@@ -44,9 +45,8 @@ SqlResult<bool> Claim(Connection& db, int64_t now_us) {
 // Returns 0 if no month is archived.
 SqlResult<int32_t> NewestArchived(Connection& db) {
   int32_t month = 0;
-  auto read = db.Query("SELECT max(month) FROM archive", {},
-                       [&](const Row& row) { month = static_cast<int32_t>(row.Int(0)); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query("SELECT max(month) FROM archive", {},
+               [&](const Row& row) { month = static_cast<int32_t>(row.Int(0)); }));
   return month;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/base/try.h"
 #include "services/billing/storage/store.h"
 
 namespace tollgate::billing {
@@ -46,9 +47,7 @@ SqlResult<void> ArchiveScratch::Load(CsvReader& file, const std::string& table,
   }
   const std::string text = "INSERT INTO " + table + " (" + columns + ") VALUES (" + values + ")";
   for (; file.more() && file.workspace() == workspace; file.Next()) {
-    if (auto added = db_->Execute(text, file.Values()); !added.ok()) {
-      return Fail{std::move(added).error()};
-    }
+    TRY(db_->Execute(text, file.Values()));
   }
   return file.failed().empty() ? SqlResult<void>() : sql::Refused(file.failed());
 }

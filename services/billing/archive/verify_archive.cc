@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "common/json/json.h"
 #include "services/billing/archive/archive_files.h"
 #include "services/billing/archive/archive_scratch.h"
@@ -137,7 +138,7 @@ class ArchiveCheck {
     for (const json::Value listed : manifest.Find("workspaces")) {
       const std::string workspace = listed.Find("workspace").string();
       digests_[workspace] = listed.Find("state_sha256").string();
-      if (auto begun = scratch_.Begin(); !begun.ok()) return begun;
+      TRY(scratch_.Begin());
       SqlResult<void> done;
       for (Table& table : tables) {
         if (done.ok()) done = scratch_.Load(table.file, table.name, workspace);
@@ -164,15 +165,14 @@ class ArchiveCheck {
     RowCheck rows(scratch_.db(), state, findings, 0, nullptr, &ledger_);
     EntryCheck entries(scratch_.db(), state, rows, findings, options_, 0, nullptr);
     for (bool more = true; more;) {
-      auto page = entries.Page();
-      if (!page.ok()) return Fail{std::move(page).error()};
-      more = *page;
+      TRY(auto page, entries.Page());
+      more = page;
       if (progress_ && !progress_(report_, workspace)) {
         return sql::Refused("the verification of the archive was stopped");
       }
     }
-    if (auto done = entries.CloseGroup(); !done.ok()) return done;
-    if (auto done = rows.Flush(); !done.ok()) return done;
+    TRY(entries.CloseGroup());
+    TRY(rows.Flush());
     state.BeginAfterCut(cut_us);
     return {};
   }
@@ -219,7 +219,7 @@ SqlResult<void> VerifyArchive(Connection& db, const std::string& folder, VerifyR
     if (std::string failed = check.Open(); !failed.empty()) return sql::Refused(std::move(failed));
   }
   for (const ArchivedFiles& month : months) {
-    if (auto done = check.Month(month); !done.ok()) return done;
+    TRY(check.Month(month));
   }
   read = db.Query("SELECT workspace, sequence, head, state FROM archive_workspace", {},
                   [&](const Row& row) { check.State(row); });
@@ -234,21 +234,19 @@ SqlResult<void> AddDigests(Connection& db, const std::string& folder) {
                [&](const Row& row) { digests.emplace_back(row.Text(0), Sha256(row.Bytes(1))); });
   if (!read.ok() || digests.empty()) return read;
   VerifyReport report;
-  if (auto done = VerifyArchive(db, folder, report); !done.ok()) return done;
+  TRY(VerifyArchive(db, folder, report));
   if (!report.ok()) {
     return sql::Refused("the states of an earlier version are not those of the archive: " +
                         report.violations.front());
   }
-  auto tx = sql::Transaction::Begin(db);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
+  TRY(auto tx, sql::Transaction::Begin(db));
   for (const auto& [workspace, digest] : digests) {
-    auto done = db.Execute(
-        "UPDATE archive_workspace SET digest = $1 WHERE shard = $2 AND workspace = $3"
-        " AND digest IS NULL",
-        {sql::Param::Blob(digest), LedgerShard(workspace), workspace});
-    if (!done.ok()) return Fail{std::move(done).error()};
+    TRY(
+        db.Execute("UPDATE archive_workspace SET digest = $1 WHERE shard = $2 AND workspace = $3"
+                   " AND digest IS NULL",
+                   {sql::Param::Blob(digest), LedgerShard(workspace), workspace}));
   }
-  return tx->Commit();
+  return tx.Commit();
 }
 
 }  // namespace tollgate::billing

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "services/billing/archive/archive.h"
 #include "services/billing/command/ledger_copy.h"
 #include "services/billing/command/place.h"
@@ -99,9 +100,8 @@ sql::SqlResult<Distribution> Migrate(const std::string& url, sql::Connection& co
                                      std::span<const sql::Schema> schemas) {
   sql::Database::Options options;
   options.url = url;
-  auto database = sql::Database::Open(options);
-  if (!database.ok()) return Fail{database.error()};
-  if (auto done = ApplyMigrations(**database, schemas); !done.ok()) return Fail{done.error()};
+  TRY(auto database, sql::Database::Open(options));
+  TRY(ApplyMigrations(*database, schemas));
   return PlanDistribution(connection, schemas);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/sql/beside.h"
 #include "services/billing/storage/schema.h"
 
@@ -15,17 +16,15 @@ namespace {
 using sql::SqlResult;
 
 SqlResult<VerifyReport> Verify(const std::string& url) {
-  auto connection = sql::ConnectBeside(url, /*read_only=*/true);
-  if (!connection.ok()) return Fail{std::move(connection).error()};
-  return VerifyLedger(**connection, {});
+  TRY(auto connection, sql::ConnectBeside(url, /*read_only=*/true));
+  return VerifyLedger(*connection, {});
 }
 
 // Without partitions of their months, old rows would all go to the default partition.
 SqlResult<void> MakePartitions(sql::Connection& from, sql::Connection& to, int64_t now_us) {
   int64_t oldest_us = now_us;
-  auto read = from.Query("SELECT at_us FROM entry ORDER BY at_us LIMIT 1", {},
-                         [&](const sql::Row& row) { oldest_us = row.Int(0); });
-  if (!read.ok()) return read;
+  TRY(from.Query("SELECT at_us FROM entry ORDER BY at_us LIMIT 1", {},
+                 [&](const sql::Row& row) { oldest_us = row.Int(0); }));
   return EnsurePartitions(to, now_us, UtcMonth(oldest_us));
 }
 
@@ -34,22 +33,19 @@ SqlResult<void> MakePartitions(sql::Connection& from, sql::Connection& to, int64
 SqlResult<LedgerCopy> CopyLedger(const std::string& from, const std::string& to,
                                  std::span<const sql::Schema> schemas, int64_t now_us) {
   LedgerCopy copy;
-  auto before = Verify(from);
-  if (!before.ok()) return Fail{std::move(before).error()};
-  copy.before = *std::move(before);
+  TRY(auto before, Verify(from));
+  copy.before = std::move(before);
   if (!copy.before.ok()) return copy;
-  auto tables =
+  TRY(auto tables,
       sql::CopyDatabase({.from = from,
                          .to = to,
                          .schemas = schemas,
                          .prepare = [now_us](sql::Connection& old_db, sql::Connection& new_db) {
                            return MakePartitions(old_db, new_db, now_us);
-                         }});
-  if (!tables.ok()) return Fail{std::move(tables).error()};
-  copy.tables = *std::move(tables);
-  auto after = Verify(to);
-  if (!after.ok()) return Fail{std::move(after).error()};
-  copy.after = *std::move(after);
+                         }}));
+  copy.tables = std::move(tables);
+  TRY(auto after, Verify(to));
+  copy.after = std::move(after);
   return copy;
 }
 

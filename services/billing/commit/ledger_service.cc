@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/billing/reports/reports.h"
 #include "services/billing/storage/dead_letters.h"
@@ -54,7 +55,7 @@ class SqlRunner : public BatchRunner {
 
   sql::SqlResult<Applied> Run(std::span<const Operation> operations, int64_t now_us) override {
     if (!connection_ || !connection_->healthy()) {
-      if (auto connected = Reconnect(); !connected.ok()) return Fail{std::move(connected).error()};
+      TRY(Reconnect());
     }
     return RunBatch(*connection_, operations, now_us, policy_,
                     [&](State& state) { return checker_.Check(*connection_, state, now_us); });
@@ -64,9 +65,8 @@ class SqlRunner : public BatchRunner {
     if (connection_) {
       return connection_->healthy() ? sql::SqlResult<void>() : connection_->Reconnect();
     }
-    auto connected = database_.Connect();
-    if (!connected.ok()) return Fail{std::move(connected).error()};
-    connection_ = std::move(*connected);
+    TRY(auto connected, database_.Connect());
+    connection_ = std::move(connected);
     return {};
   }
 
@@ -108,7 +108,7 @@ Result<void> LedgerService::Start() {
   write_database_ = std::move(*for_writers);
   if (!options_.reports.sql.url.empty()) {
     reports_ = std::make_unique<ReportStandby>(options_.reports, options_.sql, clock_);
-    if (auto started = reports_->Start(); !started.ok()) return started;
+    TRY(reports_->Start());
   }
   const bool sqlite = database_->dialect() == sql::Dialect::kSqlite;
   std::vector<std::unique_ptr<BatchRunner>> runners;
@@ -125,7 +125,7 @@ Result<void> LedgerService::Start() {
   group_commit_ = std::make_unique<GroupCommit>(options_.group_commit, clock_, std::move(runners),
                                                 &metrics_, database_->MakeLogSync());
   if (sqlite) {
-    if (auto opened = Open(); !opened.ok()) return opened;
+    TRY(Open());
   } else {
     group_commit_->WatchNodes([this](int32_t node) {
       auto connection = write_database_->Connect();
@@ -299,15 +299,11 @@ void LedgerService::DeleteIdempotencyKeys() {
 sql::SqlResult<void> LedgerService::ReadClocks() {
   LedgerClock& clock = group_commit_->ledger_clock();
   if (database_->dialect() == sql::Dialect::kPostgres && options_.database_time) {
-    auto connection = database_->Borrow();
-    if (!connection.ok()) return Fail{std::move(connection).error()};
+    TRY(auto connection, database_->Borrow());
     const int64_t asked_us = clock_.MonotonicUs();
     int64_t database_us = 0;
-    auto read =
-        (*connection)
-            ->Query("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)", {},
-                    [&](const sql::Row& row) { database_us = row.Int(0); });
-    if (!read.ok()) return read;
+    TRY(connection->Query("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
+                          {}, [&](const sql::Row& row) { database_us = row.Int(0); }));
     clock.OnDatabaseTime(database_us, asked_us, clock_.MonotonicUs());
   }
   metrics_.SetClocks(clock.ahead());
@@ -315,17 +311,14 @@ sql::SqlResult<void> LedgerService::ReadClocks() {
 }
 
 sql::SqlResult<void> LedgerService::ReadDistribution() {
-  auto connection = database_->Borrow();
-  if (!connection.ok()) return Fail{std::move(connection).error()};
-  auto distributed = IsDistributed(**connection);
-  if (!distributed.ok()) return Fail{std::move(distributed).error()};
-  distributed_ = *distributed;
-  group_commit_->SetOneShard(*distributed);
-  if (!*distributed) return {};
-  if (!(*connection)->distributed()) return (*connection)->Reconnect();
-  auto nodes = ReadNodes(**connection);
-  if (!nodes.ok()) return Fail{std::move(nodes).error()};
-  group_commit_->SetNodes(std::move(*nodes));
+  TRY(auto connection, database_->Borrow());
+  TRY(auto distributed, IsDistributed(*connection));
+  distributed_ = distributed;
+  group_commit_->SetOneShard(distributed);
+  if (!distributed) return {};
+  if (!connection->distributed()) return (connection)->Reconnect();
+  TRY(auto nodes, ReadNodes(*connection));
+  group_commit_->SetNodes(std::move(nodes));
   return {};
 }
 

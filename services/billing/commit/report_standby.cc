@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/billing/commit/ledger_metrics.h"
 
@@ -106,15 +107,12 @@ void ReportStandby::Look() {
 }
 
 sql::SqlResult<int64_t> ReportStandby::ReadLogEnd(sql::Database& database) {
-  auto connection = database.Borrow();
-  if (!connection.ok()) return Fail{std::move(connection).error()};
+  TRY(auto connection, database.Borrow());
   int64_t end = 0;
-  auto read = (*connection)
-                  ->Query(
-                      "SELECT CAST((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
-                      "ELSE pg_current_wal_lsn() END) - CAST('0/0' AS pg_lsn) AS BIGINT)",
-                      {}, [&](const sql::Row& row) { end = row.Int(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(
+      connection->Query("SELECT CAST((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
+                        "ELSE pg_current_wal_lsn() END) - CAST('0/0' AS pg_lsn) AS BIGINT)",
+                        {}, [&](const sql::Row& row) { end = row.Int(0); }));
   return end;
 }
 

@@ -1,5 +1,6 @@
 // Part of the engine: makes the payments that a restored database lacks.
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
@@ -40,33 +41,30 @@ bool PaymentEngine::IsOurs(const ChargeView& charge) {
 SqlResult<void> PaymentEngine::StoreAdopted(WorkspaceTx& tx, const ChargeView& charge,
                                             const Payment& payment, bool& made) {
   made = false;
-  auto found = tx.FindPayment(payment.id);
-  if (!found.ok()) return Fail{found.error()};
-  if (*found) return {};
-  auto customer = tx.FindCustomer(provider_.name());
-  if (!customer.ok()) return Fail{customer.error()};
-  if (!customer->empty() && *customer != charge.customer) {
+  TRY(auto found, tx.FindPayment(payment.id));
+  if (found) return {};
+  TRY(auto customer, tx.FindCustomer(provider_.name()));
+  if (!customer.empty() && customer != charge.customer) {
     log::Error("payments: a paid charge names a workspace of ours, but another customer",
                {{"workspace", charge.workspace}, {"provider_id", charge.provider_id}});
     return {};
   }
-  if (customer->empty() && !charge.customer.empty()) {
-    if (auto put = tx.PutCustomer(provider_.name(), charge.customer); !put.ok()) return put;
+  if (customer.empty() && !charge.customer.empty()) {
+    TRY(tx.PutCustomer(provider_.name(), charge.customer));
   }
   made = true;
   Payment row = payment;
   row.updated_us = row.check_us = tx.now_us();
-  if (auto put = tx.Put(row); !put.ok()) return put;
+  TRY(tx.Put(row));
   auto logged = tx.Log("payment/" + row.id, "", Name(row.state), row.amount_nano_usd, kEngineActor,
                        "found at the provider");
   if (!logged.ok() || !row.reload) return logged;
-  auto reload = tx.FindReload();
-  if (!reload.ok()) return Fail{reload.error()};
-  if (!*reload || UtcMonth(row.created_us) != UtcMonth(tx.now_us())) return {};
-  RollMonth(**reload, tx.now_us());
-  (*reload)->month_charged_nano_usd += row.amount_nano_usd;
-  (*reload)->updated_us = tx.now_us();
-  return tx.Put(**reload);
+  TRY(auto reload, tx.FindReload());
+  if (!reload || UtcMonth(row.created_us) != UtcMonth(tx.now_us())) return {};
+  RollMonth(*reload, tx.now_us());
+  reload->month_charged_nano_usd += row.amount_nano_usd;
+  reload->updated_us = tx.now_us();
+  return tx.Put(*reload);
 }
 
 PaymentEngine::Adopted PaymentEngine::AdoptCharge(const ChargeView& charge) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
@@ -33,8 +34,7 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
   Dispute dispute;
   bool changed = false;
   auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto known = tx.FindDispute(view.id);
-    if (!known.ok()) return Fail{known.error()};
+    TRY(auto known, tx.FindDispute(view.id));
     changed = false;
     dispute = {};
     dispute.workspace = payment.workspace;
@@ -42,40 +42,37 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     dispute.payment = payment.id;
     dispute.state = view.state;
     dispute.fraud_warning = view.fraud_warning;
-    if (*known) dispute = **known;
+    if (known) dispute = *known;
     dispute.state = std::max(dispute.state, view.state);
     if (dispute.state == view.state) dispute.due_us = view.due_us;
-    auto row = tx.FindPayment(payment.id);
-    if (!row.ok()) return Fail{row.error()};
+    TRY(auto row, tx.FindPayment(payment.id));
     const bool holds = dispute.state == State::kOpen || dispute.state == State::kLost;
     // An older version took the credit without storing the dispute; only the payment's flag shows
     // it. Taking it again has the same command id and changes nothing.
-    const bool taken_before = !*known && *row && (*row)->disputed && dispute.state == State::kWon;
+    const bool taken_before = !known && row && row->disputed && dispute.state == State::kWon;
     if ((holds || taken_before) && !dispute.taken) {
       dispute.taken = true;
       if (holds) dispute.opened_us = tx.now_us();
       dispute.amount_nano_usd = std::min(view.amount_cents * kNanoPerCent, payment.amount_nano_usd);
     }
-    if (*known && (*known)->state == dispute.state) {
-      if ((*known)->due_us == dispute.due_us) return {};
+    if (known && known->state == dispute.state) {
+      if (known->due_us == dispute.due_us) return {};
       return tx.Put(dispute);
     }
     changed = true;
     if (dispute.state > State::kOpen) dispute.closed_us = tx.now_us();
-    if (auto put = tx.Put(dispute); !put.ok()) return put;
+    TRY(tx.Put(dispute));
     if (dispute.state != State::kWon) {
       const char* reason = view.fraud_warning ? kPausedByFraudWarning : kPausedByDispute;
-      if (auto paused = PauseReload(tx, reason); !paused.ok()) return paused;
+      TRY(PauseReload(tx, reason));
     }
-    auto logged = tx.Log("dispute/" + view.id, *known ? Name((*known)->state) : "",
-                         Name(dispute.state), dispute.amount_nano_usd, kEngineActor, payment.id);
-    if (!logged.ok()) return logged;
-    auto disputed = tx.IsDisputed(payment.id);
-    if (!disputed.ok()) return Fail{disputed.error()};
-    if (!*row || (*row)->disputed == *disputed) return {};
-    Payment after = **row;
-    after.disputed = *disputed;
-    return WriteChange(tx, **row, std::move(after));
+    TRY(tx.Log("dispute/" + view.id, known ? Name(known->state) : "", Name(dispute.state),
+               dispute.amount_nano_usd, kEngineActor, payment.id));
+    TRY(auto disputed, tx.IsDisputed(payment.id));
+    if (!row || row->disputed == disputed) return {};
+    Payment after = *row;
+    after.disputed = disputed;
+    return WriteChange(tx, *row, std::move(after));
   });
   if (!done.ok()) return Fail{std::move(done).error()};
   if (changed) metrics_.OnDispute(dispute);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
@@ -108,20 +109,15 @@ bool PaymentEngine::StoreMethod(const ProviderEvent& event) {
   if (!IsWorkspaceId(setup->workspace)) return true;
   if (!setup->method) return false;
   auto done = store_.Run(setup->workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto customer = tx.FindCustomer(provider_.name());
-    if (!customer.ok()) return Fail{customer.error()};
+    TRY(auto customer, tx.FindCustomer(provider_.name()));
     // Stores a card only if it belongs to this workspace's customer.
-    if (customer->empty() || *customer != setup->method->customer) return {};
+    if (customer.empty() || customer != setup->method->customer) return {};
     // A deleted card is not stored again: events may come late or repeated.
-    auto known = tx.KnowsMethod(setup->method->id);
-    if (!known.ok()) return Fail{known.error()};
-    if (*known) return {};
+    TRY(auto known, tx.KnowsMethod(setup->method->id));
+    if (known) return {};
     const MethodView& view = *setup->method;
-    if (auto put = tx.Put(PaymentMethod{setup->workspace, view.id, provider_.name(), view.brand,
-                                        view.last4, view.expiry, tx.now_us()});
-        !put.ok()) {
-      return put;
-    }
+    TRY(tx.Put(PaymentMethod{setup->workspace, view.id, provider_.name(), view.brand, view.last4,
+                             view.expiry, tx.now_us()}));
     return tx.Log("method/" + view.id, "", "saved", 0, kEngineActor, "");
   });
   if (!done.ok()) LogError("method", done.error());

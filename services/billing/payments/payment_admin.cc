@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/admin/values.h"
+#include "common/base/try.h"
 #include "services/billing/payments/admin_results.h"
 #include "services/billing/payments/provider_failed.h"
 #include "services/billing/payments/reload_rules.h"
@@ -24,19 +25,16 @@ AdminResult<void> PaymentAdmin::NeedsProvider() const {
 
 AdminResult<Payment> PaymentAdmin::Create(const std::string& workspace, int64_t amount_nano_usd,
                                           const std::string& request_id, const audit::Origin& by) {
-  if (auto checked = CheckAmount(amount_nano_usd, "payment.amount_usd"); !checked.ok()) {
-    return Fail{checked.error()};
-  }
+  TRY(CheckAmount(amount_nano_usd, "payment.amount_usd"));
   const std::string id = DerivedId("payment", workspace, request_id);
   const bool manual = engine_.provider().manual();
   std::optional<Failure> failure;
   Payment payment;
   auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     failure.reset();
-    auto found = tx.FindPayment(id);
-    if (!found.ok()) return Fail{found.error()};
-    if (*found) {
-      payment = **found;
+    TRY(auto found, tx.FindPayment(id));
+    if (found) {
+      payment = *found;
       if (payment.amount_nano_usd != amount_nano_usd) failure = admin::RequestIdReused().error;
       return {};
     }
@@ -49,7 +47,7 @@ AdminResult<Payment> PaymentAdmin::Create(const std::string& workspace, int64_t 
     payment.actor = by.actor;
     payment.created_us = payment.updated_us = tx.now_us();
     payment.check_us = manual ? 0 : tx.now_us();
-    if (auto put = tx.Put(payment); !put.ok()) return put;
+    TRY(tx.Put(payment));
     return tx.LogCall(by, "payment.create", "payment/" + id, "", Name(payment.state),
                       amount_nano_usd, "");
   });
@@ -87,36 +85,34 @@ AdminResult<Payment> PaymentAdmin::Confirm(const std::string& workspace, const s
   Payment payment;
   const PaymentStore::Call call = {by, "confirm " + id + "\n" + reference, &failure};
   auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindPayment(id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found) {
+    TRY(auto found, tx.FindPayment(id));
+    if (!found) {
       failure = NotFound("there is no such payment in this workspace").error;
       return {};
     }
-    payment = **found;
+    payment = *found;
     if (payment.provider == "manual" && payment.state == PaymentState::kSucceeded) return {};
     if (payment.state != PaymentState::kAwaitingTransfer) {
       failure = WrongState(payment).error;
       return {};
     }
     if (payment.confirmed_by == person.actor) return {};
-    auto complete = ConfirmBy(tx, payment, reference, person);
-    if (!complete.ok()) return Fail{complete.error()};
-    if (!complete->ok()) {
-      failure = complete->error();
+    TRY(auto complete, ConfirmBy(tx, payment, reference, person));
+    if (!complete.ok()) {
+      failure = complete.error();
       return {};
     }
     payment.reference = reference;
     payment.updated_us = tx.now_us();
-    if (**complete) {
+    if (*complete) {
       payment.state = PaymentState::kSucceeded;
       payment.provider_id = "manual-" + id;
       payment.check_us = tx.now_us();
     }
-    if (auto put = tx.Put(payment); !put.ok()) return put;
+    TRY(tx.Put(payment));
     return tx.LogCall(by, "payment.confirm", "payment/" + id, Name(PaymentState::kAwaitingTransfer),
-                      **complete ? Name(payment.state) : "confirmed_by_one",
-                      payment.amount_nano_usd, reference);
+                      *complete ? Name(payment.state) : "confirmed_by_one", payment.amount_nano_usd,
+                      reference);
   });
   auto confirmed = FinishChange(done, failure, payment);
   if (!confirmed.ok() || confirmed->credited ||
@@ -141,10 +137,9 @@ SqlResult<AdminResult<bool>> PaymentAdmin::ConfirmBy(WorkspaceTx& tx, Payment& p
                                 "reference \"" +
                                     payment.reference + "\""));
   }
-  auto alone =
-      tx.CountCreditByHand(person.account, payment, engine_.second_person_above_nano_usd());
-  if (!alone.ok()) return Fail{alone.error()};
-  if (*alone) return Outcome(true);
+  TRY(auto alone,
+      tx.CountCreditByHand(person.account, payment, engine_.second_person_above_nano_usd()));
+  if (alone) return Outcome(true);
   if (auto proved = admin::RequireProved(person); !proved.ok()) {
     return Outcome(Fail{proved.error()});
   }
@@ -161,13 +156,12 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
   const PaymentStore::Call call = {by, (give_up ? "give_up " : "cancel ") + id + "\n" + reason,
                                    &failure};
   auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindPayment(id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found) {
+    TRY(auto found, tx.FindPayment(id));
+    if (!found) {
       failure = NotFound("there is no such payment in this workspace").error;
       return {};
     }
-    payment = **found;
+    payment = *found;
     if (payment.state == PaymentState::kCancelled) return {};
     if (payment.ended() || payment.state == PaymentState::kSucceeded ||
         (give_up && payment.state != PaymentState::kUnknown)) {
@@ -181,7 +175,7 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
                          (was == PaymentState::kRequested && payment.checkout_id.empty());
     if (!at_once && payment.reload) {
       payment.cancel_us = tx.now_us();
-      if (auto put = tx.Put(payment); !put.ok()) return put;
+      TRY(tx.Put(payment));
     }
     if (!at_once) {
       return tx.LogCall(by, "payment.cancel", "payment/" + id, Name(was), "cancel_requested",
@@ -196,8 +190,8 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
       payment.watch_us = tx.now_us() + kDayUs;
     }
     payment.updated_us = tx.now_us();
-    if (auto put = tx.Put(payment); !put.ok()) return put;
-    if (auto followed = engine_.FollowPayment(tx, before, payment); !followed.ok()) return followed;
+    TRY(tx.Put(payment));
+    TRY(engine_.FollowPayment(tx, before, payment));
     return tx.LogCall(by, "payment.cancel", "payment/" + id, Name(was), Name(payment.state),
                       payment.amount_nano_usd, reason);
   });
@@ -227,17 +221,15 @@ AdminResult<PaymentMethod> PaymentAdmin::ChooseMethod(const std::string& workspa
   PaymentMethod chosen;
   const PaymentStore::Call call = {by, "default " + id, &failure};
   auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto methods = tx.Methods();
-    if (!methods.ok()) return Fail{methods.error()};
-    const auto found = std::ranges::find(*methods, id, &PaymentMethod::id);
-    if (found == methods->end()) {
+    TRY(auto methods, tx.Methods());
+    const auto found = std::ranges::find(methods, id, &PaymentMethod::id);
+    if (found == methods.end()) {
       failure = NotFound("there is no such payment method in this workspace").error;
       return {};
     }
     chosen = *found;
-    if (found == methods->begin() && found->chosen_us > 0) return {};
-    auto done = tx.ChooseMethod(id);
-    if (!done.ok()) return Fail{done.error()};
+    if (found == methods.begin() && found->chosen_us > 0) return {};
+    TRY(tx.ChooseMethod(id));
     return tx.LogCall(by, "payment_method.set_default", "method/" + id, "saved", "default", 0, "");
   });
   return FinishChange(done, failure, chosen);
@@ -261,9 +253,8 @@ AdminResult<void> PaymentAdmin::DeleteMethod(const std::string& workspace, const
 AdminResult<void> PaymentAdmin::RemoveMethod(const std::string& workspace, const std::string& id,
                                              const std::string& reason, const audit::Origin& by) {
   auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto removed = tx.RemoveMethod(id);
-    if (!removed.ok()) return Fail{removed.error()};
-    if (!*removed) return {};
+    TRY(auto removed, tx.RemoveMethod(id));
+    if (!removed) return {};
     return tx.LogCall(by, "payment_method.delete", "method/" + id, "saved", "deleted", 0, reason);
   });
   if (!done.ok()) return SqlFailure(done.error());
@@ -273,7 +264,7 @@ AdminResult<void> PaymentAdmin::RemoveMethod(const std::string& workspace, const
 AdminResult<std::string> PaymentAdmin::SetupMethod(const std::string& workspace,
                                                    const std::string& request_id,
                                                    const audit::Origin& by) {
-  if (auto needs = NeedsProvider(); !needs.ok()) return Fail{needs.error()};
+  TRY(NeedsProvider());
   auto customer = engine_.EnsureCustomer(workspace);
   if (!customer.ok()) return ProviderFailed(customer.error());
   auto page = engine_.provider().CreateSetup(workspace, *customer,

@@ -5,6 +5,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 
 namespace tollgate::billing::payments {
@@ -110,20 +111,18 @@ std::optional<PaymentEngine::Claimed> PaymentEngine::Claim(const std::string& wo
   if (unsent(**seen) && !(ledger = ReadLedger(workspace))) return std::nullopt;
   auto done = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     claimed.reset();
-    auto found = tx.FindPayment(id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found || (*found)->check_us == 0 || (*found)->check_us > tx.now_us()) return {};
-    Payment payment = **found;
+    TRY(auto found, tx.FindPayment(id));
+    if (!found || found->check_us == 0 || found->check_us > tx.now_us()) return {};
+    Payment payment = *found;
     const Payment before = payment;
     payment.check_us = tx.now_us() + options_.lease_us;
     bool first = false;
     if (unsent(payment)) {
       if (!ledger) return {};
-      auto why = WhyNotSend(tx, payment, *ledger);
-      if (!why.ok()) return Fail{why.error()};
-      if (!why->empty()) {
+      TRY(auto why, WhyNotSend(tx, payment, *ledger));
+      if (!why.empty()) {
         payment.state = PaymentState::kCancelled;
-        payment.reason = kWithdrawn + *why;
+        payment.reason = kWithdrawn + why;
         payment.check_us = 0;
         return WriteChange(tx, before, payment);
       }
@@ -133,7 +132,7 @@ std::optional<PaymentEngine::Claimed> PaymentEngine::Claim(const std::string& wo
       payment.state = PaymentState::kSubmitted;
       payment.sent_us = payment.last_sent_us = tx.now_us();
     }
-    if (auto written = WriteChange(tx, before, payment); !written.ok()) return written;
+    TRY(WriteChange(tx, before, payment));
     claimed = Claimed{payment, first};
     return {};
   });
@@ -170,21 +169,18 @@ void PaymentEngine::StepPayment(const std::string& workspace, const std::string&
 }
 
 ProviderResult<ChargeView> PaymentEngine::MakePage(const Payment& payment) {
-  auto customer = EnsureCustomer(payment.workspace);
-  if (!customer.ok()) return Fail{customer.error()};
+  TRY(auto customer, EnsureCustomer(payment.workspace));
   PaymentRef ref = payment.ref();
-  ref.customer = *customer;
-  auto page = provider_.CreateCheckout(ref);
-  if (!page.ok()) return Fail{page.error()};
+  ref.customer = customer;
+  TRY(auto page, provider_.CreateCheckout(ref));
   auto stored = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindPayment(payment.id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found || !(*found)->checkout_id.empty()) return {};
-    Payment after = **found;
-    after.customer = *customer;
-    after.checkout_id = page->id;
-    after.checkout_url = page->url;
-    return WriteChange(tx, **found, std::move(after));
+    TRY(auto found, tx.FindPayment(payment.id));
+    if (!found || !found->checkout_id.empty()) return {};
+    Payment after = *found;
+    after.customer = customer;
+    after.checkout_id = page.id;
+    after.checkout_url = page.url;
+    return WriteChange(tx, *found, std::move(after));
   });
   if (!stored.ok()) {
     LogError("page", stored.error());
@@ -200,19 +196,17 @@ ProviderResult<ChargeView> PaymentEngine::MakePage(const Payment& payment) {
 ProviderResult<std::string> PaymentEngine::EnsureCustomer(const std::string& workspace) {
   std::string customer;
   const auto read = [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindCustomer(provider_.name());
-    if (!found.ok()) return Fail{found.error()};
-    customer = *found;
+    TRY(auto found, tx.FindCustomer(provider_.name()));
+    customer = found;
     return {};
   };
   const Fail<ProviderError> failed{
       ProviderError{ProviderError::Kind::kNotDone, "database", "the customer was not stored"}};
   if (auto done = store_.Run(workspace, NowUs(), read); !done.ok()) return failed;
   if (!customer.empty()) return customer;
-  auto made = provider_.CreateCustomer(workspace);
-  if (!made.ok()) return made;
+  TRY(auto made, provider_.CreateCustomer(workspace));
   auto stored = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    if (auto put = tx.PutCustomer(provider_.name(), *made); !put.ok()) return put;
+    TRY(tx.PutCustomer(provider_.name(), made));
     return read(tx);  // the customer stored first is used
   });
   if (!stored.ok()) return failed;
@@ -229,15 +223,13 @@ SqlResult<void> PaymentEngine::Apply(const Payment& asked, const ProviderResult<
   }
   Payment before, after;
   auto done = store_.Run(asked.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindPayment(asked.id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found) return {};
-    before = after = **found;
+    TRY(auto found, tx.FindPayment(asked.id));
+    if (!found) return {};
+    before = after = *found;
     if (result.ok()) {
       ApplyView(*result, after);
       if (after.state == PaymentState::kSucceeded) {
-        auto refunded = RefundExtraCharges(tx, after, result->paid);
-        if (!refunded.ok()) return refunded;
+        TRY(RefundExtraCharges(tx, after, result->paid));
       }
     } else {
       // Nobody has sent it again meanwhile.
@@ -347,11 +339,9 @@ SqlResult<void> PaymentEngine::WriteChange(WorkspaceTx& tx, const Payment& befor
     std::string from(Name(before.state));
     if (before.credited) from += "+credited";
     if (before.disputed) from += "+disputed";
-    auto logged =
-        tx.Log("payment/" + after.id, from, to, after.amount_nano_usd, kEngineActor, after.reason);
-    if (!logged.ok()) return logged;
+    TRY(tx.Log("payment/" + after.id, from, to, after.amount_nano_usd, kEngineActor, after.reason));
   }
-  if (auto put = tx.Put(after); !put.ok()) return put;
+  TRY(tx.Put(after));
   return FollowPayment(tx, before, after);
 }
 
@@ -373,10 +363,9 @@ void PaymentEngine::Credit(const Payment& payment) {
                 {"denied_by", static_cast<int>(reply->denied_by)}});
   }
   auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindPayment(payment.id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found || (*found)->credited) return {};
-    Payment after = **found;
+    TRY(auto found, tx.FindPayment(payment.id));
+    if (!found || found->credited) return {};
+    Payment after = *found;
     if (posted) {
       after.credited = true;
       after.check_us = 0;
@@ -385,7 +374,7 @@ void PaymentEngine::Credit(const Payment& payment) {
       after.check_us = NowUs() + (reply.ok() ? kCreditRefusedUs : RetryPaymentUs(after.attempts));
       ++after.attempts;
     }
-    return WriteChange(tx, **found, std::move(after));
+    return WriteChange(tx, *found, std::move(after));
   });
   if (!done.ok()) LogError("credited", done.error());
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/ledger_shard.h"
 #include "common/base/text.h"
+#include "common/base/try.h"
 #include "common/money/money.h"
 #include "services/billing/payments/payment_rows.h"
 #include "services/billing/payments/payment_schema.h"
@@ -41,8 +42,7 @@ std::string Upsert(std::string_view table, std::string_view columns, std::string
 }
 
 SqlResult<void> Write(Connection& db, const std::string& text, const std::vector<Param>& cells) {
-  auto done = db.Execute(text, std::span<const Param>(cells));
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(db.Execute(text, std::span<const Param>(cells)));
   return {};
 }
 
@@ -50,8 +50,7 @@ template <typename T, typename Read>
 SqlResult<std::optional<T>> One(Connection& db, const std::string& text,
                                 const std::vector<Param>& params, Read read) {
   std::optional<T> found;
-  auto done = db.Query(text, params, [&](const Row& row) { found = read(row); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(db.Query(text, params, [&](const Row& row) { found = read(row); }));
   return found;
 }
 
@@ -91,11 +90,10 @@ WorkspaceTx::WorkspaceTx(Connection& db, std::string workspace, int64_t now_us)
 SqlResult<void> WorkspaceTx::Lock() {
   // Writes first, so that both SQLite and PostgreSQL lock the row from here on.
   const std::string zero(32, '\0');
-  auto made = db_.Execute(
+  TRY(db_.Execute(
       "INSERT INTO payment_head (shard, workspace, sequence, head) VALUES ($1, $2, 0, $3)"
       " ON CONFLICT (shard, workspace) DO NOTHING",
-      {shard_, workspace_, Param::Blob(zero)});
-  if (!made.ok()) return Fail{std::move(made).error()};
+      {shard_, workspace_, Param::Blob(zero)}));
   return db_.Query(
       "SELECT sequence, head FROM payment_head WHERE shard = $1 AND workspace = $2 FOR UPDATE",
       {shard_, workspace_}, [&](const Row& row) {
@@ -116,11 +114,10 @@ SqlResult<void> WorkspaceTx::Put(const Payment& payment) {
 SqlResult<int64_t> WorkspaceTx::PaidNotCredited() {
   int64_t sum = 0;
   // Such a payment is always due, so the query uses the small index.
-  auto done = db_.Query(
+  TRY(db_.Query(
       "SELECT CAST(sum(amount) AS BIGINT) FROM payment WHERE check_us > 0 AND shard = $1 AND"
       " workspace = $2 AND state = 4 AND credited = 0",
-      {shard_, workspace_}, [&](const Row& row) { sum = row.Int(0); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+      {shard_, workspace_}, [&](const Row& row) { sum = row.Int(0); }));
   return sum;
 }
 
@@ -145,20 +142,18 @@ SqlResult<void> WorkspaceTx::Put(const Refund& refund) {
 
 SqlResult<std::string> WorkspaceTx::FindCustomer(const std::string& provider) {
   std::string customer;
-  auto done = db_.Query(
-      "SELECT customer FROM provider_customer WHERE shard = $1 AND workspace = $2 AND"
-      " provider = $3",
-      {shard_, workspace_, provider}, [&](const Row& row) { customer = row.Text(0); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(
+      db_.Query("SELECT customer FROM provider_customer WHERE shard = $1 AND workspace = $2 AND"
+                " provider = $3",
+                {shard_, workspace_, provider}, [&](const Row& row) { customer = row.Text(0); }));
   return customer;
 }
 
 SqlResult<void> WorkspaceTx::PutCustomer(const std::string& provider, const std::string& customer) {
-  auto done = db_.Execute(
+  TRY(db_.Execute(
       "INSERT INTO provider_customer (shard, workspace, provider, customer) VALUES ($1, $2, $3, $4)"
       " ON CONFLICT (shard, workspace, provider) DO NOTHING",
-      {shard_, workspace_, provider, customer});
-  if (!done.ok()) return Fail{std::move(done).error()};
+      {shard_, workspace_, provider, customer}));
   return {};
 }
 
@@ -168,19 +163,17 @@ SqlResult<void> WorkspaceTx::Put(const PaymentMethod& method) {
 }
 
 SqlResult<bool> WorkspaceTx::RemoveMethod(const std::string& id) {
-  auto done = db_.Execute(
-      "UPDATE payment_method SET deleted_us = $1 WHERE shard = $2 AND workspace = $3 AND id = $4"
-      " AND deleted_us = 0",
-      {now_us_, shard_, workspace_, id});
-  if (!done.ok()) return Fail{std::move(done).error()};
-  return *done > 0;
+  TRY(auto done, db_.Execute("UPDATE payment_method SET deleted_us = $1 WHERE shard = $2 AND "
+                             "workspace = $3 AND id = $4"
+                             " AND deleted_us = 0",
+                             {now_us_, shard_, workspace_, id}));
+  return done > 0;
 }
 
 SqlResult<bool> WorkspaceTx::KnowsMethod(const std::string& id) {
-  auto found =
-      One<PaymentMethod>(db_, kSelectMethod + kById, {shard_, workspace_, id}, ReadMethodRow);
-  if (!found.ok()) return Fail{std::move(found).error()};
-  return found->has_value();
+  TRY(auto found,
+      One<PaymentMethod>(db_, kSelectMethod + kById, {shard_, workspace_, id}, ReadMethodRow));
+  return found.has_value();
 }
 
 SqlResult<std::optional<Dispute>> WorkspaceTx::FindDispute(const std::string& id) {
@@ -197,19 +190,17 @@ SqlResult<void> WorkspaceTx::Put(const Dispute& dispute) {
 
 SqlResult<bool> WorkspaceTx::IsDisputed(const std::string& payment) {
   int64_t count = 0;
-  auto done = db_.Query(
+  TRY(db_.Query(
       "SELECT count(*) FROM payment_dispute WHERE shard = $1 AND workspace = $2 AND payment = $3"
       " AND state IN (2, 3)",
-      {shard_, workspace_, payment}, [&](const Row& row) { count = row.Int(0); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+      {shard_, workspace_, payment}, [&](const Row& row) { count = row.Int(0); }));
   return count > 0;
 }
 
 SqlResult<std::vector<PaymentMethod>> WorkspaceTx::Methods() {
   std::vector<PaymentMethod> methods;
-  auto done = db_.Query(kSelectSaved, {shard_, workspace_},
-                        [&](const Row& row) { methods.push_back(ReadMethodRow(row)); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(db_.Query(kSelectSaved, {shard_, workspace_},
+                [&](const Row& row) { methods.push_back(ReadMethodRow(row)); }));
   return methods;
 }
 
@@ -227,16 +218,14 @@ SqlResult<void> WorkspaceTx::Log(std::string subject, std::string_view from, std
   event.actor = ToValidUtf8(actor, kMaxReason);
   event.reason = ToValidUtf8(reason, kMaxReason);
   head_ = EventHash(head_, event);
-  auto added = db_.Execute(
+  TRY(db_.Execute(
       "INSERT INTO payment_event (shard, workspace, sequence, at_us, subject, from_state, to_state,"
       " amount, actor, reason, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
       {shard_, workspace_, event.sequence, event.at_us, event.subject, event.from, event.to,
-       event.amount_nano_usd, event.actor, event.reason, Param::Blob(head_)});
-  if (!added.ok()) return Fail{std::move(added).error()};
-  auto moved = db_.Execute(
+       event.amount_nano_usd, event.actor, event.reason, Param::Blob(head_)}));
+  TRY(db_.Execute(
       "UPDATE payment_head SET sequence = $1, head = $2 WHERE shard = $3 AND workspace = $4",
-      {sequence_, Param::Blob(head_), shard_, workspace_});
-  if (!moved.ok()) return Fail{std::move(moved).error()};
+      {sequence_, Param::Blob(head_), shard_, workspace_}));
   return {};
 }
 
@@ -250,8 +239,7 @@ SqlResult<void> WorkspaceTx::LogCall(const audit::Origin& by, std::string action
   if (!reason.empty()) detail += ": " + ToValidUtf8(reason, kMaxReason);
   audit::Record record =
       audit::RecordOf(by, now_us_, std::move(action), workspace_, subject, std::move(detail));
-  auto logged = Log(std::move(subject), from, to, amount_nano_usd, by.actor, reason);
-  if (!logged.ok()) return logged;
+  TRY(Log(std::move(subject), from, to, amount_nano_usd, by.actor, reason));
   return audit::Append(db_, audit::kEntries, std::move(record));
 }
 
@@ -260,9 +248,9 @@ SqlResult<SeenRequest> WorkspaceTx::See(const audit::Origin& by, std::string_vie
 }
 
 SqlResult<void> PaymentStore::Migrate() {
-  if (auto done = audit::Migrate(database_); !done.ok()) return done;
-  if (auto done = MigrateRequestIds(database_); !done.ok()) return done;
-  if (auto done = MigrateCreditByHand(database_); !done.ok()) return done;
+  TRY(audit::Migrate(database_));
+  TRY(MigrateRequestIds(database_));
+  TRY(MigrateCreditByHand(database_));
   return database_.Migrate(kComponent, PaymentMigrations());
 }
 
@@ -270,7 +258,7 @@ SqlResult<void> PaymentStore::Run(const std::string& workspace, int64_t now_us,
                                   const Change& change) {
   return database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     WorkspaceTx tx(db, workspace, now_us);
-    if (auto locked = tx.Lock(); !locked.ok()) return locked;
+    TRY(tx.Lock());
     return change(tx);
   });
 }
@@ -279,9 +267,8 @@ SqlResult<void> PaymentStore::Run(const Call& call, const std::string& workspace
                                   const Change& change) {
   return Run(workspace, now_us, [&](WorkspaceTx& tx) -> SqlResult<void> {
     call.failure->reset();
-    auto seen = tx.See(call.by, call.content);
-    if (!seen.ok()) return Fail{std::move(seen).error()};
-    if (*seen != SeenRequest::kOther) return change(tx);
+    TRY(auto seen, tx.See(call.by, call.content));
+    if (seen != SeenRequest::kOther) return change(tx);
     *call.failure = admin::RequestIdReused().error;
     return {};
   });

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/manual_provider.h"
 
@@ -62,16 +63,15 @@ Result<void> Payments::MakeProvider() {
   if (options_.stripe.success_url.empty()) {
     return Internal("billing.payments.success_url is required for stripe");
   }
-  auto keys = ReadSecrets(options_.secret_key_file, "stripe_secret_key_file");
-  if (!keys.ok()) return Fail{keys.error()};
-  options_.stripe.secret_key = keys->front();
+  TRY(auto keys, ReadSecrets(options_.secret_key_file, "stripe_secret_key_file"));
+  options_.stripe.secret_key = keys.front();
   if (options_.stripe.cancel_url.empty()) options_.stripe.cancel_url = options_.stripe.success_url;
   provider_ = MakeStripeProvider(options_.stripe);
   return {};
 }
 
 Result<void> Payments::Start(LoopPool& loops) {
-  if (auto made = MakeProvider(); !made.ok()) return made;
+  TRY(MakeProvider());
   auto database = sql::Database::Open(options_.sql);
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
@@ -84,7 +84,7 @@ Result<void> Payments::Start(LoopPool& loops) {
     return Internal("cannot create the tables of payments; see the log for the reason");
   }
   if (!options_.webhook_listen.empty()) {
-    if (auto listening = Listen(loops); !listening.ok()) return listening;
+    TRY(Listen(loops));
   }
   for (int i = 0; i < kWorkers; ++i) {
     threads_.emplace_back([this, i] { WorkerMain(i == 0); });
@@ -93,9 +93,8 @@ Result<void> Payments::Start(LoopPool& loops) {
 }
 
 Result<void> Payments::Listen(LoopPool& loops) {
-  auto secrets = ReadSecrets(options_.webhook_secret_file, "stripe_webhook_secret_file");
-  if (!secrets.ok()) return Fail{secrets.error()};
-  webhook_ = std::make_unique<Webhook>(*std::move(secrets), clock_, *store_, metrics_);
+  TRY(auto secrets, ReadSecrets(options_.webhook_secret_file, "stripe_webhook_secret_file"));
+  webhook_ = std::make_unique<Webhook>(std::move(secrets), clock_, *store_, metrics_);
   http::ServerOptions options;
   options.max_body_bytes = kMaxWebhookBytes;
   options.max_connections = kMaxConnections;

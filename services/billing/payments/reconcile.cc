@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "common/base/try.h"
+
 namespace tollgate::billing::payments {
 namespace {
 
@@ -45,21 +47,20 @@ class Reconciler {
       : engine_(engine), store_(engine.store()), adopt_(adopt) {}
 
   Result<Reconciliation> Run(int64_t start_us, int64_t end_us) {
-    if (auto done = ReadCharges(start_us, end_us); !done.ok()) return Fail{done.error()};
+    TRY(ReadCharges(start_us, end_us));
     auto ours = store_.PaymentsBetween(start_us, end_us);
     if (!ours.ok()) return Fail{sql::ToError(ours.error())};
     for (const Payment& payment : *ours) {
       if (payment.state != PaymentState::kSucceeded) continue;
       if (payment.credited && IsUnproved(payment)) continue;  // CheckPosting says so
-      if (auto done = CheckOurs(payment); !done.ok()) return Fail{done.error()};
+      TRY(CheckOurs(payment));
     }
-    auto postings = engine_.ledger().PostingsBetween(start_us, end_us);
-    if (!postings.ok()) return Fail{postings.error()};
-    for (const LedgerPort::Posting& posting : *postings) {
-      if (auto done = CheckPosting(posting); !done.ok()) return Fail{done.error()};
+    TRY(auto postings, engine_.ledger().PostingsBetween(start_us, end_us));
+    for (const LedgerPort::Posting& posting : postings) {
+      TRY(CheckPosting(posting));
     }
-    if (auto done = CheckDisputes(start_us, end_us); !done.ok()) return Fail{done.error()};
-    if (auto done = CheckLogs(); !done.ok()) return Fail{done.error()};
+    TRY(CheckDisputes(start_us, end_us));
+    TRY(CheckLogs());
     if (result_.differences.empty()) {
       for (const Totals* totals : {&result_.charged, &result_.refunded}) {
         if (totals->tie_out()) continue;
@@ -67,7 +68,7 @@ class Reconciler {
             totals->ledger_nano_usd);
       }
     }
-    if (auto done = EndRestore(start_us, end_us); !done.ok()) return Fail{done.error()};
+    TRY(EndRestore(start_us, end_us));
     return std::move(result_);
   }
 
@@ -86,7 +87,7 @@ class Reconciler {
       if (!page.ok()) return ProviderUnavailable(page.error());
       for (const ChargeView& charge : page->charges) {
         if (charge.state != ChargeView::State::kSucceeded) continue;
-        if (auto done = CheckCharge(charge); !done.ok()) return done;
+        TRY(CheckCharge(charge));
       }
       cursor = page->next;
     } while (!cursor.empty());
@@ -118,12 +119,11 @@ class Reconciler {
 
   // A second charge of a payment must have been given back, or have become credit.
   Result<void> CheckExtra(const Payment& payment, const ChargeView& charge) {
-    auto found = BooksOf(payment.workspace);
-    if (!found.ok()) return Fail{found.error()};
+    TRY(auto found, BooksOf(payment.workspace));
     const std::string command = CreditCommandId(payment.provider, charge.provider_id);
-    const auto credit = (*found)->postings.find(command);
+    const auto credit = found->postings.find(command);
     const int64_t credit_nano_usd =
-        credit == (*found)->postings.end() ? 0 : credit->second.amount_nano_usd;
+        credit == found->postings.end() ? 0 : credit->second.amount_nano_usd;
     const int64_t kept_nano_usd = (charge.received_cents - charge.refunded_cents) * kNanoPerCent;
     if (kept_nano_usd != credit_nano_usd) {
       Add(Difference::Kind::kUnknownCharge, payment.workspace, payment.id, charge.provider_id,
@@ -161,9 +161,8 @@ class Reconciler {
   Result<const Books*> BooksOf(const std::string& workspace) {
     if (const auto known = books_.find(workspace); known != books_.end()) return &known->second;
     Books books;
-    auto postings = engine_.ledger().ReadPostings(workspace);
-    if (!postings.ok()) return Fail{postings.error()};
-    for (LedgerPort::Posting& posting : *postings) {
+    TRY(auto postings, engine_.ledger().ReadPostings(workspace));
+    for (LedgerPort::Posting& posting : postings) {
       books.postings[posting.command_id] = std::move(posting);
     }
     PaymentStore::Position position;
@@ -199,9 +198,8 @@ class Reconciler {
   Result<void> Compare(const Payment& payment, const std::optional<ChargeView>& charge) {
     if (!compared_.insert(payment.workspace + "/" + payment.id).second) return {};
     ++result_.payments;
-    auto found = BooksOf(payment.workspace);
-    if (!found.ok()) return Fail{found.error()};
-    const Books& books = **found;
+    TRY(auto found, BooksOf(payment.workspace));
+    const Books& books = *found;
     const std::string& provider_id = charge ? charge->provider_id : payment.provider_id;
     const int64_t paid_nano_usd =
         payment.state == PaymentState::kSucceeded ? payment.amount_nano_usd : 0;
@@ -247,9 +245,8 @@ class Reconciler {
 
   // Finds the payment of a top-up or refund of the ledger, else it was made by hand.
   Result<void> CheckPosting(const LedgerPort::Posting& posting) {
-    auto found = BooksOf(posting.workspace);
-    if (!found.ok()) return Fail{found.error()};
-    const Books& books = **found;
+    TRY(auto found, BooksOf(posting.workspace));
+    const Books& books = *found;
     Totals& totals = posting.refund() ? result_.refunded : result_.charged;
     const auto credited = books.credited.find(posting.command_id);
     const auto payment = books.payments.find(

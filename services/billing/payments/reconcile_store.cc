@@ -1,5 +1,6 @@
 // Part of the store: what a reconciliation and a refund ask.
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/payments/payment_rows.h"
 #include "services/billing/payments/payment_store.h"
 
@@ -10,12 +11,11 @@ sql::SqlResult<std::vector<Refund>> ReadRefunds(sql::Connection& db, const std::
                                                 const std::string& which,
                                                 const std::vector<sql::Param>& params) {
   std::vector<Refund> refunds;
-  auto done = db.Query("SELECT " + std::string(kRefundColumns) +
-                           " FROM payment_refund WHERE shard = $1 AND workspace = $2" + which +
-                           " ORDER BY created_us, id",
-                       std::span<const sql::Param>(params),
-                       [&](const sql::Row& row) { refunds.push_back(ReadRefundRow(row)); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(db.Query("SELECT " + std::string(kRefundColumns) +
+                   " FROM payment_refund WHERE shard = $1 AND workspace = $2" + which +
+                   " ORDER BY created_us, id",
+               std::span<const sql::Param>(params),
+               [&](const sql::Row& row) { refunds.push_back(ReadRefundRow(row)); }));
   return refunds;
 }
 
@@ -29,9 +29,8 @@ sql::SqlResult<std::vector<Refund>> PaymentStore::RefundsOf(const std::string& w
   std::vector<Refund> refunds;
   auto done =
       database_.Transact(sql::TxMode::kRead, [&](sql::Connection& db) -> sql::SqlResult<void> {
-        auto read = ReadRefunds(db, workspace, "", {LedgerShard(workspace), workspace});
-        if (!read.ok()) return Fail{std::move(read).error()};
-        refunds = *std::move(read);
+        TRY(auto read, ReadRefunds(db, workspace, "", {LedgerShard(workspace), workspace}));
+        refunds = std::move(read);
         return {};
       });
   if (!done.ok()) return Fail{std::move(done).error()};
@@ -78,9 +77,7 @@ sql::SqlResult<std::optional<Restored>> PaymentStore::FindRestored() {
 
 sql::SqlResult<void> PaymentStore::ClearRestored(const Restored& seen) {
   return database_.Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> sql::SqlResult<void> {
-    auto done =
-        db.Execute("DELETE FROM payment_restore WHERE restored_us = $1", {seen.restored_us});
-    if (!done.ok()) return Fail{std::move(done).error()};
+    TRY(db.Execute("DELETE FROM payment_restore WHERE restored_us = $1", {seen.restored_us}));
     return {};
   });
 }

@@ -117,7 +117,7 @@ TEST_P(ReconcileTest, ATransferIsProvedByItsReferenceOnly) {
   for (const char* reference : {"bank 17", ""}) {
     auto made = manual->admin.Create("acme", kTen, std::string("r") + reference, "ann");
     ASSERT_TRUE(made.ok());
-    ASSERT_TRUE(manual->admin.Confirm("acme", made->id, reference, "bob").ok());
+    ASSERT_TRUE(manual->admin.Confirm("acme", made->id, reference, "bob", {"bob", "bob"}).ok());
   }
   Advance(1);
   auto result = Run(*manual);

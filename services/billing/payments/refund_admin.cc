@@ -1,6 +1,7 @@
 // Part of the calls of people: refunds.
 #include <utility>
 
+#include "common/base/try.h"
 #include "services/billing/payments/admin_results.h"
 #include "services/billing/payments/payment_admin.h"
 #include "services/billing/payments/provider_failed.h"
@@ -30,10 +31,9 @@ Fail<Failure> RefundedElsewhere(const std::vector<RefundView>& refunds) {
 
 // The refund that has or may have adopted this one of the provider.
 SqlResult<std::optional<Refund>> FindAdopted(WorkspaceTx& tx, const Refund& wanted) {
-  auto refunds = tx.RefundsOf(wanted.payment);
-  if (!refunds.ok()) return Fail{refunds.error()};
+  TRY(auto refunds, tx.RefundsOf(wanted.payment));
   std::optional<Refund> waiting;
-  for (Refund& one : *refunds) {
+  for (Refund& one : refunds) {
     if (one.provider_id == wanted.provider_id && one.state != RefundState::kRefused) {
       return std::optional<Refund>(std::move(one));
     }
@@ -66,7 +66,7 @@ SqlResult<void> Adopt(WorkspaceTx& tx, const audit::Origin& by, Refund adopted,
                       const Refund& wanted) {
   adopted.provider_id = wanted.provider_id;
   adopted.check_us = adopted.updated_us = tx.now_us();
-  if (auto put = tx.Put(adopted); !put.ok()) return put;
+  TRY(tx.Put(adopted));
   return tx.LogCall(by, "payment.refund", "refund/" + adopted.id, Name(adopted.state),
                     Name(adopted.state), adopted.amount_nano_usd, "adopted " + wanted.provider_id);
 }
@@ -74,33 +74,29 @@ SqlResult<void> Adopt(WorkspaceTx& tx, const audit::Origin& by, Refund adopted,
 // Stores the refund once. Sets its id to that of the row, or the failure.
 SqlResult<void> StoreRefund(WorkspaceTx& tx, const audit::Origin& by, Refund& refund,
                             std::optional<Failure>& failure) {
-  auto known = tx.FindRefund(refund.id);
-  if (!known.ok()) return Fail{known.error()};
-  if (*known) {
-    if ((*known)->amount_nano_usd != refund.amount_nano_usd ||
-        (*known)->payment != refund.payment) {
+  TRY(auto known, tx.FindRefund(refund.id));
+  if (known) {
+    if (known->amount_nano_usd != refund.amount_nano_usd || known->payment != refund.payment) {
       failure = admin::RequestIdReused().error;
     }
     return {};
   }
   if (!refund.provider_id.empty()) {
-    auto adopted = FindAdopted(tx, refund);
-    if (!adopted.ok()) return Fail{adopted.error()};
-    if (*adopted) {
-      refund.id = (*adopted)->id;
-      if ((*adopted)->provider_id == refund.provider_id) return {};
-      return Adopt(tx, by, **adopted, refund);
+    TRY(auto adopted, FindAdopted(tx, refund));
+    if (adopted) {
+      refund.id = adopted->id;
+      if (adopted->provider_id == refund.provider_id) return {};
+      return Adopt(tx, by, *adopted, refund);
     }
   }
-  auto payment = tx.FindPayment(refund.payment);
-  if (!payment.ok()) return Fail{payment.error()};
-  failure = WhyNotRefund(*payment, refund);
+  TRY(auto payment, tx.FindPayment(refund.payment));
+  failure = WhyNotRefund(payment, refund);
   if (failure) return {};
-  (*payment)->refunded_nano_usd += refund.amount_nano_usd;
-  (*payment)->updated_us = tx.now_us();
-  if (auto put = tx.Put(**payment); !put.ok()) return put;
+  payment->refunded_nano_usd += refund.amount_nano_usd;
+  payment->updated_us = tx.now_us();
+  TRY(tx.Put(*payment));
   refund.created_us = refund.updated_us = refund.check_us = tx.now_us();
-  if (auto put = tx.Put(refund); !put.ok()) return put;
+  TRY(tx.Put(refund));
   const std::string adopts =
       refund.provider_id.empty() ? "" : "adopted " + refund.provider_id + ": ";
   return tx.LogCall(by, "payment.refund", "refund/" + refund.id, "", Name(refund.state),
@@ -162,9 +158,8 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
   auto known = store_.FindRefund(workspace, refund.id);
   if (!known.ok()) return SqlFailure(known.error());
   if (!*known) {
-    auto checked = CheckRefund(std::move(refund), adopt);
-    if (!checked.ok()) return checked;
-    refund = *std::move(checked);
+    TRY(auto checked, CheckRefund(std::move(refund), adopt));
+    refund = std::move(checked);
   }
   std::optional<Failure> failure;
   Refund stored;
@@ -173,7 +168,7 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
     failure.reset();
     return StoreRefund(tx, by, stored, failure);
   });
-  if (auto put = FinishChange(done, failure, 0); !put.ok()) return Fail{put.error()};
+  TRY(FinishChange(done, failure, 0));
   engine_.StepRefund(workspace, stored.id);
   known = store_.FindRefund(workspace, stored.id);
   if (!known.ok()) return SqlFailure(known.error());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
 
@@ -32,13 +33,11 @@ void PaymentEngine::StepRefund(const std::string& workspace, const std::string& 
   std::optional<Row> claimed;
   auto done = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     claimed.reset();
-    auto refund = tx.FindRefund(id);
-    if (!refund.ok()) return Fail{refund.error()};
-    if (!*refund || (*refund)->check_us == 0 || (*refund)->check_us > tx.now_us()) return {};
-    auto payment = tx.FindPayment((*refund)->payment);
-    if (!payment.ok()) return Fail{payment.error()};
-    if (!*payment) return {};
-    claimed = Row{**refund, **payment};
+    TRY(auto refund, tx.FindRefund(id));
+    if (!refund || refund->check_us == 0 || refund->check_us > tx.now_us()) return {};
+    TRY(auto payment, tx.FindPayment(refund->payment));
+    if (!payment) return {};
+    claimed = Row{*refund, *payment};
     claimed->refund.check_us = tx.now_us() + options_.lease_us;
     return tx.Put(claimed->refund);
   });
@@ -115,13 +114,12 @@ ProviderResult<RefundView> PaymentEngine::MakeRefund(const Refund& refund, const
   if (!refund.provider_id.empty()) return adopted;
   Payment charged = payment;
   if (!refund.extra_charge.empty()) charged.provider_id = refund.extra_charge;
-  auto elsewhere = RefundsElsewhere(charged);
-  if (!elsewhere.ok()) return Fail{elsewhere.error()};
-  if (!elsewhere->empty()) {
+  TRY(auto elsewhere, RefundsElsewhere(charged));
+  if (!elsewhere.empty()) {
     log::Warn(
         "payments: a refund waits, since the provider has refunds of the payment whose credit was "
         "not taken; adopt them, else the customer is paid twice",
-        {{"refund", refund.id}, {"payment", payment.id}, {"elsewhere", elsewhere->front().id}});
+        {{"refund", refund.id}, {"payment", payment.id}, {"elsewhere", elsewhere.front().id}});
     return Fail{ProviderError{ProviderError::Kind::kNotDone, "refunded_elsewhere", ""}};
   }
   return provider_.Refund(
@@ -134,9 +132,8 @@ SqlResult<void> PaymentEngine::RefundExtraCharges(WorkspaceTx& tx, const Payment
     if (charge.id == payment.provider_id) continue;
     Refund refund;
     refund.id = DerivedId("extra_charge", payment.workspace, charge.id);
-    auto known = tx.FindRefund(refund.id);
-    if (!known.ok()) return Fail{known.error()};
-    if (*known) continue;
+    TRY(auto known, tx.FindRefund(refund.id));
+    if (known) continue;
     refund.workspace = payment.workspace;
     refund.payment = payment.id;
     refund.extra_charge = charge.id;
@@ -145,10 +142,9 @@ SqlResult<void> PaymentEngine::RefundExtraCharges(WorkspaceTx& tx, const Payment
     refund.reason = "second charge " + charge.id + " of the payment";
     refund.actor = kEngineActor;
     refund.created_us = refund.updated_us = refund.check_us = tx.now_us();
-    if (auto put = tx.Put(refund); !put.ok()) return put;
-    auto logged = tx.Log("refund/" + refund.id, "", Name(refund.state), refund.amount_nano_usd,
-                         kEngineActor, refund.reason);
-    if (!logged.ok()) return logged;
+    TRY(tx.Put(refund));
+    TRY(tx.Log("refund/" + refund.id, "", Name(refund.state), refund.amount_nano_usd, kEngineActor,
+               refund.reason));
     log::Warn("payments: the provider has made a second charge of a payment; it is given back",
               {{"workspace", payment.workspace}, {"payment", payment.id}, {"charge", charge.id}});
   }
@@ -193,19 +189,18 @@ bool PaymentEngine::FailRefund(const std::string& workspace, const std::string& 
   std::optional<Refund> failed;
   auto done = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     failed.reset();
-    auto found = tx.FindRefund(id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found ||
-        ((*found)->state != RefundState::kTaken && (*found)->state != RefundState::kSubmitted)) {
+    TRY(auto found, tx.FindRefund(id));
+    if (!found ||
+        (found->state != RefundState::kTaken && found->state != RefundState::kSubmitted)) {
       return {};
     }
-    failed = **found;
+    failed = *found;
     failed->state = RefundState::kFailed;
     failed->attempts = 0;
     failed->updated_us = failed->check_us = tx.now_us();
-    if (auto put = tx.Put(*failed); !put.ok()) return put;
-    return tx.Log("refund/" + id, Name((*found)->state), Name(failed->state),
-                  failed->amount_nano_usd, kEngineActor, "");
+    TRY(tx.Put(*failed));
+    return tx.Log("refund/" + id, Name(found->state), Name(failed->state), failed->amount_nano_usd,
+                  kEngineActor, "");
   });
   if (!done.ok()) {
     LogError("refund", done.error());
@@ -257,26 +252,24 @@ void PaymentEngine::ReturnCredit(Refund refund) {
 
 void PaymentEngine::WriteRefund(const Refund& refund, RefundState was) {
   auto done = store_.Run(refund.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindRefund(refund.id);
-    if (!found.ok()) return Fail{found.error()};
+    TRY(auto found, tx.FindRefund(refund.id));
     // Another engine claimed the row after the lease expired, and was faster.
-    if (!*found || (*found)->state > refund.state || (*found)->check_us == 0) return {};
+    if (!found || found->state > refund.state || found->check_us == 0) return {};
     Refund after = refund;
     after.updated_us = tx.now_us();
-    if (auto put = tx.Put(after); !put.ok()) return put;
+    TRY(tx.Put(after));
     const bool undone =
         after.state == RefundState::kRefused || after.state == RefundState::kReturned;
-    if (undone && (*found)->state != after.state && refund.extra_charge.empty()) {
-      auto payment = tx.FindPayment(refund.payment);
-      if (!payment.ok()) return Fail{payment.error()};
-      if (*payment) {
-        (*payment)->refunded_nano_usd -= refund.amount_nano_usd;
-        if (auto put = tx.Put(**payment); !put.ok()) return put;
+    if (undone && found->state != after.state && refund.extra_charge.empty()) {
+      TRY(auto payment, tx.FindPayment(refund.payment));
+      if (payment) {
+        payment->refunded_nano_usd -= refund.amount_nano_usd;
+        TRY(tx.Put(*payment));
       }
     }
     if (was == after.state) return {};
     if (after.state == RefundState::kTaken) {
-      if (auto paused = PauseReload(tx, kPausedByRefund); !paused.ok()) return paused;
+      TRY(PauseReload(tx, kPausedByRefund));
     }
     return tx.Log("refund/" + refund.id, Name(was), Name(after.state), refund.amount_nano_usd,
                   refund.actor, refund.reason);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/admin_results.h"
 #include "services/billing/payments/payment_admin.h"
@@ -23,9 +24,8 @@ void NoteConfirmed(AutoReload& reload, const std::optional<LedgerPort::Lowering>
 }
 
 SqlResult<void> ResumeAfter(WorkspaceTx& tx, AutoReload& reload) {
-  auto newest = tx.FindPayment(reload.reload_id);
-  if (!newest.ok()) return Fail{newest.error()};
-  Resume(reload, *newest && (*newest)->in_flight() ? &**newest : nullptr);
+  TRY(auto newest, tx.FindPayment(reload.reload_id));
+  Resume(reload, newest && newest->in_flight() ? &*newest : nullptr);
   return {};
 }
 
@@ -48,9 +48,8 @@ AdminResult<AutoReload> PaymentAdmin::UpdateReload(const std::string& workspace,
   if (!lowered.ok()) return Fail{admin::FromError(lowered.error())};
   auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     failure.reset();
-    auto found = tx.FindReload();
-    if (!found.ok()) return Fail{found.error()};
-    reload = found->value_or(AutoReload());
+    TRY(auto found, tx.FindReload());
+    reload = found.value_or(AutoReload());
     reload.workspace = workspace;
     const ReloadState was = reload.state;
     const bool was_enabled = reload.enabled;
@@ -62,22 +61,21 @@ AdminResult<AutoReload> PaymentAdmin::UpdateReload(const std::string& workspace,
       failure = checked.error();
       return {};
     }
-    auto seen = tx.See(by, change.Content());
-    if (!seen.ok()) return Fail{seen.error()};
-    if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
-    reload = *seen == SeenRequest::kFresh ? reload : found->value_or(AutoReload());
-    if (*seen != SeenRequest::kFresh) return {};
+    TRY(auto seen, tx.See(by, change.Content()));
+    if (seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
+    reload = seen == SeenRequest::kFresh ? reload : found.value_or(AutoReload());
+    if (seen != SeenRequest::kFresh) return {};
     const bool turned_on = reload.enabled && !was_enabled;
     if (turned_on) NoteConfirmed(reload, *lowered);
     // A higher ceiling ends a pause caused by the old one.
     if (reload.state == ReloadState::kPaused &&
         (turned_on || reload.pause_reason == kPausedByCeiling)) {
-      if (auto resumed = ResumeAfter(tx, reload); !resumed.ok()) return resumed;
+      TRY(ResumeAfter(tx, reload));
     }
     RollMonth(reload, tx.now_us());
     reload.actor = by.actor;
     reload.updated_us = tx.now_us();
-    if (auto put = tx.Put(reload); !put.ok()) return put;
+    TRY(tx.Put(reload));
     const std::string what = (reload.enabled ? "on" : "off") + std::string(" threshold=") +
                              admin::FormatUsd(reload.threshold_nano_usd) +
                              " amount=" + admin::FormatUsd(reload.amount_nano_usd) +
@@ -97,10 +95,8 @@ AdminResult<void> PaymentAdmin::CheckReload(const AutoReload& reload) const {
                         "an amount of at least 0 USD is required");
   }
   if (!reload.enabled) return {};
-  if (auto needs = NeedsProvider(); !needs.ok()) return needs;
-  if (auto checked = CheckAmount(reload.amount_nano_usd, "auto_reload.amount_usd"); !checked.ok()) {
-    return checked;
-  }
+  TRY(NeedsProvider());
+  TRY(CheckAmount(reload.amount_nano_usd, "auto_reload.amount_usd"));
   if (reload.ceiling_nano_usd < reload.amount_nano_usd) {
     return InvalidField("auto_reload.monthly_ceiling_usd", "at least the amount of one charge");
   }
@@ -120,25 +116,23 @@ AdminResult<AutoReload> PaymentAdmin::ResumeReload(const std::string& workspace,
   if (!lowered.ok()) return Fail{admin::FromError(lowered.error())};
   auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     failure.reset();
-    auto found = tx.FindReload();
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found) {
+    TRY(auto found, tx.FindReload());
+    if (!found) {
       failure = NotFound("this workspace has no auto-reload").error;
       return {};
     }
-    reload = **found;
-    auto seen = tx.See(by, "resume");
-    if (!seen.ok()) return Fail{seen.error()};
-    if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
+    reload = *found;
+    TRY(auto seen, tx.See(by, "resume"));
+    if (seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
     const bool stopped =
         reload.state == ReloadState::kPaused || reload.state == ReloadState::kBackoff;
-    if (*seen != SeenRequest::kFresh || !stopped) return {};  // a later pause stays
+    if (seen != SeenRequest::kFresh || !stopped) return {};  // a later pause stays
     const ReloadState was = reload.state;
     NoteConfirmed(reload, *lowered);
-    if (auto resumed = ResumeAfter(tx, reload); !resumed.ok()) return resumed;
+    TRY(ResumeAfter(tx, reload));
     reload.actor = by.actor;
     reload.updated_us = tx.now_us();
-    if (auto put = tx.Put(reload); !put.ok()) return put;
+    TRY(tx.Put(reload));
     return tx.LogCall(by, "auto_reload.resume", "reload", Name(was), Name(reload.state), 0,
                       "resumed");
   });
@@ -154,19 +148,18 @@ AdminResult<bool> PaymentAdmin::PrepareClose(const std::string& workspace,
     return false;
   }
   auto off = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindReload();
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found || !(*found)->enabled) return {};
-    AutoReload reload = **found;
+    TRY(auto found, tx.FindReload());
+    if (!found || !found->enabled) return {};
+    AutoReload reload = *found;
     reload.enabled = false;
     reload.actor = by.actor;
     reload.updated_us = tx.now_us();
-    if (auto put = tx.Put(reload); !put.ok()) return put;
+    TRY(tx.Put(reload));
     return tx.LogCall(by, "auto_reload.update", "reload", Name(reload.state), Name(reload.state), 0,
                       "off: the workspace closes");
   });
   if (!off.ok()) return SqlFailure(off.error());
-  if (auto deleted = DeleteMethods(workspace, by); !deleted.ok()) return Fail{deleted.error()};
+  TRY(DeleteMethods(workspace, by));
   auto payments = store_.ListPayments(workspace, 100, {});
   if (!payments.ok()) return SqlFailure(payments.error());
   for (const Payment& payment : *payments) {
@@ -186,8 +179,7 @@ AdminResult<void> PaymentAdmin::DeleteMethods(const std::string& workspace,
   if (!methods.ok()) return SqlFailure(methods.error());
   for (const PaymentMethod& method : *methods) {
     // Deleted here first: a provider that does not answer must not keep it chargeable.
-    auto removed = RemoveMethod(workspace, method.id, "the workspace closes", by);
-    if (!removed.ok()) return removed;
+    TRY(RemoveMethod(workspace, method.id, "the workspace closes", by));
     if (engine_.provider().manual()) continue;
     if (auto detached = engine_.provider().DetachMethod(method.id); !detached.ok()) {
       log::Warn("payments: the card of a closing workspace could not be detached at the provider",

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
 #include "services/billing/payments/reload_rules.h"
@@ -23,10 +24,9 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
                                              const Payment& after) {
   const bool credited = after.credited && !before.credited;
   if (!credited && (!after.reload || before.state == after.state)) return {};
-  auto found = tx.FindReload();
-  if (!found.ok()) return Fail{found.error()};
-  if (!*found) return {};
-  AutoReload reload = **found;
+  TRY(auto found, tx.FindReload());
+  if (!found) return {};
+  AutoReload reload = *found;
   const ReloadState was = reload.state;
   const bool own = reload.reload_id == after.id;
   const bool ended = after.reload && Ended(after.state) && !Ended(before.state);
@@ -34,11 +34,8 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
   if (ended) Uncharge(reload, after);
   const bool declined = ended && after.state == PaymentState::kDeclined;
   if (declined && RefusalOf(after.reason) == Refusal::kForGood) {
-    auto refused = tx.RefuseMethod(after.method, after.reason);
-    if (!refused.ok()) return refused;
-    auto logged =
-        tx.Log("method/" + after.method, "saved", "refused", 0, kEngineActor, after.reason);
-    if (!logged.ok()) return logged;
+    TRY(tx.RefuseMethod(after.method, after.reason));
+    TRY(tx.Log("method/" + after.method, "saved", "refused", 0, kEngineActor, after.reason));
   }
   // A pause stays, whatever becomes of a charge that was on its way.
   if (own && reload.running()) {
@@ -50,8 +47,7 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
     } else if (ended) {
       paused = Decline(reload, after, tx.now_us());
       if (paused && reload.pause_reason == kPausedForConfirmation) {
-        auto page = OpenConfirmPage(tx, after, reload);
-        if (!page.ok()) return page;
+        TRY(OpenConfirmPage(tx, after, reload));
       }
     } else if (after.state == PaymentState::kUnknown) {
       reload.state = ReloadState::kUnknown;
@@ -74,9 +70,8 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
   // balance from triggering.
   reload.updated_us = tx.now_us();
   if (reload.state != was) {
-    auto logged = tx.Log("reload", Name(was), Name(reload.state), after.amount_nano_usd,
-                         kEngineActor, reload.pause_reason);
-    if (!logged.ok()) return logged;
+    TRY(tx.Log("reload", Name(was), Name(reload.state), after.amount_nano_usd, kEngineActor,
+               reload.pause_reason));
   }
   if (paused) {
     metrics_.OnReloadPaused();
@@ -95,17 +90,16 @@ SqlResult<void> PaymentEngine::OpenConfirmPage(WorkspaceTx& tx, const Payment& d
   page.amount_nano_usd = declined.amount_nano_usd;
   page.actor = kEngineActor;
   page.created_us = page.updated_us = page.check_us = tx.now_us();
-  if (auto put = tx.Put(page); !put.ok()) return put;
+  TRY(tx.Put(page));
   return tx.Log("payment/" + page.id, "", Name(page.state), page.amount_nano_usd, kEngineActor,
                 "the bank wants a confirmation of " + declined.id);
 }
 
 SqlResult<void> PaymentEngine::PauseReload(WorkspaceTx& tx, const std::string& reason,
                                            int64_t until_us) {
-  auto found = tx.FindReload();
-  if (!found.ok()) return Fail{found.error()};
-  if (!*found || !(*found)->enabled) return {};
-  AutoReload reload = **found;
+  TRY(auto found, tx.FindReload());
+  if (!found || !found->enabled) return {};
+  AutoReload reload = *found;
   // A pause that only a person who knows its reason ends keeps its first reason.
   if (reload.paused() && reload.next_us == 0 && reload.pause_reason != kPausedForConfirmation) {
     return {};
@@ -113,9 +107,8 @@ SqlResult<void> PaymentEngine::PauseReload(WorkspaceTx& tx, const std::string& r
   const ReloadState was = reload.state;
   Pause(reload, reason, until_us);
   reload.updated_us = tx.now_us();
-  auto logged =
-      tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, kEngineActor, reason);
-  if (!logged.ok()) return logged;
+  TRY(tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, kEngineActor,
+             reason));
   metrics_.OnReloadPaused();
   log::Warn("auto-reload is paused", {{"workspace", reload.workspace}, {"reason", reason}});
   return tx.Put(std::move(reload));
@@ -138,30 +131,25 @@ SqlResult<ChargeFacts> PaymentEngine::ReadChargeFacts(WorkspaceTx& tx, const Aut
                                                       const Payment* own) {
   ChargeFacts facts;
   facts.ledger = ledger;
-  auto on_its_way = tx.PaidNotCredited();
-  if (!on_its_way.ok()) return Fail{on_its_way.error()};
-  facts.on_its_way_nano_usd = *on_its_way;
+  TRY(auto on_its_way, tx.PaidNotCredited());
+  facts.on_its_way_nano_usd = on_its_way;
   AutoReload rolled = reload;
   RollMonth(rolled, tx.now_us());
   if (own != nullptr) Uncharge(rolled, *own);
   facts.month_charged_nano_usd = rolled.month_charged_nano_usd;
-  auto sent = tx.SentReloads(std::max(options_.limits.per_hour, options_.limits.per_day),
-                             own != nullptr ? own->id : "");
-  if (!sent.ok()) return Fail{sent.error()};
-  facts.sent_us = *std::move(sent);
-  auto customer = tx.FindCustomer(provider_.name());
-  if (!customer.ok()) return Fail{customer.error()};
-  auto methods = tx.Methods();
-  if (!methods.ok()) return Fail{methods.error()};
-  for (const PaymentMethod& one : *methods) {
-    if (one.provider != provider_.name() || customer->empty()) continue;
+  TRY(auto sent, tx.SentReloads(std::max(options_.limits.per_hour, options_.limits.per_day),
+                                own != nullptr ? own->id : ""));
+  facts.sent_us = std::move(sent);
+  TRY(auto customer, tx.FindCustomer(provider_.name()));
+  TRY(auto methods, tx.Methods());
+  for (const PaymentMethod& one : methods) {
+    if (one.provider != provider_.name() || customer.empty()) continue;
     if (own != nullptr && own->method != one.id) continue;
-    auto disputed = tx.IsMethodDisputed(one.id);
-    if (!disputed.ok()) return Fail{disputed.error()};
+    TRY(auto disputed, tx.IsMethodDisputed(one.id));
     facts.card_saved = true;
-    facts.card_disputed = *disputed;
+    facts.card_disputed = disputed;
     facts.card_refused = !one.refused.empty();
-    facts.customer = *customer;
+    facts.customer = customer;
     facts.method = one.id;
     if (!facts.card_disputed && !facts.card_refused) break;
   }
@@ -174,20 +162,17 @@ void PaymentEngine::Trigger(const AutoReload& seen) {
   const auto ledger = ReadLedger(seen.workspace);
   if (!ledger || !Survives("before_trigger")) return;
   auto done = store_.Run(seen.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindReload();
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found || (*found)->version != seen.version || !(*found)->enabled) return {};
-    AutoReload reload = **found;
+    TRY(auto found, tx.FindReload());
+    if (!found || found->version != seen.version || !found->enabled) return {};
+    AutoReload reload = *found;
     if (reload.running()) return {};
-    auto newest = tx.FindPayment(reload.reload_id);
-    if (!newest.ok()) return Fail{newest.error()};
-    if (*newest && (*newest)->in_flight()) return {};
-    auto facts = ReadChargeFacts(tx, reload, *ledger, nullptr);
-    if (!facts.ok()) return Fail{facts.error()};
-    const Verdict verdict = MayCharge(reload, *facts, options_.limits, tx.now_us());
+    TRY(auto newest, tx.FindPayment(reload.reload_id));
+    if (newest && newest->in_flight()) return {};
+    TRY(auto facts, ReadChargeFacts(tx, reload, *ledger, nullptr));
+    const Verdict verdict = MayCharge(reload, facts, options_.limits, tx.now_us());
     switch (verdict.kind) {
       case Verdict::Kind::kCharge:
-        return StartReload(tx, std::move(reload), *facts);
+        return StartReload(tx, std::move(reload), facts);
       case Verdict::Kind::kPause:
         return PauseReload(tx, verdict.reason, verdict.until_us);
       case Verdict::Kind::kWait:
@@ -201,8 +186,7 @@ void PaymentEngine::Trigger(const AutoReload& seen) {
     const ReloadState was = reload.state;
     Continue(reload);
     reload.updated_us = tx.now_us();
-    auto logged = tx.Log("reload", Name(was), Name(reload.state), 0, kEngineActor, "");
-    if (!logged.ok()) return logged;
+    TRY(tx.Log("reload", Name(was), Name(reload.state), 0, kEngineActor, ""));
     return tx.Put(std::move(reload));
   });
   if (!done.ok()) LogError("trigger", done.error());
@@ -223,19 +207,17 @@ SqlResult<void> PaymentEngine::StartReload(WorkspaceTx& tx, AutoReload reload,
   payment.method = facts.method;
   payment.actor = kEngineActor;
   payment.created_us = payment.updated_us = payment.check_us = tx.now_us();
-  if (auto put = tx.Put(payment); !put.ok()) return put;
-  auto logged = tx.Log("payment/" + payment.id, "", Name(payment.state), payment.amount_nano_usd,
-                       kEngineActor, "auto-reload");
-  if (!logged.ok()) return logged;
+  TRY(tx.Put(payment));
+  TRY(tx.Log("payment/" + payment.id, "", Name(payment.state), payment.amount_nano_usd,
+             kEngineActor, "auto-reload"));
   reload.state = ReloadState::kRequested;
   reload.reload_id = payment.id;
   reload.next_us = 0;
   reload.pause_reason.clear();
   reload.month_charged_nano_usd += reload.amount_nano_usd;
   reload.updated_us = tx.now_us();
-  logged = tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, kEngineActor,
-                  reload.pause_reason);
-  if (!logged.ok()) return logged;
+  TRY(tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, kEngineActor,
+             reload.pause_reason));
   return tx.Put(std::move(reload));
 }
 
@@ -243,17 +225,14 @@ SqlResult<std::string> PaymentEngine::WhyNotSend(WorkspaceTx& tx, const Payment&
                                                  const LedgerFacts& ledger) {
   if (payment.cancel_us > 0) return std::string("a person cancelled it");
   if (UtcMonth(payment.created_us) != UtcMonth(tx.now_us())) return std::string("its month ended");
-  auto found = tx.FindReload();
-  if (!found.ok()) return Fail{found.error()};
-  if (!*found) return std::string("auto-reload is off");
-  if (!(*found)->running()) return "auto-reload is paused: " + (*found)->pause_reason;
-  auto facts = ReadChargeFacts(tx, **found, ledger, &payment);
-  if (!facts.ok()) return Fail{facts.error()};
-  const Verdict verdict = MayCharge(**found, *facts, options_.limits, tx.now_us());
+  TRY(auto found, tx.FindReload());
+  if (!found) return std::string("auto-reload is off");
+  if (!found->running()) return "auto-reload is paused: " + found->pause_reason;
+  TRY(auto facts, ReadChargeFacts(tx, *found, ledger, &payment));
+  const Verdict verdict = MayCharge(*found, facts, options_.limits, tx.now_us());
   if (verdict.kind == Verdict::Kind::kCharge) return std::string();
   if (verdict.kind == Verdict::Kind::kPause) {
-    auto paused = PauseReload(tx, verdict.reason, verdict.until_us);
-    if (!paused.ok()) return Fail{paused.error()};
+    TRY(PauseReload(tx, verdict.reason, verdict.until_us));
   }
   return verdict.reason;
 }

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/billing/payments/payment_engine.h"
 
 namespace tollgate::billing::payments {
@@ -50,12 +51,11 @@ ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(Payment& payment) {
   if (!payment.reload) return age_us > kGiveUpUs ? ProviderResult<ChargeView>(gone) : ChargeView();
   // Same key: if the first call still arrives, the provider makes only one charge.
   if (age_us < kResendUs) {
-    auto why = MarkResent(payment);
-    if (!why.ok()) return Fail{why.error()};
-    if (why->empty()) return provider_.Charge(payment.ref());
+    TRY(auto why, MarkResent(payment));
+    if (why.empty()) return provider_.Charge(payment.ref());
     if (NowUs() - payment.last_sent_us > kArriveUs) {
       gone.state = ChargeView::State::kCancelled;
-      gone.reason = kWithdrawn + *why;
+      gone.reason = kWithdrawn + why;
       return gone;
     }
   }
@@ -67,24 +67,20 @@ ProviderResult<std::string> PaymentEngine::MarkResent(Payment& payment) {
   const auto ledger = ReadLedger(payment.workspace);
   std::string why = "the ledger cannot be read";
   auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto found = tx.FindPayment(payment.id);
-    if (!found.ok()) return Fail{found.error()};
-    if (!*found || !ledger) return {};
-    auto reason = WhyNotSend(tx, **found, *ledger);
-    if (!reason.ok()) return Fail{reason.error()};
-    why = *std::move(reason);
+    TRY(auto found, tx.FindPayment(payment.id));
+    if (!found || !ledger) return {};
+    TRY(auto reason, WhyNotSend(tx, *found, *ledger));
+    why = std::move(reason);
     if (!why.empty()) return {};
-    Payment sent = **found;
+    Payment sent = *found;
     sent.last_sent_us = tx.now_us();
     if (NeedsNextKey(sent, tx.now_us())) {
       ++sent.keys;
       sent.failed_us = 0;
       sent.sent_us = tx.now_us();
       sent.watch_us = tx.now_us() + kGiveUpUs;
-      auto logged =
-          tx.Log("payment/" + sent.id, Name(sent.state), Name(sent.state), sent.amount_nano_usd,
-                 kEngineActor, "sent under key " + std::to_string(sent.keys));
-      if (!logged.ok()) return logged;
+      TRY(tx.Log("payment/" + sent.id, Name(sent.state), Name(sent.state), sent.amount_nano_usd,
+                 kEngineActor, "sent under key " + std::to_string(sent.keys)));
     }
     payment.keys = sent.keys;
     payment.last_sent_us = sent.last_sent_us;

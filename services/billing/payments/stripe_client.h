@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 
+#include "common/base/try.h"
 #include "common/http/http_call.h"
 #include "common/json/json.h"
 #include "services/billing/payments/provider.h"
@@ -46,9 +47,8 @@ class StripeClient {
       http::Form page = form;
       page.emplace_back("limit", "100");
       if (!after.empty()) page.emplace_back("starting_after", after);
-      auto answer = Get(path, page);
-      if (!answer.ok()) return Fail{answer.error()};
-      const json::Value root = answer->body.root();
+      TRY(auto answer, Get(path, page));
+      const json::Value root = answer.body.root();
       if (!root.Find("data").is_array()) return UnusableAnswer("list_without_data");
       after.clear();
       for (const json::Value one : root.Find("data")) {
@@ -63,6 +63,7 @@ class StripeClient {
 
   // keyed: the call had an idempotency key.
   static ProviderError ErrorOf(const StripeAnswer& answer, bool keyed);
+  const StripeOptions& options() const { return options_; }
   // Ends running calls and refuses further ones.
   void Abort() { aborted_ = true; }
 

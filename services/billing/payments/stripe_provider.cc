@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/http/http_call.h"
 #include "services/billing/payments/stripe_client.h"
 #include "services/billing/payments/stripe_json.h"
@@ -22,11 +23,10 @@ class StripeProvider : public PaymentProvider {
   bool manual() const override { return false; }
 
   ProviderResult<std::string> CreateCustomer(const std::string& workspace) override {
-    auto answer = stripe_.Create("/v1/customers",
-                                 {{"metadata[" + std::string(kWorkspaceKey) + "]", workspace}},
-                                 "customer-" + workspace);
-    if (!answer.ok()) return Fail{answer.error()};
-    std::string id = TextOf(answer->body.root().Find("id"));
+    TRY(auto answer, stripe_.Create("/v1/customers",
+                                    {{"metadata[" + std::string(kWorkspaceKey) + "]", workspace}},
+                                    "customer-" + workspace));
+    std::string id = TextOf(answer.body.root().Find("id"));
     if (id.empty()) return UnusableAnswer("customer_without_id");
     return id;
   }
@@ -39,8 +39,8 @@ class StripeProvider : public PaymentProvider {
               {"line_items[0][price_data][currency]", "usd"},
               {"line_items[0][price_data][unit_amount]", std::to_string(payment.amount_cents)},
               {"line_items[0][price_data][product_data][name]", "Prepaid credit"},
-              {"success_url", options_.success_url},
-              {"cancel_url", options_.cancel_url}};
+              {"success_url", stripe_.options().success_url},
+              {"cancel_url", stripe_.options().cancel_url}};
     AddMetadata(form, "metadata", payment);
     AddMetadata(form, "payment_intent_data[metadata]", payment);
     return Page(stripe_.Create("/v1/checkout/sessions", form, payment.id));
@@ -53,17 +53,16 @@ class StripeProvider : public PaymentProvider {
                     {"currency", "usd"},
                     {"customer", customer},
                     {"client_reference_id", id},
-                    {"success_url", options_.success_url},
-                    {"cancel_url", options_.cancel_url},
+                    {"success_url", stripe_.options().success_url},
+                    {"cancel_url", stripe_.options().cancel_url},
                     {"metadata[" + std::string(kWorkspaceKey) + "]", workspace}};
     return Page(stripe_.Create("/v1/checkout/sessions", form, id));
   }
 
   ProviderResult<SetupView> GetSetup(const std::string& checkout_id) override {
-    auto answer = stripe_.Get("/v1/checkout/sessions/" + PercentEncode(checkout_id),
-                              {{"expand[]", "setup_intent.payment_method"}});
-    if (!answer.ok()) return Fail{answer.error()};
-    const json::Value session = answer->body.root();
+    TRY(auto answer, stripe_.Get("/v1/checkout/sessions/" + PercentEncode(checkout_id),
+                                 {{"expand[]", "setup_intent.payment_method"}}));
+    const json::Value session = answer.body.root();
     SetupView view;
     view.workspace = TextOf(session.Find("metadata").Find(kWorkspaceKey));
     const json::Value intent = session.Find("setup_intent");
@@ -98,10 +97,9 @@ class StripeProvider : public PaymentProvider {
                         std::to_string(payment.keys));
       key += "-" + std::to_string(payment.keys);
     }
-    auto answer = stripe_.Call("POST", "/v1/payment_intents", form, key);
-    if (!answer.ok()) return Fail{answer.error()};
-    const json::Value root = answer->body.root();
-    if (answer->status < 300) return Checked(ReadIntent(root, true), payment);
+    TRY(auto answer, stripe_.Call("POST", "/v1/payment_intents", form, key));
+    const json::Value root = answer.body.root();
+    if (answer.status < 300) return Checked(ReadIntent(root, true), payment);
     const json::Value error = root.Find("error");
     // Stripe reports a declined card as an error that contains the payment intent.
     if (error.Find("payment_intent").is_object()) {
@@ -110,7 +108,7 @@ class StripeProvider : public PaymentProvider {
       if (view.reason.empty()) view.reason = TextOf(error.Find("code"));
       return Checked(std::move(view), payment);
     }
-    const ProviderError refused = StripeClient::ErrorOf(*answer, true);
+    const ProviderError refused = StripeClient::ErrorOf(answer, true);
     if (refused.kind != Kind::kRefused) return Fail{refused};
     ChargeView view;
     view.state = ChargeView::State::kDeclined;
@@ -157,10 +155,9 @@ class StripeProvider : public PaymentProvider {
 
   ProviderResult<RefundView> Refund(const RefundRef& refund) override {
     // Looks for an existing refund first: the idempotency key lasts only a day.
-    auto made = ListRefunds(refund.payment.provider_id);
-    if (!made.ok()) return Fail{made.error()};
+    TRY(auto made, ListRefunds(refund.payment.provider_id));
     bool made_elsewhere = false;  // for example in Stripe's dashboard
-    for (RefundView& one : *made) {
+    for (RefundView& one : made) {
       if (one.refund_id == refund.id) return std::move(one);
       made_elsewhere |= one.refund_id.empty();
     }
@@ -186,35 +183,31 @@ class StripeProvider : public PaymentProvider {
   }
 
   ProviderResult<RefundView> GetRefund(const std::string& id) override {
-    auto answer = stripe_.Get("/v1/refunds/" + PercentEncode(id), {});
-    if (!answer.ok()) return Fail{answer.error()};
-    RefundView view = ReadRefund(answer->body.root());
+    TRY(auto answer, stripe_.Get("/v1/refunds/" + PercentEncode(id), {}));
+    RefundView view = ReadRefund(answer.body.root());
     if (view.id != id) return UnusableAnswer("another_refund");
     return view;
   }
 
   ProviderResult<std::vector<RefundView>> ListRefunds(const std::string& charge) override {
     std::vector<RefundView> refunds;
-    auto done = stripe_.ForEach("/v1/refunds", {{"payment_intent", charge}},
-                                [&](json::Value refund) { refunds.push_back(ReadRefund(refund)); });
-    if (!done.ok()) return Fail{done.error()};
+    TRY(stripe_.ForEach("/v1/refunds", {{"payment_intent", charge}},
+                        [&](json::Value refund) { refunds.push_back(ReadRefund(refund)); }));
     return refunds;
   }
 
   ProviderResult<DisputeView> GetDispute(const std::string& id) override {
-    auto answer =
-        stripe_.Get("/v1/disputes/" + PercentEncode(id), {{"expand[]", "payment_intent"}});
-    if (!answer.ok()) return Fail{answer.error()};
-    DisputeView view = ReadDispute(answer->body.root());
+    TRY(auto answer,
+        stripe_.Get("/v1/disputes/" + PercentEncode(id), {{"expand[]", "payment_intent"}}));
+    DisputeView view = ReadDispute(answer.body.root());
     if (view.id != id) return UnusableAnswer("another_dispute");
     return view;
   }
 
   ProviderResult<DisputeView> GetFraudWarning(const std::string& id) override {
-    auto answer = stripe_.Get("/v1/radar/early_fraud_warnings/" + PercentEncode(id),
-                              {{"expand[]", "payment_intent"}});
-    if (!answer.ok()) return Fail{answer.error()};
-    DisputeView view = ReadFraudWarning(answer->body.root());
+    TRY(auto answer, stripe_.Get("/v1/radar/early_fraud_warnings/" + PercentEncode(id),
+                                 {{"expand[]", "payment_intent"}}));
+    DisputeView view = ReadFraudWarning(answer.body.root());
     if (view.id != id) return UnusableAnswer("another_warning");
     return view;
   }
@@ -226,8 +219,7 @@ class StripeProvider : public PaymentProvider {
     for (const auto& [path, read] :
          {std::pair{"/v1/disputes", &ReadDispute},
           std::pair{"/v1/radar/early_fraud_warnings", &ReadFraudWarning}}) {
-      auto done = stripe_.ForEach(path, form, [&](json::Value one) { found.push_back(read(one)); });
-      if (!done.ok()) return Fail{done.error()};
+      TRY(stripe_.ForEach(path, form, [&](json::Value one) { found.push_back(read(one)); }));
     }
     return found;
   }
@@ -238,9 +230,8 @@ class StripeProvider : public PaymentProvider {
     form.emplace_back("limit", "100");
     form.emplace_back("expand[]", "data.latest_charge");
     if (!cursor.empty()) form.emplace_back("starting_after", cursor);
-    auto answer = stripe_.Get("/v1/payment_intents", form);
-    if (!answer.ok()) return Fail{answer.error()};
-    const json::Value root = answer->body.root();
+    TRY(auto answer, stripe_.Get("/v1/payment_intents", form));
+    const json::Value root = answer.body.root();
     if (!root.Find("data").is_array()) return UnusableAnswer("list_without_data");
     ChargePage page;
     for (const json::Value intent : root.Find("data")) {
@@ -294,9 +285,8 @@ class StripeProvider : public PaymentProvider {
           {"limit", "100"},
           {"expand[]", "data.latest_charge"}};
       if (!after.empty()) form.emplace_back("starting_after", after);
-      auto answer = stripe_.Get("/v1/payment_intents", form);
-      if (!answer.ok()) return Fail{answer.error()};
-      const json::Value root = answer->body.root();
+      TRY(auto answer, stripe_.Get("/v1/payment_intents", form));
+      const json::Value root = answer.body.root();
       if (!root.Find("data").is_array()) return UnusableAnswer("list_without_data");
       after.clear();
       for (const json::Value intent : root.Find("data")) {

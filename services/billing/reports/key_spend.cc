@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/reports/rollup_changes.h"
 
 namespace tollgate::billing {
@@ -31,12 +32,11 @@ SqlResult<std::vector<KeySpend>> ReadKeySpend(sql::Database& database, const std
     spends.clear();
     for (const std::string& key_id : key_ids) {
       int64_t spent = 0;
-      auto read = db.Query(
+      TRY(db.Query(
           "SELECT CAST(coalesce(sum(charged), 0) AS BIGINT) FROM usage_day WHERE shard = $1"
           " AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5",
           {shard, workspace, key_id, first_day, EndDay(now_us)},
-          [&](const sql::Row& row) { spent = row.Int(0); });
-      if (!read.ok()) return read;
+          [&](const sql::Row& row) { spent = row.Int(0); }));
       if (spent != 0) spends.push_back({key_id, spent});
     }
     return {};
@@ -72,24 +72,21 @@ SqlResult<void> ReadTopOfMonth(sql::Connection& db, const std::string& workspace
   // Includes ties with the last row; ties are ordered by key id.
   int64_t least = 0;
   const int64_t wanted = limit + static_cast<int64_t>(changed.size());
-  auto read = db.Query(
+  TRY(db.Query(
       "SELECT charged FROM key_spend_month WHERE shard = $1 AND workspace = $2 AND period = $3"
       " ORDER BY charged DESC LIMIT 1 OFFSET $4",
-      {shard, workspace, month, wanted}, [&](const sql::Row& row) { least = row.Int(0); });
-  if (!read.ok()) return read;
-  read = db.Query(
-      "SELECT key_id, charged FROM key_spend_month WHERE shard = $1 AND workspace = $2"
-      " AND period = $3 AND charged >= $4",
-      {shard, workspace, month, std::max<int64_t>(least, 1)}, [&](const sql::Row& row) {
-        if (!changed.contains(row.Text(0))) spends.push_back({row.Text(0), row.Int(1)});
-      });
-  if (!read.ok()) return read;
+      {shard, workspace, month, wanted}, [&](const sql::Row& row) { least = row.Int(0); }));
+  TRY(
+      db.Query("SELECT key_id, charged FROM key_spend_month WHERE shard = $1 AND workspace = $2"
+               " AND period = $3 AND charged >= $4",
+               {shard, workspace, month, std::max<int64_t>(least, 1)}, [&](const sql::Row& row) {
+                 if (!changed.contains(row.Text(0))) spends.push_back({row.Text(0), row.Int(1)});
+               }));
   for (auto& [key, charged] : changed) {
-    read = db.Query(
+    TRY(db.Query(
         "SELECT charged FROM key_spend_month WHERE shard = $1 AND workspace = $2 AND period = $3"
         " AND key_id = $4",
-        {shard, workspace, month, key}, [&](const sql::Row& row) { charged += row.Int(0); });
-    if (!read.ok()) return read;
+        {shard, workspace, month, key}, [&](const sql::Row& row) { charged += row.Int(0); }));
     if (charged > 0) spends.push_back({key, charged});
   }
   std::ranges::sort(spends, [](const KeySpend& a, const KeySpend& b) {
@@ -106,10 +103,9 @@ SqlResult<std::vector<KeySpend>> ReadTopSpent(sql::Database& database, const std
   std::vector<KeySpend> spends;
   auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) -> SqlResult<void> {
     spends.clear();
-    auto fresh = ReadFreshChanges(db, workspace);
-    if (!fresh.ok()) return Fail{std::move(fresh).error()};
-    if (!*fresh) return ReadTopOfDays(db, workspace, limit, now_us, spends);
-    return ReadTopOfMonth(db, workspace, limit, UtcMonth(now_us), **fresh, spends);
+    TRY(auto fresh, ReadFreshChanges(db, workspace));
+    if (!fresh) return ReadTopOfDays(db, workspace, limit, now_us, spends);
+    return ReadTopOfMonth(db, workspace, limit, UtcMonth(now_us), *fresh, spends);
   });
   if (!done.ok()) return Fail{done.error()};
   return spends;

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/reports/transactions.h"
 #include "services/billing/storage/schema.h"
 
@@ -26,9 +27,8 @@ SqlResult<std::optional<Hold>> ReadHoldOf(Connection& db, const std::string& wor
   static const std::string kText =
       "SELECT " + std::string(kHoldColumns) + " FROM hold WHERE shard = $1 AND id = $2";
   const std::string bytes = id.ToBytes();
-  auto read = db.Query(kText, {LedgerShard(workspace), sql::Param::Blob(bytes)},
-                       [&](const Row& row) { hold = ReadHold(row); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query(kText, {LedgerShard(workspace), sql::Param::Blob(bytes)},
+               [&](const Row& row) { hold = ReadHold(row); }));
   // A shard has many workspaces, and a tombstone was never a request.
   if (hold && (hold->workspace != workspace || hold->tombstone())) hold.reset();
   return hold;
@@ -65,9 +65,8 @@ SqlResult<void> ReadMatches(Connection& db, const std::string& asked, const std:
   const bool any = asked == kAnyWorkspace;
   std::optional<Hold> spelled;
   if (const auto id = SpelledId(text)) {
-    auto read = any ? FindHold(db, *id) : ReadHoldOf(db, asked, *id);
-    if (!read.ok()) return Fail{read.error()};
-    spelled = std::move(*read);
+    TRY(auto read, any ? FindHold(db, *id) : ReadHoldOf(db, asked, *id));
+    spelled = std::move(read);
   }
   if (any && !spelled) return {};
   const std::string workspace = any ? spelled->workspace : asked;
@@ -91,15 +90,14 @@ SqlResult<void> ReadMatches(Connection& db, const std::string& asked, const std:
   read = db.Query(kCount, params, [&](const Row& row) { matches += row.Int(0); });
   if (!read.ok() || matches == 0) return read;
   matches = std::min(matches, kMaxMatches);
-  auto hold = ReadHoldOf(db, workspace, newest);
-  if (!hold.ok()) return Fail{hold.error()};
-  if (!*hold) return {};
-  found = ReceiptRecord{std::move(**hold), {}, matches};
+  TRY(auto hold, ReadHoldOf(db, workspace, newest));
+  if (!hold) return {};
+  found = ReceiptRecord{std::move(*hold), {}, matches};
   const Hold& of = found->hold;
-  auto entries = ReadRequestEntries(db, workspace, of.id, of.created_us,
-                                    of.state == HoldState::kOpen ? INT64_MAX - 1 : of.closed_us);
-  if (!entries.ok()) return Fail{entries.error()};
-  found->entries = std::move(*entries);
+  TRY(auto entries,
+      ReadRequestEntries(db, workspace, of.id, of.created_us,
+                         of.state == HoldState::kOpen ? INT64_MAX - 1 : of.closed_us));
+  found->entries = std::move(entries);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/billing/domain/ledger.h"
 #include "services/billing/storage/schema.h"
 
@@ -58,8 +59,8 @@ class UsageSums {
     const int64_t first_quarter = RoundUp(start_us, kQuarterUs);
     const int64_t last_quarter = end_us / kQuarterUs * kQuarterUs;
     if (first_quarter >= last_quarter) return AddRequests(start_us, end_us);
-    if (auto done = AddRequests(start_us, first_quarter); !done.ok()) return done;
-    if (auto done = AddQuartersAndDays(first_quarter, last_quarter); !done.ok()) return done;
+    TRY(AddRequests(start_us, first_quarter));
+    TRY(AddQuartersAndDays(first_quarter, last_quarter));
     return AddRequests(last_quarter, end_us);
   }
 
@@ -70,10 +71,8 @@ class UsageSums {
     const int64_t first_day = RoundUp(start_us, kDayUs);
     const int64_t last_day = end_us / kDayUs * kDayUs;
     if (first_day >= last_day) return AddQuarters(start_us, end_us);
-    if (auto done = AddQuarters(start_us, first_day); !done.ok()) return done;
-    if (auto done = AddRollUp("usage_day", "", kDayUs, first_day, last_day); !done.ok()) {
-      return done;
-    }
+    TRY(AddQuarters(start_us, first_day));
+    TRY(AddRollUp("usage_day", "", kDayUs, first_day, last_day));
     return AddQuarters(last_day, end_us);
   }
 
@@ -144,7 +143,7 @@ SqlResult<UsageReport> ReadUsage(sql::Database& database, const std::string& wor
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
     report = {};
     UsageSums sums(db, workspace, key_id);
-    if (auto read = sums.Add(start_us, end_us); !read.ok()) return read;
+    TRY(sums.Add(start_us, end_us));
     for (auto& [key, bucket] : sums.sums()) {
       AddTo(report.total, bucket);
       report.buckets.push_back(std::move(bucket));

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -23,10 +24,10 @@ class ChangeReader {
       : db_(db), workspace_(workspace), shard_(LedgerShard(workspace)) {}
 
   SqlResult<RollUpChanges> Read(int64_t after, int limit) {
-    if (auto done = ReadEntries(after, limit); !done.ok()) return Fail{std::move(done).error()};
+    TRY(ReadEntries(after, limit));
     for (const Line& line : lines_) Add(line);
-    if (auto done = ReadRecords(); !done.ok()) return Fail{std::move(done).error()};
-    if (auto done = AddStatementUsage(); !done.ok()) return Fail{std::move(done).error()};
+    TRY(ReadRecords());
+    TRY(AddStatementUsage());
     for (auto& [id, request] : requests_) changes_.requests.push_back(std::move(request.change));
     return std::move(changes_);
   }
@@ -148,10 +149,9 @@ class ChangeReader {
       if (first && !request.charged_at_end) {
         // Charged by a correction: it counts as the first charge if the request was not charged
         // when it expired.
-        auto charged = db_.Query(
+        TRY(db_.Query(
             "SELECT 1 FROM expired_charge WHERE shard = $1 AND workspace = $2 AND id = $3",
-            {shard_, workspace_, Param::Blob(id)}, [&](const Row&) { first = false; });
-        if (!charged.ok()) return charged;
+            {shard_, workspace_, Param::Blob(id)}, [&](const Row&) { first = false; }));
       }
       for (const auto& [month, amount] : request.months) {
         StatementUsage& line = changes_.usage[{month, request.change.key_id, request.change.model}];
@@ -179,11 +179,9 @@ class ChangeReader {
 
 SqlResult<std::optional<RollUpCut>> ReadRollUpCut(Connection& db, const std::string& workspace) {
   std::optional<RollUpCut> cut;
-  auto read =
-      db.Query("SELECT sequence, base_us FROM rollup_cut WHERE shard = $1 AND workspace = $2",
+  TRY(db.Query("SELECT sequence, base_us FROM rollup_cut WHERE shard = $1 AND workspace = $2",
                {LedgerShard(workspace), workspace},
-               [&](const Row& row) { cut = RollUpCut{row.Int(0), row.Int(1)}; });
-  if (!read.ok()) return Fail{std::move(read).error()};
+               [&](const Row& row) { cut = RollUpCut{row.Int(0), row.Int(1)}; }));
   return cut;
 }
 
@@ -194,28 +192,23 @@ SqlResult<RollUpChanges> ReadRollUpChanges(Connection& db, const std::string& wo
 
 SqlResult<std::optional<FreshChanges>> ReadFreshChanges(Connection& db,
                                                         const std::string& workspace) {
-  auto cut = ReadRollUpCut(db, workspace);
-  if (!cut.ok()) return Fail{std::move(cut).error()};
-  if (!*cut) return std::optional<FreshChanges>();
+  TRY(auto cut, ReadRollUpCut(db, workspace));
+  if (!cut) return std::optional<FreshChanges>();
   int64_t newest = 0;
   bool stale = false;
-  auto read = db.Query("SELECT 1 FROM rollup_stale WHERE shard = $1 AND workspace = $2 LIMIT 1",
-                       {LedgerShard(workspace), workspace}, [&](const Row&) { stale = true; });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query("SELECT 1 FROM rollup_stale WHERE shard = $1 AND workspace = $2 LIMIT 1",
+               {LedgerShard(workspace), workspace}, [&](const Row&) { stale = true; }));
   if (stale) return std::optional<FreshChanges>();
-  read =
-      db.Query("SELECT sequence FROM wallet WHERE shard = $1 AND workspace = $2",
-               {LedgerShard(workspace), workspace}, [&](const Row& row) { newest = row.Int(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query("SELECT sequence FROM wallet WHERE shard = $1 AND workspace = $2",
+               {LedgerShard(workspace), workspace}, [&](const Row& row) { newest = row.Int(0); }));
   FreshChanges fresh;
-  fresh.cut = **cut;
+  fresh.cut = *cut;
   fresh.changes.last = fresh.cut.sequence;
   if (newest - fresh.cut.sequence > kMostFreshEntries) return std::optional<FreshChanges>();
   if (newest > fresh.cut.sequence) {
-    auto changes = ReadRollUpChanges(db, workspace, fresh.cut.sequence, kMostFreshEntries + 1);
-    if (!changes.ok()) return Fail{std::move(changes).error()};
-    if (changes->gap) return std::optional<FreshChanges>();
-    fresh.changes = *std::move(changes);
+    TRY(auto changes, ReadRollUpChanges(db, workspace, fresh.cut.sequence, kMostFreshEntries + 1));
+    if (changes.gap) return std::optional<FreshChanges>();
+    fresh.changes = std::move(changes);
   }
   return std::optional<FreshChanges>(std::move(fresh));
 }

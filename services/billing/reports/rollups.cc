@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/billing/reports/rollup_changes.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/row_texts.h"
@@ -63,34 +64,29 @@ class Fold {
       : db_(db), workspace_(workspace), shard_(LedgerShard(workspace)) {}
 
   SqlResult<bool> Run(int limit) {
-    if (auto read = Read(limit); !read.ok()) return Fail{std::move(read).error()};
+    TRY(Read(limit));
     if (!begin_ && !changes_.gap && !waited_ && changes_.last == cut_.sequence) return false;
-    auto tx = sql::Transaction::Begin(db_);
-    if (!tx.ok()) return Fail{std::move(tx).error()};
+    TRY(auto tx, sql::Transaction::Begin(db_));
     auto mine = MoveCut();
     // Another process was faster: the caller reads the remaining work again.
     if (!mine.ok()) return Fail{std::move(mine).error()};
     if (!*mine) return true;
-    auto done = changes_.gap ? Reset() : begin_ ? Begin() : Save();
-    if (!done.ok()) return Fail{std::move(done).error()};
-    if (auto committed = tx->Commit(); !committed.ok()) return Fail{std::move(committed).error()};
+    TRY(changes_.gap ? Reset() : begin_ ? Begin() : Save());
+    TRY(tx.Commit());
     return begin_ || changes_.gap || changes_.more;
   }
 
  private:
   // Reads everything to add, in one snapshot and without a lock.
   SqlResult<void> Read(int limit) {
-    auto snapshot = sql::Transaction::Begin(db_, sql::TxMode::kRead);
-    if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-    auto cut = ReadRollUpCut(db_, workspace_);
-    if (!cut.ok()) return Fail{std::move(cut).error()};
-    if (!*cut) return CheckWallet();
-    cut_ = **cut;
-    auto changes = ReadRollUpChanges(db_, workspace_, cut_.sequence, limit);
-    if (!changes.ok()) return Fail{std::move(changes).error()};
-    changes_ = *std::move(changes);
+    TRY(auto snapshot, sql::Transaction::Begin(db_, sql::TxMode::kRead));
+    TRY(auto cut, ReadRollUpCut(db_, workspace_));
+    if (!cut) return CheckWallet();
+    cut_ = *cut;
+    TRY(auto changes, ReadRollUpChanges(db_, workspace_, cut_.sequence, limit));
+    changes_ = std::move(changes);
     if (changes_.last == cut_.sequence) {
-      if (auto checked = CheckNewest(); !checked.ok()) return checked;
+      TRY(CheckNewest());
     }
     for (const RequestChange& request : changes_.requests) Add(request);
     return ReadStale();
@@ -151,8 +147,7 @@ class Fold {
       return db_.Query(kText, {shard_, workspace_, *quarters.begin(), *quarters.rbegin()}, add);
     }
     for (const int64_t quarter : quarters) {
-      auto read = db_.Query(kText, {shard_, workspace_, quarter, quarter}, add);
-      if (!read.ok()) return read;
+      TRY(db_.Query(kText, {shard_, workspace_, quarter, quarter}, add));
     }
     return {};
   }
@@ -167,16 +162,15 @@ class Fold {
       if (!made.ok()) return Fail{std::move(made).error()};
       return true;
     }
-    auto moved = db_.Execute(
-        "UPDATE rollup_cut SET sequence = $1 WHERE shard = $2 AND workspace = $3 AND sequence = $4",
-        {changes_.last, shard_, workspace_, cut_.sequence});
-    if (!moved.ok()) return Fail{std::move(moved).error()};
-    return *moved == 1;
+    TRY(auto moved, db_.Execute("UPDATE rollup_cut SET sequence = $1 WHERE shard = $2 AND "
+                                "workspace = $3 AND sequence = $4",
+                                {changes_.last, shard_, workspace_, cut_.sequence}));
+    return moved == 1;
   }
 
   // The next step begins again.
   SqlResult<void> Reset() {
-    if (auto done = Clear(); !done.ok()) return done;
+    TRY(Clear());
     return WithoutValue(db_.Execute("DELETE FROM rollup_cut WHERE shard = $1 AND workspace = $2",
                                     {shard_, workspace_}));
   }
@@ -185,10 +179,8 @@ class Fold {
   SqlResult<void> Clear() {
     for (const std::string_view table : kRollUpNames) {
       if (table == "rollup_cut") continue;
-      auto removed =
-          db_.Execute("DELETE FROM " + std::string(table) + " WHERE shard = $1 AND workspace = $2",
-                      {shard_, workspace_});
-      if (!removed.ok()) return Fail{std::move(removed).error()};
+      TRY(db_.Execute("DELETE FROM " + std::string(table) + " WHERE shard = $1 AND workspace = $2",
+                      {shard_, workspace_}));
     }
     return {};
   }
@@ -197,16 +189,15 @@ class Fold {
   // admitted in one come from the roll-ups by key, whenever they ended.
   SqlResult<void> Begin() {
     // Roll-ups without a cut would be counted twice.
-    if (auto done = Clear(); !done.ok()) return done;
+    TRY(Clear());
     std::optional<WorkspaceState> archived;
     auto read = db_.Query("SELECT state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
                           {shard_, workspace_},
                           [&](const Row& row) { archived = DecodeState(row.Bytes(0)); });
     if (!read.ok() || !archived) return read;
-    auto moved = db_.Execute(
+    TRY(db_.Execute(
         "UPDATE rollup_cut SET sequence = $1, base_us = $2 WHERE shard = $3 AND workspace = $4",
-        {archived->sequence, archived->cut_us, shard_, workspace_});
-    if (!moved.ok()) return Fail{std::move(moved).error()};
+        {archived->sequence, archived->cut_us, shard_, workspace_}));
     const int64_t posted = archived->sums[static_cast<size_t>(Account::kPaid)] +
                            archived->sums[static_cast<size_t>(Account::kGranted)];
     changes_.movements[{0, 0}] = posted;
@@ -216,16 +207,14 @@ class Fold {
     for (const auto& [table, from, period_us] :
          {std::tuple("workspace_quarter", "usage_quarter", kQuarterUs),
           std::tuple("workspace_day", "usage_day", kDayUs)}) {
-      auto summed =
-          db_.Execute("INSERT INTO " + std::string(table) + " (shard, workspace, period, model, " +
+      TRY(db_.Execute("INSERT INTO " + std::string(table) + " (shard, workspace, period, model, " +
                           std::string(kFigures) + ") SELECT shard, workspace, period, model" +
                           SumOfFigures() + " FROM " + from +
                           " WHERE shard = $1 AND workspace = $2 AND period < $3"
                           " GROUP BY shard, workspace, period, model",
-                      {shard_, workspace_, archived->cut_us / period_us});
-      if (!summed.ok()) return Fail{std::move(summed).error()};
+                      {shard_, workspace_, archived->cut_us / period_us}));
     }
-    if (auto done = BeginKeySpends(archived->cut_us); !done.ok()) return done;
+    TRY(BeginKeySpends(archived->cut_us));
     return Save();
   }
 
@@ -241,21 +230,20 @@ class Fold {
 
   SqlResult<void> Save() {
     for (const auto& save : {&Fold::SaveUsage, &Fold::SaveKeySpends, &Fold::SaveStatements}) {
-      if (auto done = (this->*save)(); !done.ok()) return done;
+      TRY((this->*save)());
     }
     return SaveExpired();
   }
 
   SqlResult<void> SaveUsage() {
-    if (auto done = Write("workspace_quarter", quarters_, true); !done.ok()) return done;
-    if (auto done = Write("workspace_day", days_, true); !done.ok()) return done;
+    TRY(Write("workspace_quarter", quarters_, true));
+    TRY(Write("workspace_day", days_, true));
     if (changes_.more) return SaveStale();
     if (waited_) {
-      auto removed = db_.Execute("DELETE FROM rollup_stale WHERE shard = $1 AND workspace = $2",
-                                 {shard_, workspace_});
-      if (!removed.ok()) return Fail{std::move(removed).error()};
+      TRY(db_.Execute("DELETE FROM rollup_stale WHERE shard = $1 AND workspace = $2",
+                      {shard_, workspace_}));
     }
-    if (auto done = Write("workspace_quarter", anew_, false); !done.ok()) return done;
+    TRY(Write("workspace_quarter", anew_, false));
     // Computed after the quarters of the day.
     static const std::string kText = "SELECT model" + SumOfFigures() +
                                      " FROM workspace_quarter WHERE shard = $1 AND workspace = $2"
@@ -264,10 +252,9 @@ class Fold {
     for (const auto& [period, sums] : anew_) stale.insert(period.first / kQuartersOfDay);
     Periods days;
     for (const int64_t day : stale) {
-      auto read = db_.Query(
+      TRY(db_.Query(
           kText, {shard_, workspace_, day * kQuartersOfDay, (day + 1) * kQuartersOfDay},
-          [&](const Row& row) { days.emplace(std::pair(day, row.Text(0)), ReadFigures(row, 1)); });
-      if (!read.ok()) return read;
+          [&](const Row& row) { days.emplace(std::pair(day, row.Text(0)), ReadFigures(row, 1)); }));
     }
     return Write("workspace_day", days, false);
   }
@@ -303,9 +290,8 @@ class Fold {
       for (const auto& [row, charged] : *spends) {
         cells.insert(cells.end(), {shard_, workspace_, row.first, row.second, charged});
       }
-      auto done = Write(Insert("shard, workspace, period, key_id, charged", table), 5, cells,
-                        AddUp(table, kKey, "charged"));
-      if (!done.ok()) return done;
+      TRY(Write(Insert("shard, workspace, period, key_id, charged", table), 5, cells,
+                AddUp(table, kKey, "charged")));
     }
     return {};
   }
@@ -315,9 +301,8 @@ class Fold {
     for (const auto& [row, amount] : changes_.movements) {
       months.insert(months.end(), {shard_, workspace_, row.first, row.second, amount});
     }
-    auto done = Write(Insert("shard, workspace, month, kind, amount", "statement_month"), 5, months,
-                      AddUp("statement_month", "shard, workspace, month, kind", "amount"));
-    if (!done.ok()) return done;
+    TRY(Write(Insert("shard, workspace, month, kind, amount", "statement_month"), 5, months,
+              AddUp("statement_month", "shard, workspace, month, kind", "amount")));
     std::vector<Param> usage;
     for (const auto& [row, line] : changes_.usage) {
       const auto& [month, key, model] = row;
@@ -338,20 +323,16 @@ class Fold {
       cells.insert(cells.end(), {shard_, workspace_, Param::Blob(id), at_us});
       newest_us = std::max(newest_us, at_us);
     }
-    auto done = Write(Insert("shard, workspace, id, at_us", "expired_charge"), 4, cells, "");
-    if (!done.ok()) return done;
-    auto removed =
-        db_.Execute("DELETE FROM expired_charge WHERE shard = $1 AND workspace = $2 AND at_us < $3",
-                    {shard_, workspace_, newest_us - kKeepExpiredUs});
-    if (!removed.ok()) return Fail{std::move(removed).error()};
+    TRY(Write(Insert("shard, workspace, id, at_us", "expired_charge"), 4, cells, ""));
+    TRY(db_.Execute("DELETE FROM expired_charge WHERE shard = $1 AND workspace = $2 AND at_us < $3",
+                    {shard_, workspace_, newest_us - kKeepExpiredUs}));
     return {};
   }
 
   SqlResult<void> Write(const std::string& head, int columns, const std::vector<Param>& cells,
                         const std::string& tail) {
     if (cells.empty()) return {};
-    auto done = db_.ExecuteRows(head, columns, cells, tail);
-    if (!done.ok()) return Fail{std::move(done).error()};
+    TRY(db_.ExecuteRows(head, columns, cells, tail));
     return {};
   }
 
@@ -382,18 +363,16 @@ SqlResult<void> FoldLedger(Connection& db, const std::function<bool()>& stop) {
   const auto fold = [&]() -> SqlResult<void> {
     for (const std::string& one : behind) {
       for (bool more = true; more && !stop();) {
-        auto folded = FoldEntries(db, one);
-        if (!folded.ok()) return Fail{std::move(folded).error()};
-        more = *folded;
+        TRY(auto folded, FoldEntries(db, one));
+        more = folded;
       }
     }
     behind.clear();
     return {};
   };
   // Left by a process that ended between two steps.
-  auto waiting = db.Query("SELECT DISTINCT workspace FROM rollup_stale", {},
-                          [&](const Row& row) { behind.push_back(row.Text(0)); });
-  if (!waiting.ok()) return waiting;
+  TRY(db.Query("SELECT DISTINCT workspace FROM rollup_stale", {},
+               [&](const Row& row) { behind.push_back(row.Text(0)); }));
   for (int seen = kPage; seen == kPage;) {
     seen = 0;
     const std::string after = workspace;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/reports/reports.h"
 #include "services/billing/reports/usage_query.h"
 
@@ -28,9 +29,8 @@ UsageQuery Since(const std::string& workspace, int64_t start_us, int64_t now_us)
 
 SqlResult<void> ReadToday(sql::Database& database, int64_t start_us, int64_t now_us,
                           WorkspaceSummary& summary) {
-  auto sums = QueryUsage(database, Since(summary.balance.workspace, start_us, now_us));
-  if (!sums.ok()) return Fail{sums.error()};
-  for (const UsageSum& sum : *sums) summary.today += sum.sums;
+  TRY(auto sums, QueryUsage(database, Since(summary.balance.workspace, start_us, now_us)));
+  for (const UsageSum& sum : sums) summary.today += sum.sums;
   return {};
 }
 
@@ -38,13 +38,12 @@ SqlResult<void> ReadWeek(sql::Database& database, int64_t now_us, WorkspaceSumma
   UsageQuery query =
       Since(summary.balance.workspace, std::max<int64_t>(now_us - 7 * kDay, 0), now_us);
   query.by_model = true;
-  auto sums = QueryUsage(database, query);
-  if (!sums.ok()) return Fail{sums.error()};
-  std::ranges::sort(*sums, [](const UsageSum& a, const UsageSum& b) {
+  TRY(auto sums, QueryUsage(database, query));
+  std::ranges::sort(sums, [](const UsageSum& a, const UsageSum& b) {
     return std::pair(b.sums.charged_nano_usd, a.model) <
            std::pair(a.sums.charged_nano_usd, b.model);
   });
-  for (const UsageSum& sum : *sums) {
+  for (const UsageSum& sum : sums) {
     summary.week_charged_nano_usd += sum.sums.charged_nano_usd;
     if (summary.week_models.size() < kWeekModels) summary.week_models.push_back(sum.model);
   }
@@ -91,9 +90,8 @@ SqlResult<void> ReadRecent(sql::Database& database, int64_t start_us, WorkspaceS
 SqlResult<WorkspaceSummary> ReadSummary(sql::Database& database, const std::string& workspace,
                                         int64_t day_start_us, int64_t now_us) {
   WorkspaceSummary summary;
-  auto balance = ReadBalance(database, workspace, now_us);
-  if (!balance.ok()) return Fail{balance.error()};
-  summary.balance = *std::move(balance);
+  TRY(auto balance, ReadBalance(database, workspace, now_us));
+  summary.balance = std::move(balance);
   summary.balance.workspace = workspace;
   const int64_t start_us = std::clamp<int64_t>(day_start_us, 0, now_us) / kQuarter * kQuarter;
   for (const auto& read :

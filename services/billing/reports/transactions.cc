@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -42,10 +43,8 @@ class Entries {
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
       int64_t at_us = INT64_MIN;  // stays if the entry is archived
-      auto read =
-          db_.Query("SELECT at_us FROM entry WHERE shard = $1 AND workspace = $2 AND sequence = $3",
-                    {shard_, workspace_, middle}, [&](const Row& row) { at_us = row.Int(0); });
-      if (!read.ok()) return Fail{std::move(read).error()};
+      TRY(db_.Query("SELECT at_us FROM entry WHERE shard = $1 AND workspace = $2 AND sequence = $3",
+                    {shard_, workspace_, middle}, [&](const Row& row) { at_us = row.Int(0); }));
       if (at_us < time_us) {
         low = middle + 1;
       } else {
@@ -97,18 +96,16 @@ SqlResult<std::vector<PostedEntry>> ReadPage(Connection& db, const EntryQuery& q
   Entries entries(db, query.workspace);
   int64_t newest = 0;
   int64_t balance = 0;
-  if (auto read = entries.ReadHead(newest, balance); !read.ok()) return Fail{read.error()};
+  TRY(entries.ReadHead(newest, balance));
   int64_t first = query.first_sequence;
   int64_t end = std::min(newest + 1, query.end_sequence);
   if (query.start_us > 0) {
-    auto found = entries.FirstAt(query.start_us, newest);
-    if (!found.ok()) return Fail{found.error()};
-    first = std::max(first, *found);
+    TRY(auto found, entries.FirstAt(query.start_us, newest));
+    first = std::max(first, found);
   }
   if (query.end_us < INT64_MAX) {
-    auto found = entries.FirstAt(query.end_us, newest);
-    if (!found.ok()) return Fail{found.error()};
-    end = std::min(end, *found);
+    TRY(auto found, entries.FirstAt(query.end_us, newest));
+    end = std::min(end, found);
   }
   // The balance after this entry is known; earlier balances are computed backwards from it.
   int64_t known = newest;
@@ -117,14 +114,12 @@ SqlResult<std::vector<PostedEntry>> ReadPage(Connection& db, const EntryQuery& q
     known = query.after_sequence;
     balance = query.after_balance_nano_usd;
   }
-  auto rows = entries.Read(first, end, query.kind, query.limit + 1);
-  if (!rows.ok()) return Fail{rows.error()};
-  for (Entry& entry : *rows) {
-    auto changed = !page.empty() && known == entry.sequence + 1
-                       ? SqlResult<int64_t>(PostedChange(page.back().entry))
-                       : entries.SumOfChanges(entry.sequence, known);
-    if (!changed.ok()) return Fail{changed.error()};
-    balance -= *changed;
+  TRY(auto rows, entries.Read(first, end, query.kind, query.limit + 1));
+  for (Entry& entry : rows) {
+    TRY(auto changed, !page.empty() && known == entry.sequence + 1
+                          ? SqlResult<int64_t>(PostedChange(page.back().entry))
+                          : entries.SumOfChanges(entry.sequence, known));
+    balance -= changed;
     known = entry.sequence;
     page.push_back({std::move(entry), balance});
   }
@@ -145,9 +140,8 @@ SqlResult<std::vector<PostedEntry>> ReadTransactions(sql::Database& database,
                                                      const EntryQuery& query) {
   std::vector<PostedEntry> page;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
-    auto read = ReadPage(db, query);
-    if (!read.ok()) return Fail{read.error()};
-    page = std::move(*read);
+    TRY(auto read, ReadPage(db, query));
+    page = std::move(read);
     return {};
   });
   return ValueOrError(std::move(done), std::move(page));
@@ -162,13 +156,11 @@ SqlResult<std::optional<PostedEntry>> ReadTransaction(sql::Database& database,
     Entries entries(db, workspace);
     int64_t newest = 0;
     int64_t balance = 0;
-    if (auto read = entries.ReadHead(newest, balance); !read.ok()) return read;
-    auto rows = entries.Read(sequence, sequence + 1, std::nullopt, 1);
-    if (!rows.ok()) return Fail{rows.error()};
-    if (rows->empty()) return {};
-    auto changed = entries.SumOfChanges(sequence, newest);
-    if (!changed.ok()) return Fail{changed.error()};
-    found = PostedEntry{std::move(rows->front()), balance - *changed};
+    TRY(entries.ReadHead(newest, balance));
+    TRY(auto rows, entries.Read(sequence, sequence + 1, std::nullopt, 1));
+    if (rows.empty()) return {};
+    TRY(auto changed, entries.SumOfChanges(sequence, newest));
+    found = PostedEntry{std::move(rows.front()), balance - changed};
     return {};
   });
   return ValueOrError(std::move(done), std::move(found));
@@ -180,18 +172,16 @@ SqlResult<std::vector<Entry>> ReadRequestEntries(Connection& db, const std::stri
   Entries entries(db, workspace);
   int64_t newest = 0;
   int64_t balance = 0;
-  if (auto read = entries.ReadHead(newest, balance); !read.ok()) return Fail{read.error()};
-  auto first = entries.FirstAt(first_us, newest);
-  if (!first.ok()) return Fail{first.error()};
-  auto end = entries.FirstAt(last_us + 1, newest);
-  if (!end.ok()) return Fail{end.error()};
+  TRY(entries.ReadHead(newest, balance));
+  TRY(auto first, entries.FirstAt(first_us, newest));
+  TRY(auto end, entries.FirstAt(last_us + 1, newest));
   static const std::string kText = "SELECT " + std::string(kEntryColumns) +
                                    " FROM entry WHERE shard = $1 AND workspace = $2"
                                    " AND sequence >= $3 AND sequence < $4 AND request = $5"
                                    " ORDER BY sequence";
   const std::string bytes = id.ToBytes();
   auto read =
-      db.Query(kText, {LedgerShard(workspace), workspace, *first, *end, sql::Param::Blob(bytes)},
+      db.Query(kText, {LedgerShard(workspace), workspace, first, end, sql::Param::Blob(bytes)},
                [&](const Row& row) { found.push_back(ReadEntry(row)); });
   if (read.ok() && found.empty()) {
     // Bisection fails if times are not in order, so this filters by time alone.

@@ -10,6 +10,7 @@
 #include "common/base/id.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/billing/reports/rollup_changes.h"
 #include "services/billing/storage/schema.h"
 
@@ -46,16 +47,16 @@ class Sums {
     const int64_t first_quarter = RoundUp(start_us, kQuarterUs);
     const int64_t last_quarter = end_us / kQuarterUs * kQuarterUs;
     if (first_quarter >= last_quarter) return AddRequests(start_us, end_us);
-    if (auto done = AddRequests(start_us, first_quarter); !done.ok()) return done;
-    if (auto done = AddRequests(last_quarter, end_us); !done.ok()) return done;
+    TRY(AddRequests(start_us, first_quarter));
+    TRY(AddRequests(last_quarter, end_us));
     if (fresh_ != nullptr) AddFresh(first_quarter, last_quarter);
     const int64_t first_day = RoundUp(first_quarter, kDayUs);
     const int64_t last_day = last_quarter / kDayUs * kDayUs;
     if (!query_.whole_days || first_day >= last_day) {
       return AddQuarters(first_quarter, last_quarter);
     }
-    if (auto done = AddQuarters(first_quarter, first_day); !done.ok()) return done;
-    if (auto done = AddDays(first_day, last_day); !done.ok()) return done;
+    TRY(AddQuarters(first_quarter, first_day));
+    TRY(AddDays(first_day, last_day));
     return AddQuarters(last_day, last_quarter);
   }
 
@@ -217,15 +218,15 @@ class TopKeys {
       : db_(db), query_(query), fresh_(fresh), shard_(LedgerShard(query.workspace)) {}
 
   SqlResult<std::vector<UsageSum>> Read() {
-    if (auto done = ReadBounds(); !done.ok()) return Fail{std::move(done).error()};
-    if (auto done = FindTop(); !done.ok()) return Fail{std::move(done).error()};
+    TRY(ReadBounds());
+    TRY(FindTop());
     UsageQuery all = query_;
     all.by_model = all.by_key = false;
     Sums totals(db_, all, &fresh_);
-    if (auto done = totals.Read(); !done.ok()) return Fail{std::move(done).error()};
+    TRY(totals.Read());
     std::map<size_t, UsageChange> others;
     for (UsageSum& sum : totals.Take()) others[sum.interval] = std::move(sum.sums);
-    if (auto done = ReadTop(others); !done.ok()) return Fail{std::move(done).error()};
+    TRY(ReadTop(others));
     for (auto& [interval, sums] : others) {
       if (sums.requests == 0 && sums.free_requests == 0 && sums.charged_nano_usd == 0) continue;
       rows_.push_back({interval, "", "", true, std::move(sums)});
@@ -243,13 +244,12 @@ class TopKeys {
     const int64_t last_us = query_.bounds_us.back() - 1;
     const bool days = last_us / kDayUs - start_us / kDayUs < kMostDays;
     std::unordered_map<std::string, int64_t> bounds;
-    auto read = db_.Query(
-        "SELECT key_id, charged FROM " + std::string(days ? "key_spend_day" : "key_spend_month") +
-            " WHERE shard = $1 AND workspace = $2 AND period >= $3 AND period <= $4",
-        {shard_, query_.workspace, days ? start_us / kDayUs : UtcMonth(start_us),
-         days ? last_us / kDayUs : UtcMonth(last_us)},
-        [&](const Row& row) { bounds[row.Text(0)] += row.Int(1); });
-    if (!read.ok()) return read;
+    TRY(db_.Query("SELECT key_id, charged FROM " +
+                      std::string(days ? "key_spend_day" : "key_spend_month") +
+                      " WHERE shard = $1 AND workspace = $2 AND period >= $3 AND period <= $4",
+                  {shard_, query_.workspace, days ? start_us / kDayUs : UtcMonth(start_us),
+                   days ? last_us / kDayUs : UtcMonth(last_us)},
+                  [&](const Row& row) { bounds[row.Text(0)] += row.Int(1); }));
     for (const RequestChange& request : fresh_.changes.requests) {
       bounds[request.key_id] += std::max<int64_t>(request.charged_nano_usd, 0);
     }
@@ -274,7 +274,7 @@ class TopKeys {
       one.bounds_us = {query_.bounds_us.front(), query_.bounds_us.back()};
       one.whole_days = true;
       Sums sums(db_, one, nullptr);
-      if (auto done = sums.Read(); !done.ok()) return done;
+      TRY(sums.Read());
       for (const UsageSum& sum : sums.Take()) {
         top_.emplace(-sum.sums.charged_nano_usd, Group(sum.model, sum.key_id));
       }
@@ -294,7 +294,7 @@ class TopKeys {
     for (const std::string& key : keys) {
       const UsageQuery one = OfKey(key);
       Sums sums(db_, one, nullptr);
-      if (auto done = sums.Read(); !done.ok()) return done;
+      TRY(sums.Read());
       for (UsageSum& sum : sums.Take()) {
         if (!groups.contains(Group(sum.model, sum.key_id))) continue;
         UsageChange& rest = others[sum.interval];
@@ -341,14 +341,13 @@ SqlResult<std::vector<UsageSum>> ReadSums(Connection& db, const UsageQuery& quer
   // A single key uses the roll-ups by key. So do all groups by key, which would read as many rows
   // here.
   if (!query.key_id && (!query.by_key || query.top > 0)) {
-    auto read = ReadFreshChanges(db, query.workspace);
-    if (!read.ok()) return Fail{std::move(read).error()};
-    changes = *std::move(read);
+    TRY(auto read, ReadFreshChanges(db, query.workspace));
+    changes = std::move(read);
     if (changes && !IsCorrectedIn(query, *changes)) fresh = &*changes;
   }
   if (fresh != nullptr && query.by_key) return TopKeys(db, query, *fresh).Read();
   Sums sums(db, query, fresh);
-  if (auto read = sums.Read(); !read.ok()) return Fail{std::move(read).error()};
+  TRY(sums.Read());
   return sums.Take();
 }
 
@@ -357,9 +356,8 @@ SqlResult<std::vector<UsageSum>> ReadSums(Connection& db, const UsageQuery& quer
 SqlResult<std::vector<UsageSum>> QueryUsage(sql::Database& database, const UsageQuery& query) {
   std::vector<UsageSum> rows;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
-    auto read = ReadSums(db, query);
-    if (!read.ok()) return Fail{std::move(read).error()};
-    rows = *std::move(read);
+    TRY(auto read, ReadSums(db, query));
+    rows = std::move(read);
     return {};
   });
   if (!done.ok()) return Fail{std::move(done).error()};

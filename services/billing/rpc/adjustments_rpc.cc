@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "common/admin/person.h"
+#include "common/base/try.h"
 #include "services/billing/reports/transactions.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/storage/credit_by_hand.h"
@@ -98,18 +99,16 @@ AdminResult<int64_t> AmountAboveZero(const std::string& text, const std::string&
 
 AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
                                    const Caller& caller) {
-  auto name = admin::NameParts(request);
-  if (!name) return Fail{name.error()};
+  TRY(auto name, admin::NameParts(request));
   const pb::CreditGrant& grant = request.credit_grant();
-  auto amount = AmountAboveZero(grant.amount_usd(), "credit_grant.amount_usd");
-  if (!amount) return Fail{amount.error()};
+  TRY(auto amount, AmountAboveZero(grant.amount_usd(), "credit_grant.amount_usd"));
   if (grant.reason().size() > kMaxReason) {
     return admin::InvalidField("credit_grant.reason", "a reason has at most 512 bytes");
   }
   AddCredit command;
-  command.workspace = name->front();
+  command.workspace = name.front();
   command.command_id = caller.request_id;
-  command.amount_nano_usd = *amount;
+  command.amount_nano_usd = amount;
   command.granted = !grant.paid();
   command.actor = caller.actor;
   command.address = caller.address;
@@ -119,24 +118,20 @@ AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
 }
 
 AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const Caller& caller) {
-  auto name = admin::NameParts(request);
-  if (!name) return Fail{name.error()};
+  TRY(auto name, admin::NameParts(request));
   const pb::Adjustment& adjustment = request.adjustment();
   const auto kind = CommandOf(adjustment.kind());
   if (!kind) return admin::InvalidField("adjustment.kind", "a kind of adjustment is required");
-  auto amount = AmountAboveZero(adjustment.amount_usd(), "adjustment.amount_usd");
-  if (!amount) return Fail{amount.error()};
-  if (auto given = RequiredText(adjustment.reason(), kMaxReason, "adjustment.reason"); !given) {
-    return Fail{given.error()};
-  }
+  TRY(auto amount, AmountAboveZero(adjustment.amount_usd(), "adjustment.amount_usd"));
+  TRY(RequiredText(adjustment.reason(), kMaxReason, "adjustment.reason"));
   if (adjustment.reference().size() > kMaxReference) {
     return admin::InvalidField("adjustment.reference", "a reference has at most 128 bytes");
   }
   Correct command;
-  command.workspace = name->front();
+  command.workspace = name.front();
   command.command_id = caller.request_id;
   command.kind = *kind;
-  command.amount_nano_usd = *amount;
+  command.amount_nano_usd = amount;
   command.granted = adjustment.granted();
   command.actor = caller.actor;
   command.address = caller.address;
@@ -165,9 +160,8 @@ AdminResult<bool> MayMakeAlone(sql::Database& database, const Command& command,
   bool alone = false;
   auto done =
       database.Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> sql::SqlResult<void> {
-        auto counted = CountCreditByHand(db, credit, limit_nano_usd, now_us);
-        if (!counted.ok()) return Fail{counted.error()};
-        alone = *counted;
+        TRY(auto counted, CountCreditByHand(db, credit, limit_nano_usd, now_us));
+        alone = counted;
         return {};
       });
   if (!done.ok()) return SqlFailure(done);
@@ -177,9 +171,8 @@ AdminResult<bool> MayMakeAlone(sql::Database& database, const Command& command,
 // Fails if the command needs a second person and cannot wait for one; sets whether it waits.
 AdminResult<void> CheckPersons(sql::Database& database, const Caller& caller, AddCredit& command,
                                int64_t limit_nano_usd, int64_t now_us) {
-  auto alone = MayMakeAlone(database, command, caller, limit_nano_usd, now_us);
-  if (!alone) return Fail{alone.error()};
-  if (*alone) return {};
+  TRY(auto alone, MayMakeAlone(database, command, caller, limit_nano_usd, now_us));
+  if (alone) return {};
   return admin::Precondition(
       "SECOND_PERSON_REQUIRED",
       "one person may make credit of " + FormatUsd(limit_nano_usd) +
@@ -192,9 +185,8 @@ AdminResult<void> CheckPersons(sql::Database& database, const Caller& caller, Co
   if (large && command.kind == CommandKind::kChargeback) return admin::RequireStepUp(caller);
   command.second_person = large;
   if (MakesCredit(command.kind)) {
-    auto alone = MayMakeAlone(database, command, caller, limit_nano_usd, now_us);
-    if (!alone) return Fail{alone.error()};
-    command.second_person = !*alone;
+    TRY(auto alone, MayMakeAlone(database, command, caller, limit_nano_usd, now_us));
+    command.second_person = !alone;
   }
   return command.second_person ? admin::RequireProved(admin::PersonOf(caller))
                                : AdminResult<void>();
@@ -206,9 +198,8 @@ AdminResult<CommandQuery> QueryOf(const Request& request, std::vector<CommandKin
   CommandQuery query;
   query.kinds = std::move(kinds);
   if (request.parent() == "workspaces/-") return query;
-  auto name = admin::NameParts(request);
-  if (!name) return Fail{name.error()};
-  query.workspace = name->front();
+  TRY(auto name, admin::NameParts(request));
+  query.workspace = name.front();
   return query;
 }
 AdminResult<CommandQuery> QueryOf(const pb::ListCreditGrantsRequest& request) {
@@ -218,9 +209,8 @@ AdminResult<CommandQuery> QueryOf(const pb::ListAdjustmentsRequest& request) {
   auto query = QueryOf(request, AdjustmentCommands());
   if (!query) return query;
   static constexpr std::string_view kTexts[] = {"state", "kind"};
-  auto terms = admin::ParseFilter(request.filter(), kTexts);
-  if (!terms) return Fail{terms.error()};
-  for (const admin::FilterTerm& term : *terms) {
+  TRY(auto terms, admin::ParseFilter(request.filter(), kTexts));
+  for (const admin::FilterTerm& term : terms) {
     if (term.field == "state") {
       pb::AdjustmentState state;
       if (!pb::AdjustmentState_Parse("ADJUSTMENT_STATE_" + term.value, &state) || state == 0) {
@@ -332,17 +322,15 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
                            Response* response, Resource* (Response::*add)()) {
     return admin::Handle(context, request, response, OnLedger{ledger_},
                          [=](sql::Database& database, const Caller& caller) -> AdminResult<void> {
-                           auto query = QueryOf(*request);
-                           if (!query) return Fail{query.error()};
-                           auto page = admin::PageOfList(*request, caller);
-                           if (!page) return Fail{page.error()};
-                           query->limit = page->size;
-                           if (!ParsePosition(page->position, *query))
+                           TRY(auto query, QueryOf(*request));
+                           TRY(auto page, admin::PageOfList(*request, caller));
+                           query.limit = page.size;
+                           if (!ParsePosition(page.position, query))
                              return admin::InvalidPageToken();
-                           auto rows = ReadCommands(database, *query);
+                           auto rows = ReadCommands(database, query);
                            if (!rows.ok()) return SqlFailure(rows);
                            admin::FillPage(
-                               *page, *rows, *response,
+                               page, *rows, *response,
                                [&](const Command& command) { Fill(command, *(response->*add)()); },
                                [](const Command& last) {
                                  return std::to_string(last.at_us) + ":" + last.command_id;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "common/base/try.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "tollgate/admin/v1/alerts.grpc.pb.h"
 
@@ -53,9 +54,8 @@ AdminResult<SettingChange> ChangeOf(const av::UpdateAlertSettingsRequest& reques
     if (path == "emails") {
       change.emails.emplace(from.emails().begin(), from.emails().end());
     } else if (path == "low_balance_usd" || path == "lowBalanceUsd") {
-      auto parsed = admin::ParseUsd(from.low_balance_usd(), "alert_settings.low_balance_usd");
-      if (!parsed.ok()) return Fail{parsed.error()};
-      change.low_balance_nano_usd = *parsed;
+      TRY(auto parsed, admin::ParseUsd(from.low_balance_usd(), "alert_settings.low_balance_usd"));
+      change.low_balance_nano_usd = parsed;
     } else if (path == "cap_percents" || path == "capPercents") {
       change.cap_percents.emplace(from.cap_percents().begin(), from.cap_percents().end());
     } else if (path == "reload_paused" || path == "reloadPaused") {
@@ -86,9 +86,8 @@ class AlertRpc : public av::AlertService::CallbackService {
     return admin::Handle(
         context, request, response, alerts_,
         [=](Alerts& alerts, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto change = ChangeOf(*request);
-          if (!change.ok()) return Fail{change.error()};
-          return Show(alerts.admin().Update(name[0], *change, OriginOf(caller)), response);
+          TRY(auto change, ChangeOf(*request));
+          return Show(alerts.admin().Update(name[0], change, OriginOf(caller)), response);
         });
   }
   ServerUnaryReactor* CreateWebhook(CallbackServerContext* context,
@@ -108,9 +107,8 @@ class AlertRpc : public av::AlertService::CallbackService {
     return admin::Handle(
         context, request, response, alerts_,
         [=](Alerts& alerts, const Caller&, const Parts& name) -> AdminResult<void> {
-          auto found = alerts.admin().Webhooks(name[0]);
-          if (!found.ok()) return Fail{found.error()};
-          for (const alerts::AlertWebhook& webhook : *found) {
+          TRY(auto found, alerts.admin().Webhooks(name[0]));
+          for (const alerts::AlertWebhook& webhook : found) {
             ToAlertResource(webhook, *response->add_webhooks());
           }
           return {};
@@ -131,10 +129,9 @@ class AlertRpc : public av::AlertService::CallbackService {
     return admin::Handle(
         context, request, response, alerts_,
         [=](Alerts& alerts, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto sent = alerts.admin().TestWebhook(name[0], name[1], OriginOf(caller));
-          if (!sent.ok()) return Fail{sent.error()};
-          response->set_delivered(sent->ok);
-          response->set_result(sent->result);
+          TRY(auto sent, alerts.admin().TestWebhook(name[0], name[1], OriginOf(caller)));
+          response->set_delivered(sent.ok);
+          response->set_result(sent.result);
           return {};
         });
   }

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/base/try.h"
 #include "common/rpc/call_stream_server.h"
 #include "common/rpc/server.h"
 #include "common/tracing/call_spans.h"
@@ -266,10 +267,8 @@ ServerUnaryReactor* BillingRpc::StoreAnswer(CallbackServerContext* context,
   return RunRead(
       ledger_, context,
       [request, id = *id](sql::Database& database) -> sql::SqlResult<bool> {
-        auto stored =
-            billing::StoreAnswer(database, request->workspace_id(),
-                                 request->idempotency_key_digest(), id, request->sealed());
-        if (!stored.ok()) return Fail{std::move(stored).error()};
+        TRY(billing::StoreAnswer(database, request->workspace_id(),
+                                 request->idempotency_key_digest(), id, request->sealed()));
         return true;
       },
       [](bool) {});

@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "common/base/parse_number.h"
+#include "common/base/try.h"
 #include "common/base/workspace_id.h"
 #include "services/billing/domain/dead_letter.h"
 #include "services/billing/rpc/admin_calls.h"
@@ -114,9 +115,8 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     return admin::Handle(
         context, request, response, OnLedger{ledger_},
         [=](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
-          auto key = KeyOf(name);
-          if (!key) return Fail{key.error()};
-          return ReadInto(database, *key, *response);
+          TRY(auto key, KeyOf(name));
+          return ReadInto(database, key, *response);
         });
   }
 
@@ -126,15 +126,13 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     return admin::Handle(
         context, request, response, OnLedger{ledger_},
         [=](sql::Database& database, const Caller& caller) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto query = QueryOf(*request, page->position);
-          if (!query) return Fail{query.error()};
-          query->limit = page->size + 1;
-          auto letters = ReadDeadLetters(database, *query);
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto query, QueryOf(*request, page.position));
+          query.limit = page.size + 1;
+          auto letters = ReadDeadLetters(database, query);
           if (!letters.ok()) return SqlFailure(letters);
           admin::FillPage(
-              *page, *letters, *response,
+              page, *letters, *response,
               [&](const DeadLetter& letter) { Fill(letter, *response->add_dead_letters()); },
               [](const DeadLetter& last) {
                 return std::to_string(last.at_us) + " " + last.id.ToHex() + " " +
@@ -161,9 +159,8 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     DeadLetterQuery query;
     query.resolved = request.show_resolved();
     static constexpr std::string_view kTexts[] = {"workspace"};
-    auto terms = admin::ParseFilter(request.filter(), kTexts);
-    if (!terms) return Fail{terms.error()};
-    for (const admin::FilterTerm& term : *terms) {
+    TRY(auto terms, admin::ParseFilter(request.filter(), kTexts));
+    for (const admin::FilterTerm& term : terms) {
       if (!IsWorkspaceId(term.value)) {
         return admin::InvalidField("filter", "\"" + term.value + "\" is not a workspace's id");
       }

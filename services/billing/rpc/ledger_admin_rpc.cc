@@ -2,10 +2,11 @@
 
 #include "common/base/crypto.h"
 #include "common/base/parse_number.h"
+#include "common/base/try.h"
 #include "common/base/utc_text.h"
-#include "services/billing/rpc/admin_calls.h"
 #include "services/billing/reports/reports.h"
 #include "services/billing/reports/transactions.h"
+#include "services/billing/rpc/admin_calls.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -86,9 +87,8 @@ AdminResult<EntryQuery> EntryQueryOf(const pb::ListTransactionsRequest& request,
   }
   static constexpr std::string_view kTexts[] = {"kind"};
   static constexpr std::string_view kRanges[] = {"create_time", "sequence"};
-  auto terms = admin::ParseFilter(request.filter(), kTexts, kRanges);
-  if (!terms) return Fail{terms.error()};
-  for (const admin::FilterTerm& term : *terms) {
+  TRY(auto terms, admin::ParseFilter(request.filter(), kTexts, kRanges));
+  for (const admin::FilterTerm& term : terms) {
     if (term.op == admin::FilterTerm::Op::kEquals) {
       query.kind = KindNamed(term.value);
       if (!query.kind) {
@@ -103,9 +103,8 @@ AdminResult<EntryQuery> EntryQueryOf(const pb::ListTransactionsRequest& request,
       }
       continue;
     }
-    auto us = admin::FilterTime(term);
-    if (!us) return Fail{us.error()};
-    (at_least ? query.start_us : query.end_us) = *us;
+    TRY(auto us, admin::FilterTime(term));
+    (at_least ? query.start_us : query.end_us) = us;
   }
   return query;
 }
@@ -184,14 +183,12 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     return admin::Handle(
         context, request, response, OnReports{ledger_},
         [=](sql::Database& database, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto query = EntryQueryOf(*request, name[0], *page);
-          if (!query) return Fail{query.error()};
-          auto rows = ReadTransactions(database, *query);
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto query, EntryQueryOf(*request, name[0], page));
+          auto rows = ReadTransactions(database, query);
           if (!rows.ok()) return SqlFailure(rows);
           admin::FillPage(
-              *page, *rows, *response,
+              page, *rows, *response,
               [&](const PostedEntry& posted) { Fill(posted, *response->add_transactions()); },
               [](const PostedEntry& last) {
                 return std::to_string(last.entry.sequence) + ":" +
@@ -246,12 +243,9 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
 
   static AdminResult<billing::RepairClock> RepairClockOf(const pb::RepairClockRequest& request,
                                                          const Caller& caller) {
-    auto name = admin::NameParts(request);
-    if (!name) return Fail{name.error()};
-    if (auto given = RequiredText(request.reason(), 512, "reason"); !given) {
-      return Fail{given.error()};
-    }
-    return billing::RepairClock{name->front(), caller.request_id, caller.actor, request.reason(),
+    TRY(auto name, admin::NameParts(request));
+    TRY(RequiredText(request.reason(), 512, "reason"));
+    return billing::RepairClock{name.front(), caller.request_id, caller.actor, request.reason(),
                                 caller.address};
   }
 
@@ -269,10 +263,9 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     command.address = caller.address;
     command.open_only = true;
     if (request.cap().has_cap_usd()) {
-      auto usd = admin::ParseUsd(request.cap().cap_usd(), "cap.cap_usd");
-      if (!usd) return Fail{usd.error()};
-      if (*usd < 0) return admin::InvalidField("cap.cap_usd", "a cap must not be negative");
-      command.cap_nano_usd = *usd;
+      TRY(auto usd, admin::ParseUsd(request.cap().cap_usd(), "cap.cap_usd"));
+      if (usd < 0) return admin::InvalidField("cap.cap_usd", "a cap must not be negative");
+      command.cap_nano_usd = usd;
     }
     return Operation(std::move(command));
   }
@@ -282,9 +275,7 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
                                    CommandKind kind, pb::Balance* response) {
     return Execute(context, request, response,
                    [=](const Caller& caller, const Parts& name) -> AdminResult<Operation> {
-                     if (auto given = RequiredText(request->reason(), 512, "reason"); !given) {
-                       return Fail{given.error()};
-                     }
+                     TRY(RequiredText(request->reason(), 512, "reason"));
                      Correct command;
                      command.workspace = name[0];
                      command.command_id = CommandIdOf(caller);

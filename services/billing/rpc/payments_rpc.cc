@@ -8,6 +8,7 @@
 
 #include "common/admin/person.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/payments_convert.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
@@ -48,9 +49,8 @@ AdminResult<ReloadChange> ChangeOf(const av::UpdateAutoReloadRequest& request) {
   for (const std::string& path : paths) {
     const auto usd = [&](const std::string& text,
                          std::optional<int64_t>& into) -> AdminResult<void> {
-      auto parsed = admin::ParseUsd(text, "auto_reload." + path);
-      if (!parsed.ok()) return Fail{parsed.error()};
-      into = *parsed;
+      TRY(auto parsed, admin::ParseUsd(text, "auto_reload." + path));
+      into = parsed;
       return {};
     };
     AdminResult<void> read;
@@ -80,11 +80,10 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return admin::Handle(
         context, request, response, payments_,
         [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto amount = admin::ParseUsd(request->payment().amount_usd(), "payment.amount_usd");
-          if (!amount.ok()) return Fail{amount.error()};
-          if (auto open = RequireWallet(payments, name[0]); !open.ok()) return open;
+          TRY(auto amount, admin::ParseUsd(request->payment().amount_usd(), "payment.amount_usd"));
+          TRY(RequireWallet(payments, name[0]));
           return Show(
-              payments.admin().Create(name[0], *amount, request->request_id(), OriginOf(caller)),
+              payments.admin().Create(name[0], amount, request->request_id(), OriginOf(caller)),
               response);
         });
   }
@@ -177,10 +176,10 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return admin::Handle(
         context, request, response, payments_,
         [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          if (auto open = RequireWallet(payments, name[0]); !open.ok()) return open;
-          auto url = payments.admin().SetupMethod(name[0], request->request_id(), OriginOf(caller));
-          if (!url.ok()) return Fail{url.error()};
-          response->set_setup_url(*url);
+          TRY(RequireWallet(payments, name[0]));
+          TRY(auto url,
+              payments.admin().SetupMethod(name[0], request->request_id(), OriginOf(caller)));
+          response->set_setup_url(url);
           return {};
         });
   }
@@ -199,10 +198,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return admin::Handle(
         context, request, response, payments_,
         [=](Payments& payments, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto change = ChangeOf(*request);
-          if (!change.ok()) return Fail{change.error()};
-          if (auto open = RequireWallet(payments, name[0]); !open.ok()) return open;
-          return Show(payments.admin().UpdateReload(name[0], *change, OriginOf(caller)), response);
+          TRY(auto change, ChangeOf(*request));
+          TRY(RequireWallet(payments, name[0]));
+          return Show(payments.admin().UpdateReload(name[0], change, OriginOf(caller)), response);
         });
   }
   ServerUnaryReactor* ResumeAutoReload(CallbackServerContext* context,
@@ -233,10 +231,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
 
   static AdminResult<payments::PaymentStore::Position> WantedOf(const std::string& filter) {
     static constexpr std::string_view kFields[] = {"state", "origin"};
-    auto terms = admin::ParseFilter(filter, kFields);
-    if (!terms.ok()) return Fail{terms.error()};
+    TRY(auto terms, admin::ParseFilter(filter, kFields));
     payments::PaymentStore::Position wanted;
-    for (const admin::FilterTerm& term : *terms) {
+    for (const admin::FilterTerm& term : terms) {
       if (term.field == "origin") {
         if (term.value != "CUSTOMER" && term.value != "AUTO_RELOAD") {
           return admin::InvalidField("filter", "origin is CUSTOMER or AUTO_RELOAD");
@@ -257,24 +254,20 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     // "" means all workspaces. Admit allows it only to callers who may read everything.
     std::string workspace;
     if (request.parent() != "workspaces/-") {
-      auto parts = admin::NameParts(request);
-      if (!parts.ok()) return Fail{parts.error()};
-      workspace = parts->front();
+      TRY(auto parts, admin::NameParts(request));
+      workspace = parts.front();
     }
-    auto page = admin::PageOfList(request, caller);
-    if (!page.ok()) return Fail{page.error()};
-    auto wanted = WantedOf(request.filter());
-    if (!wanted.ok()) return Fail{wanted.error()};
-    payments::PaymentStore::Position& before = *wanted;
-    const std::string& position = page->position;
+    TRY(auto page, admin::PageOfList(request, caller));
+    TRY(auto wanted, WantedOf(request.filter()));
+    payments::PaymentStore::Position& before = wanted;
+    const std::string& position = page.position;
     if (const size_t comma = position.find(','); comma != std::string::npos) {
       before.created_us = std::strtoll(position.c_str(), nullptr, 10);
       before.id = position.substr(comma + 1);
     }
-    auto found = payments.admin().List(workspace, page->size + 1, before);
-    if (!found.ok()) return Fail{found.error()};
+    TRY(auto found, payments.admin().List(workspace, page.size + 1, before));
     admin::FillPage(
-        *page, *found, response,
+        page, found, response,
         [&](const payments::Payment& payment) { ToResource(payment, *response.add_payments()); },
         [](const payments::Payment& last) {
           return std::to_string(last.created_us) + "," + last.id;
@@ -286,50 +279,45 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                        const av::ListPaymentMethodsRequest& request,
                                        const Caller& caller, const Parts& name,
                                        av::ListPaymentMethodsResponse& response) {
-    auto page = admin::PageOfList(request, caller);
-    if (!page.ok()) return Fail{page.error()};
-    auto methods = payments.admin().Methods(name[0]);
-    if (!methods.ok()) return Fail{methods.error()};
+    TRY(auto page, admin::PageOfList(request, caller));
+    TRY(auto methods, payments.admin().Methods(name[0]));
     // The position is the last method of the previous page.
     size_t at = 0;
-    if (!page->position.empty()) {
-      const auto last = std::ranges::find(*methods, page->position, &payments::PaymentMethod::id);
-      if (last == methods->end()) {
+    if (!page.position.empty()) {
+      const auto last = std::ranges::find(methods, page.position, &payments::PaymentMethod::id);
+      if (last == methods.end()) {
         return admin::InvalidField("page_token", "the list has changed: begin again");
       }
-      at = static_cast<size_t>(last - methods->begin()) + 1;
+      at = static_cast<size_t>(last - methods.begin()) + 1;
     }
-    const size_t end = std::min(methods->size(), at + static_cast<size_t>(page->size));
-    const auto used = std::ranges::find(*methods, "", &payments::PaymentMethod::refused);
-    const auto used_index = static_cast<size_t>(used - methods->begin());
+    const size_t end = std::min(methods.size(), at + static_cast<size_t>(page.size));
+    const auto used = std::ranges::find(methods, "", &payments::PaymentMethod::refused);
+    const auto used_index = static_cast<size_t>(used - methods.begin());
     for (size_t i = at; i < end; ++i) {
       av::PaymentMethod& method = *response.add_payment_methods();
-      ToResource((*methods)[i], method);
+      ToResource(methods[i], method);
       method.set_used_by_auto_reload(i == used_index);
     }
-    if (end < methods->size()) {
-      response.set_next_page_token(admin::EncodePageToken(page->binding, (*methods)[end - 1].id));
+    if (end < methods.size()) {
+      response.set_next_page_token(admin::EncodePageToken(page.binding, methods[end - 1].id));
     }
     return {};
   }
 
   static AdminResult<void> Refund(Payments& payments, const av::RefundPaymentRequest& request,
                                   const Caller& caller, const Parts& name, av::Refund& response) {
-    auto amount = admin::ParseUsd(request.amount_usd(), "amount_usd");
-    if (!amount.ok()) return Fail{amount.error()};
-    if (*amount > payments.engine().second_person_above_nano_usd()) {
-      auto proved = admin::RequireProved(admin::PersonOf(caller));
-      if (!proved.ok()) return proved;
+    TRY(auto amount, admin::ParseUsd(request.amount_usd(), "amount_usd"));
+    if (amount > payments.engine().second_person_above_nano_usd()) {
+      TRY(admin::RequireProved(admin::PersonOf(caller)));
     }
-    auto refund =
-        payments.admin().RefundPayment(name[0], name[1], *amount, request.reason(),
-                                       request.request_id(), OriginOf(caller), request.adopt());
-    if (!refund.ok()) return Fail{refund.error()};
+    TRY(auto refund,
+        payments.admin().RefundPayment(name[0], name[1], amount, request.reason(),
+                                       request.request_id(), OriginOf(caller), request.adopt()));
     response.set_payment(request.name());
-    response.set_amount_usd(admin::FormatUsd(refund->amount_nano_usd));
-    response.set_submitted(refund->state == payments::RefundState::kSubmitted);
-    response.set_state(std::string(Name(refund->state)));
-    response.set_provider_id(refund->provider_id);
+    response.set_amount_usd(admin::FormatUsd(refund.amount_nano_usd));
+    response.set_submitted(refund.state == payments::RefundState::kSubmitted);
+    response.set_state(std::string(Name(refund.state)));
+    response.set_provider_id(refund.provider_id);
     return {};
   }
 

@@ -1,10 +1,11 @@
 #include <charconv>
 
 #include "common/base/clock.h"
+#include "common/base/try.h"
 #include "common/base/utc_text.h"
+#include "services/billing/reports/transactions.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/statement/statement.h"
-#include "services/billing/reports/transactions.h"
 #include "tollgate/admin/v1/statements.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -80,12 +81,11 @@ AdminResult<void> RequireWallet(sql::Database& database, const std::string& work
 
 AdminResult<Statement> Read(sql::Database& database, const Parts& name, int64_t now_us) {
   const std::string& workspace = name[0];
-  auto month = MonthOfName(name, now_us);
-  if (!month) return Fail{month.error()};
-  if (auto open = RequireWallet(database, workspace); !open) return Fail{open.error()};
+  TRY(auto month, MonthOfName(name, now_us));
+  TRY(RequireWallet(database, workspace));
   auto connection = database.Borrow();
   if (!connection.ok()) return SqlFailure(connection);
-  auto statement = ReadStatement(**connection, workspace, *month, now_us);
+  auto statement = ReadStatement(**connection, workspace, month, now_us);
   // The month is archived, or the ledger contradicts itself.
   if (!statement.ok() && !statement.error().retryable()) {
     return admin::Precondition("STATEMENT_UNAVAILABLE", statement.error().message);
@@ -104,9 +104,8 @@ class StatementRpc : public pb::StatementService::CallbackService {
     return admin::Handle(
         context, request, response, OnReports{ledger_},
         [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
-          auto statement = Read(database, name, ledger_.NowUs());
-          if (!statement) return Fail{statement.error()};
-          Fill(*statement, *response);
+          TRY(auto statement, Read(database, name, ledger_.NowUs()));
+          Fill(statement, *response);
           return {};
         });
   }
@@ -118,25 +117,24 @@ class StatementRpc : public pb::StatementService::CallbackService {
         context, request, response, OnReports{ledger_},
         [=, this](sql::Database& database, const Caller& caller,
                   const Parts& name) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
+          TRY(auto page, admin::PageOfList(*request, caller));
           // The position is the last month of the previous page.
-          const auto before = page->position.empty() ? std::nullopt : MonthOf(page->position);
-          if (!page->position.empty() && !before) return admin::InvalidPageToken();
-          if (auto open = RequireWallet(database, name[0]); !open) return open;
+          const auto before = page.position.empty() ? std::nullopt : MonthOf(page.position);
+          if (!page.position.empty() && !before) return admin::InvalidPageToken();
+          TRY(RequireWallet(database, name[0]));
           auto connection = database.Borrow();
           if (!connection.ok()) return SqlFailure(connection);
           auto statements = ReadStatements(**connection, name[0], ledger_.NowUs());
           if (!statements.ok()) return SqlFailure(statements);
           std::erase_if(*statements,
                         [&](const Statement& one) { return before && one.month >= *before; });
-          for (; !statements->empty() && response->statements_size() < page->size;
+          for (; !statements->empty() && response->statements_size() < page.size;
                statements->pop_back()) {
             Fill(statements->back(), *response->add_statements());
             const int32_t month = statements->back().month;
-            if (statements->size() > 1 && response->statements_size() == page->size) {
+            if (statements->size() > 1 && response->statements_size() == page.size) {
               response->set_next_page_token(
-                  admin::EncodePageToken(page->binding, UtcMonthText(month)));
+                  admin::EncodePageToken(page.binding, UtcMonthText(month)));
             }
           }
           return {};
@@ -154,9 +152,8 @@ class StatementRpc : public pb::StatementService::CallbackService {
               request->format() != pb::STATEMENT_FORMAT_PDF) {
             return admin::InvalidField("format", "PDF or CSV is required");
           }
-          auto statement = Read(database, name, ledger_.NowUs());
-          if (!statement) return Fail{statement.error()};
-          std::string text = csv ? ToCsv(*statement) : ToPdf(*statement);
+          TRY(auto statement, Read(database, name, ledger_.NowUs()));
+          std::string text = csv ? ToCsv(statement) : ToPdf(statement);
           if (text.empty()) return Fail{admin::FromError(Internal("the PDF failed").error)};
           if (text.size() > kMaxDocument) {
             return admin::Precondition(

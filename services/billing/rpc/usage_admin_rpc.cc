@@ -2,11 +2,12 @@
 #include <map>
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
+#include "services/billing/reports/receipts.h"
+#include "services/billing/reports/usage_query.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/usage_intervals.h"
-#include "services/billing/reports/receipts.h"
 #include "services/billing/storage/schema.h"
-#include "services/billing/reports/usage_query.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -124,9 +125,8 @@ AdminResult<void> ReadPeriod(const pb::QueryUsageRequest& request, int64_t now_u
     return admin::InvalidField("interval", "there is no such interval");
   }
   const Interval interval = ToInterval(request.interval(), end_us - start_us);
-  auto bounds = IntervalBounds(start_us, end_us, interval, request.time_zone());
-  if (!bounds) return Fail{bounds.error()};
-  report.query.bounds_us = *std::move(bounds);
+  TRY(auto bounds, IntervalBounds(start_us, end_us, interval, request.time_zone()));
+  report.query.bounds_us = std::move(bounds);
   report.query.whole_days =
       interval == Interval::kNone || (interval == Interval::kDay && IsUtc(request.time_zone()));
   report.interval = interval == Interval::kQuarterHour ? pb::USAGE_INTERVAL_QUARTER_HOUR
@@ -140,7 +140,7 @@ AdminResult<Report> ReportOf(const pb::QueryUsageRequest& request, const std::st
                              int64_t now_us) {
   Report report;
   report.query.workspace = workspace;
-  if (auto period = ReadPeriod(request, now_us, report); !period) return Fail{period.error()};
+  TRY(ReadPeriod(request, now_us, report));
   for (const int group : request.group_by()) {
     if (group == pb::USAGE_GROUP_MODEL) {
       report.query.by_model = true;
@@ -156,9 +156,8 @@ AdminResult<Report> ReportOf(const pb::QueryUsageRequest& request, const std::st
   if (request.top() > 0) report.top = request.top();
   if (report.query.by_key) report.query.top = report.top;
   static constexpr std::string_view kTexts[] = {"key", "model"};
-  auto terms = admin::ParseFilter(request.filter(), kTexts);
-  if (!terms) return Fail{terms.error()};
-  for (const admin::FilterTerm& term : *terms) {
+  TRY(auto terms, admin::ParseFilter(request.filter(), kTexts));
+  for (const admin::FilterTerm& term : terms) {
     (term.field == "key" ? report.query.key_id : report.query.model) = term.value;
   }
   return report;
@@ -242,9 +241,8 @@ AdminResult<RequestQuery> RequestQueryOf(const pb::ListRequestsRequest& request,
   }
   static constexpr std::string_view kTexts[] = {"key", "model", "outcome", "client_request_id"};
   static constexpr std::string_view kTimes[] = {"create_time"};
-  auto terms = admin::ParseFilter(request.filter(), kTexts, kTimes);
-  if (!terms) return Fail{terms.error()};
-  for (const admin::FilterTerm& term : *terms) {
+  TRY(auto terms, admin::ParseFilter(request.filter(), kTexts, kTimes));
+  for (const admin::FilterTerm& term : terms) {
     if (term.field == "key") {
       query.key_id = term.value;
     } else if (term.field == "model") {
@@ -257,9 +255,8 @@ AdminResult<RequestQuery> RequestQueryOf(const pb::ListRequestsRequest& request,
         return admin::InvalidField("filter", "there is no outcome \"" + term.value + "\"");
       }
     } else {
-      auto us = admin::FilterTime(term);
-      if (!us) return Fail{us.error()};
-      (term.op == admin::FilterTerm::Op::kAtLeast ? query.start_us : query.end_us) = *us;
+      TRY(auto us, admin::FilterTime(term));
+      (term.op == admin::FilterTerm::Op::kAtLeast ? query.start_us : query.end_us) = us;
     }
   }
   return query;
@@ -275,11 +272,10 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
     return admin::Handle(
         context, request, response, OnReports{ledger_},
         [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
-          auto report = ReportOf(*request, name[0], ledger_.NowUs());
-          if (!report) return Fail{report.error()};
-          auto sums = billing::QueryUsage(database, report->query);
+          TRY(auto report, ReportOf(*request, name[0], ledger_.NowUs()));
+          auto sums = billing::QueryUsage(database, report.query);
           if (!sums.ok()) return SqlFailure(sums);
-          Fill(*report, *sums, *response);
+          Fill(report, *sums, *response);
           return {};
         });
   }
@@ -290,13 +286,12 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
     return admin::Handle(
         context, request, response, OnLedger{ledger_},
         [=](sql::Database& database, const Caller&) -> AdminResult<void> {
-          auto name = ReceiptName(*request);
-          if (!name) return Fail{name.error()};
-          const std::string& workspace = name->front();
-          auto found = ReadReceipt(database, workspace, name->back());
+          TRY(auto name, ReceiptName(*request));
+          const std::string& workspace = name.front();
+          auto found = ReadReceipt(database, workspace, name.back());
           if (!found.ok()) return SqlFailure(found);
           if (!*found) {
-            return admin::NotFound("there is no request " + name->back() +
+            return admin::NotFound("there is no request " + name.back() +
                                    (workspace == kAnyWorkspace ? " in any workspace"
                                                                : " in the workspace " + workspace));
           }
@@ -311,14 +306,12 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
     return admin::Handle(
         context, request, response, OnReports{ledger_},
         [=](sql::Database& database, const Caller& caller, const Parts& name) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          auto query = RequestQueryOf(*request, name[0], *page);
-          if (!query) return Fail{query.error()};
-          auto rows = ReadRequests(database, *query);
+          TRY(auto page, admin::PageOfList(*request, caller));
+          TRY(auto query, RequestQueryOf(*request, name[0], page));
+          auto rows = ReadRequests(database, query);
           if (!rows.ok()) return SqlFailure(rows);
           admin::FillPage(
-              *page, *rows, *response,
+              page, *rows, *response,
               [&](const Hold& hold) { Fill(hold, *response->add_receipts()); },
               [](const Hold& last) { return last.id.ToHex(); });
           return {};

@@ -1,5 +1,6 @@
 #include <chrono>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/verify_runner.h"
@@ -62,10 +63,9 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
           Verification asked;
           if (const std::string& workspace = request->ledger_verification().workspace();
               !workspace.empty()) {
-            auto parts =
-                admin::NameParts(kWorkspaceName, workspace, "ledger_verification.workspace");
-            if (!parts) return Fail{parts.error()};
-            asked.workspace = parts->front();
+            TRY(auto parts,
+                admin::NameParts(kWorkspaceName, workspace, "ledger_verification.workspace"));
+            asked.workspace = parts.front();
           }
           asked.id = Id::New();
           asked.actor = caller.actor;
@@ -80,9 +80,8 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
     return admin::Handle(
         context, request, response, OnLedger{ledger_},
         [=, this](sql::Database& database, const Caller&, const Parts& name) -> AdminResult<void> {
-          auto id = IdOf(name);
-          if (!id) return Fail{id.error()};
-          return ReadInto(database, *id, *response);
+          TRY(auto id, IdOf(name));
+          return ReadInto(database, id, *response);
         });
   }
 
@@ -92,14 +91,13 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
     return admin::Handle(
         context, request, response, OnLedger{ledger_},
         [=, this](sql::Database& database, const Caller& caller) -> AdminResult<void> {
-          auto page = admin::PageOfList(*request, caller);
-          if (!page) return Fail{page.error()};
-          const auto before = page->position.empty() ? Id() : Id::FromHex(page->position);
+          TRY(auto page, admin::PageOfList(*request, caller));
+          const auto before = page.position.empty() ? Id() : Id::FromHex(page.position);
           if (!before) return admin::InvalidPageToken();
-          auto rows = ListVerifications(database, *before, page->size + 1, ledger_.NowUs());
+          auto rows = ListVerifications(database, *before, page.size + 1, ledger_.NowUs());
           if (!rows.ok()) return SqlFailure(rows);
           admin::FillPage(
-              *page, *rows, *response,
+              page, *rows, *response,
               [&](const Verification& one) { Fill(one, *response->add_ledger_verifications()); },
               [](const Verification& last) { return last.id.ToHex(); });
           return {};
@@ -112,12 +110,11 @@ class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
     return admin::Handle(context, request, response, OnLedger{ledger_},
                          [=, this](sql::Database& database, const Caller& caller,
                                    const Parts& name) -> AdminResult<void> {
-                           auto id = IdOf(name);
-                           if (!id) return Fail{id.error()};
+                           TRY(auto id, IdOf(name));
                            auto cancelled =
-                               CancelVerification(database, *id, OriginOf(caller), ledger_.NowUs());
+                               CancelVerification(database, id, OriginOf(caller), ledger_.NowUs());
                            if (!cancelled.ok()) return SqlFailure(cancelled);
-                           return ReadInto(database, *id, *response);
+                           return ReadInto(database, id, *response);
                          });
   }
 

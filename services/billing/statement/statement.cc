@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "common/base/utc_text.h"
 #include "common/money/money.h"
 #include "services/billing/domain/types.h"
@@ -59,13 +60,13 @@ class Reader {
   }
 
   SqlResult<Statement> Read() {
-    if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
-    if (auto done = ReadRollUps(/*usage=*/true); !done.ok()) return Fail{std::move(done).error()};
+    TRY(ReadArchive());
+    TRY(ReadRollUps(/*usage=*/true));
     if (first_us_ > UtcMonthStartUs(statement_.month)) {
       return sql::Refused("month " + std::to_string(statement_.month) +
                           " is archived; its entries are in the files of the archive");
     }
-    if (auto done = CheckWallet(); !done.ok()) return Fail{std::move(done).error()};
+    TRY(CheckWallet());
     Move(statement_);
     int64_t used = 0;
     for (const StatementLine& line : statement_.movements) {
@@ -86,9 +87,9 @@ class Reader {
 
   // All statements up to the reader's month.
   SqlResult<std::vector<Statement>> ReadAll() {
-    if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
-    if (auto done = ReadRollUps(/*usage=*/false); !done.ok()) return Fail{std::move(done).error()};
-    if (auto done = CheckWallet(); !done.ok()) return Fail{std::move(done).error()};
+    TRY(ReadArchive());
+    TRY(ReadRollUps(/*usage=*/false));
+    TRY(CheckWallet());
     int32_t month = statement_.month;
     // Month 0 has the archived movements.
     const auto first = movements_.lower_bound({1, 0});
@@ -125,14 +126,13 @@ class Reader {
 
   // usage: also reads the usage lines of the reader's month.
   SqlResult<void> ReadRollUps(bool usage) {
-    auto cut = ReadRollUpCut(db_, statement_.workspace);
-    if (!cut.ok()) return Fail{std::move(cut).error()};
+    TRY(auto cut, ReadRollUpCut(db_, statement_.workspace));
     int64_t sequence = archived_;
     // Roll-ups that are still being built start after the archive.
-    if (*cut && (*cut)->sequence >= archived_) {
-      sequence = (*cut)->sequence;
+    if (cut && cut->sequence >= archived_) {
+      sequence = cut->sequence;
       // They keep archived months, unless they were built again after the archive.
-      first_us_ = (*cut)->base_us;
+      first_us_ = cut->base_us;
       auto read = db_.Query(
           "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2",
           {shard_, statement_.workspace}, [&](const Row& row) {
@@ -157,16 +157,15 @@ class Reader {
   // Reads the entries after this one.
   SqlResult<void> ReadEntries(int64_t sequence) {
     for (bool more = true; more;) {
-      auto changes = ReadRollUpChanges(db_, statement_.workspace, sequence, kMostFreshEntries);
-      if (!changes.ok()) return Fail{std::move(changes).error()};
-      if (changes->gap) return sql::Refused(Contradiction());
-      for (const auto& [row, amount] : changes->movements) movements_[row] += amount;
-      for (const auto& [row, line] : changes->usage) {
+      TRY(auto changes, ReadRollUpChanges(db_, statement_.workspace, sequence, kMostFreshEntries));
+      if (changes.gap) return sql::Refused(Contradiction());
+      for (const auto& [row, amount] : changes.movements) movements_[row] += amount;
+      for (const auto& [row, line] : changes.usage) {
         const auto& [month, key, model] = row;
         if (month == statement_.month) AddUsage(key, model, line);
       }
-      more = changes->more;
-      sequence = changes->last;
+      more = changes.more;
+      sequence = changes.last;
     }
     return {};
   }
@@ -181,10 +180,8 @@ class Reader {
   // The sum of all movements must equal the wallet's credit.
   SqlResult<void> CheckWallet() {
     int64_t posted = 0;
-    auto read =
-        db_.Query("SELECT paid + granted FROM wallet WHERE shard = $1 AND workspace = $2",
-                  {shard_, statement_.workspace}, [&](const Row& row) { posted = row.Int(0); });
-    if (!read.ok()) return read;
+    TRY(db_.Query("SELECT paid + granted FROM wallet WHERE shard = $1 AND workspace = $2",
+                  {shard_, statement_.workspace}, [&](const Row& row) { posted = row.Int(0); }));
     for (const auto& [row, amount] : movements_) posted -= amount;
     if (posted != 0) return sql::Refused(Contradiction());
     return {};
@@ -239,8 +236,7 @@ void AppendCsv(std::string& out, const std::string& section, const std::string& 
 
 SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace, int32_t month,
                                    int64_t now_us) {
-  auto snapshot = sql::Transaction::Begin(db, sql::TxMode::kRead);
-  if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+  TRY(auto snapshot, sql::Transaction::Begin(db, sql::TxMode::kRead));
   auto statement = Reader(db, workspace, month).Read();
   if (statement.ok() && month >= UtcMonth(now_us)) statement->preliminary_us = now_us;
   return statement;
@@ -248,8 +244,7 @@ SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& works
 
 SqlResult<std::vector<Statement>> ReadStatements(sql::Connection& db, const std::string& workspace,
                                                  int64_t now_us) {
-  auto snapshot = sql::Transaction::Begin(db, sql::TxMode::kRead);
-  if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+  TRY(auto snapshot, sql::Transaction::Begin(db, sql::TxMode::kRead));
   auto statements = Reader(db, workspace, UtcMonth(now_us)).ReadAll();
   if (statements.ok()) statements->back().preliminary_us = now_us;
   return statements;

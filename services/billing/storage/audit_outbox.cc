@@ -11,6 +11,7 @@
 
 #include "common/audit/log.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/row_texts.h"
 
@@ -34,10 +35,9 @@ constexpr int kMoved = 64;
 SqlResult<bool> HasOutbox(Connection& db) {
   if (!db.distributed()) return false;
   bool has = false;
-  auto read = db.Query(
+  TRY(db.Query(
       "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('audit_outbox')", {},
-      [&](const Row& row) { has = row.Int(0) > 0; });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      [&](const Row& row) { has = row.Int(0) > 0; }));
   return has;
 }
 
@@ -53,11 +53,10 @@ SqlResult<void> AppendToLog(Connection& db, std::span<const AuditNote> notes) {
 // The lock of the wallet keeps other transactions from using the same numbers.
 SqlResult<int64_t> LastNumber(Connection& db, const std::string& workspace) {
   int64_t last = 0;
-  auto read = db.Query(
+  TRY(db.Query(
       "SELECT CAST(coalesce(max(number), 0) AS BIGINT) FROM audit_outbox WHERE shard = $1 AND"
       " workspace = $2",
-      {LedgerShard(workspace), workspace}, [&](const Row& row) { last = row.Int(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      {LedgerShard(workspace), workspace}, [&](const Row& row) { last = row.Int(0); }));
   return last;
 }
 
@@ -68,16 +67,14 @@ SqlResult<void> WriteOutbox(Connection& db, std::span<const AuditNote> notes) {
   for (const AuditNote& note : notes) {
     auto [number, first] = last.try_emplace(note.workspace, 0);
     if (first) {
-      auto read = LastNumber(db, note.workspace);
-      if (!read.ok()) return Fail{std::move(read).error()};
-      number->second = *read;
+      TRY(auto read, LastNumber(db, note.workspace));
+      number->second = read;
     }
     cells.insert(cells.end(),
                  {LedgerShard(note.workspace), note.workspace, ++number->second, note.at_us,
                   note.actor, note.address, note.action, note.subject, note.detail, note.call_id});
   }
-  auto written = db.ExecuteRows(kHead, kOutboxColumnCount, cells);
-  if (!written.ok()) return Fail{std::move(written).error()};
+  TRY(db.ExecuteRows(kHead, kOutboxColumnCount, cells));
   return {};
 }
 
@@ -93,7 +90,7 @@ SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
   static const std::string kSelect = Select(kOutboxColumns, "audit_outbox") +
                                      " shard = $1 ORDER BY workspace, number LIMIT $2 FOR UPDATE";
   std::vector<Waiting> waiting;
-  auto read = db.Query(kSelect, {shard, kMoved}, [&](const Row& row) {
+  TRY(db.Query(kSelect, {shard, kMoved}, [&](const Row& row) {
     waiting.push_back({row.Int(2),
                        {.at_us = row.Int(3),
                         .actor = row.Text(4),
@@ -103,8 +100,7 @@ SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
                         .subject = row.Text(7),
                         .detail = row.Text(8),
                         .call_id = row.Text(9)}});
-  });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  }));
   int64_t since_us = 0;
   for (size_t i = 0; i < waiting.size(); ++i) {
     const bool follows = i > 0 && waiting[i - 1].note.workspace == waiting[i].note.workspace;
@@ -119,32 +115,29 @@ SqlResult<std::vector<Waiting>> LockWaiting(Connection& db, int32_t shard) {
 
 // Moves the first entries of the shard.
 SqlResult<int64_t> MoveShard(Connection& db, int32_t shard) {
-  auto tx = sql::Transaction::Begin(db);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
-  if (auto kept = KeepInPlace(db, shard); !kept.ok()) return Fail{std::move(kept).error()};
-  auto waiting = LockWaiting(db, shard);
-  if (!waiting.ok()) return Fail{std::move(waiting).error()};
-  if (waiting->empty()) return 0;
+  TRY(auto tx, sql::Transaction::Begin(db));
+  TRY(KeepInPlace(db, shard));
+  TRY(auto waiting, LockWaiting(db, shard));
+  if (waiting.empty()) return 0;
   std::map<std::string_view, int64_t> last;
   std::vector<AuditNote> notes;
-  for (const Waiting& one : *waiting) {
+  for (const Waiting& one : waiting) {
     int64_t& number = last[one.note.workspace];
     number = std::max(number, one.number);
     notes.push_back(one.note);
   }
   int64_t deleted = 0;
   for (const auto& [workspace, number] : last) {
-    auto done =
+    TRY(auto done,
         db.Execute("DELETE FROM audit_outbox WHERE shard = $1 AND workspace = $2 AND number <= $3",
-                   {shard, workspace, number});
-    if (!done.ok()) return Fail{std::move(done).error()};
-    deleted += *done;
+                   {shard, workspace, number}));
+    deleted += done;
   }
   if (deleted != static_cast<int64_t>(notes.size())) {
     return Fail{sql::SqlError{sql::ErrorKind::kRetry, "locked audit entries are gone"}};
   }
-  if (auto done = AppendToLog(db, notes); !done.ok()) return Fail{std::move(done).error()};
-  if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
+  TRY(AppendToLog(db, notes));
+  TRY(tx.Commit());
   return deleted;
 }
 
@@ -152,18 +145,16 @@ SqlResult<int64_t> MoveShard(Connection& db, int32_t shard) {
 
 SqlResult<void> WriteAudit(Connection& db, std::span<const AuditNote> notes) {
   if (notes.empty()) return {};
-  if (auto done = db.Flush(); !done.ok()) return done;
-  auto has_outbox = HasOutbox(db);
-  if (!has_outbox.ok()) return Fail{std::move(has_outbox).error()};
+  TRY(db.Flush());
+  TRY(auto has_outbox, HasOutbox(db));
   // Last, so that the transaction waits for nothing while it has locked the head of the log.
-  return *has_outbox ? WriteOutbox(db, notes) : AppendToLog(db, notes);
+  return has_outbox ? WriteOutbox(db, notes) : AppendToLog(db, notes);
 }
 
 SqlResult<int64_t> MoveAuditEntries(Connection& db) {
   std::vector<int32_t> shards;
-  auto read = db.Query("SELECT DISTINCT shard FROM audit_outbox", {},
-                       [&](const Row& row) { shards.push_back(static_cast<int32_t>(row.Int(0))); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query("SELECT DISTINCT shard FROM audit_outbox", {},
+               [&](const Row& row) { shards.push_back(static_cast<int32_t>(row.Int(0))); }));
   int64_t moved = 0;
   std::optional<sql::SqlError> failed;
   for (const int32_t shard : shards) {

@@ -2,16 +2,16 @@
 
 #include <utility>
 
+#include "common/base/try.h"
+
 namespace tollgate::billing {
 
 sql::SqlResult<void> EnsureConnected(const sql::Database::Options& options,
                                      std::unique_ptr<sql::Connection>* connection) {
   if (*connection != nullptr && (*connection)->healthy()) return {};
-  auto database = sql::Database::Open(options);
-  if (!database.ok()) return Fail{database.error()};
-  auto opened = (*database)->Connect();
-  if (!opened.ok()) return Fail{opened.error()};
-  *connection = std::move(*opened);
+  TRY(auto database, sql::Database::Open(options));
+  TRY(auto opened, database->Connect());
+  *connection = std::move(opened);
   return {};
 }
 

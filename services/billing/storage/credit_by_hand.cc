@@ -1,6 +1,7 @@
 #include "services/billing/storage/credit_by_hand.h"
 
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 
 namespace tollgate::billing {
 namespace {
@@ -32,31 +33,27 @@ SqlResult<void> MigrateCreditByHand(sql::Database& database) {
 SqlResult<bool> CountCreditByHand(sql::Connection& transaction, const CreditByHand& credit,
                                   int64_t limit_nano_usd, int64_t now_us) {
   // The row without a workspace is the lock of the account.
-  auto locked = transaction.Execute(
+  TRY(transaction.Execute(
       "INSERT INTO credit_by_hand (account, workspace, id, amount, at_us)"
       " VALUES ($1, '', '', 0, $2)"
       " ON CONFLICT (account, workspace, id) DO UPDATE SET at_us = excluded.at_us",
-      {credit.account, now_us});
-  if (!locked.ok()) return Fail{std::move(locked).error()};
-  auto pruned = transaction.Execute("DELETE FROM credit_by_hand WHERE account = $1 AND at_us <= $2",
-                                    {credit.account, now_us - kDayUs});
-  if (!pruned.ok()) return Fail{std::move(pruned).error()};
+      {credit.account, now_us}));
+  TRY(transaction.Execute("DELETE FROM credit_by_hand WHERE account = $1 AND at_us <= $2",
+                          {credit.account, now_us - kDayUs}));
   int64_t others = 0;
-  auto read = transaction.Query(
+  TRY(transaction.Query(
       "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM credit_by_hand WHERE account = $1 AND"
       " NOT (workspace = $2 AND id = $3)",
       {credit.account, credit.workspace, credit.id},
-      [&](const sql::Row& row) { others = row.Int(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      [&](const sql::Row& row) { others = row.Int(0); }));
   if (credit.amount_nano_usd > limit_nano_usd - others) return false;
   // A repetition with a smaller amount, which the ledger refuses, must not lower the sum.
-  auto counted = transaction.Execute(
+  TRY(transaction.Execute(
       "INSERT INTO credit_by_hand (account, workspace, id, amount, at_us)"
       " VALUES ($1, $2, $3, $4, $5)"
       " ON CONFLICT (account, workspace, id) DO UPDATE SET amount = excluded.amount,"
       " at_us = excluded.at_us WHERE excluded.amount > credit_by_hand.amount",
-      {credit.account, credit.workspace, credit.id, credit.amount_nano_usd, now_us});
-  if (!counted.ok()) return Fail{std::move(counted).error()};
+      {credit.account, credit.workspace, credit.id, credit.amount_nano_usd, now_us}));
   return true;
 }
 

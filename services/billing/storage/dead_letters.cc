@@ -4,6 +4,7 @@
 #include <map>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 
 namespace tollgate::billing {
@@ -68,10 +69,9 @@ SqlResult<void> NumberDeadLetters(Connection& db, Applied& applied) {
     const std::string id = letter.id.ToBytes();
     auto [known, first] = stored.try_emplace({shard, id});
     if (first) {
-      auto done = db.Query(
-          "SELECT operation FROM dead_letter WHERE shard = $1 AND id = $2 ORDER BY number",
-          {shard, Param::Blob(id)}, [&](const Row& row) { known->second.push_back(row.Text(0)); });
-      if (!done.ok()) return done;
+      TRY(db.Query("SELECT operation FROM dead_letter WHERE shard = $1 AND id = $2 ORDER BY number",
+                   {shard, Param::Blob(id)},
+                   [&](const Row& row) { known->second.push_back(row.Text(0)); }));
     }
     std::vector<std::string>& settles = known->second;
     if (std::find(settles.begin(), settles.end(), letter.operation) != settles.end()) continue;
@@ -91,23 +91,21 @@ SqlResult<void> NumberDeadLetters(Connection& db, Applied& applied) {
 SqlResult<void> SaveDeadLetters(Connection& db, const State& state, const Applied& applied) {
   for (const DeadLetter& letter : applied.dead_letters) {
     const std::string id = letter.id.ToBytes();
-    auto done =
-        db.Execute("INSERT INTO dead_letter (shard, " + std::string(kDeadLetterColumns) +
-                       ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-                   {LedgerShard(letter.workspace), Param::Blob(id), letter.number, letter.workspace,
-                    letter.at_us, static_cast<int>(letter.reason), Param::Blob(letter.operation),
-                    static_cast<int>(letter.state), letter.resolved_us, letter.actor, letter.note});
-    if (!done.ok()) return Fail{std::move(done).error()};
+    TRY(db.Execute(
+        "INSERT INTO dead_letter (shard, " + std::string(kDeadLetterColumns) +
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        {LedgerShard(letter.workspace), Param::Blob(id), letter.number, letter.workspace,
+         letter.at_us, static_cast<int>(letter.reason), Param::Blob(letter.operation),
+         static_cast<int>(letter.state), letter.resolved_us, letter.actor, letter.note}));
   }
   for (const std::string& key : applied.resolved_dead_letters) {
     const DeadLetter& letter = state.dead_letters.at(key);
     const std::string id = letter.id.ToBytes();
-    auto done = db.Execute(
-        "UPDATE dead_letter SET state = $1, resolved_us = $2, actor = $3, note = $4"
-        " WHERE shard = $5 AND id = $6 AND number = $7",
-        {static_cast<int>(letter.state), letter.resolved_us, letter.actor, letter.note,
-         LedgerShard(letter.workspace), Param::Blob(id), letter.number});
-    if (!done.ok()) return Fail{std::move(done).error()};
+    TRY(
+        db.Execute("UPDATE dead_letter SET state = $1, resolved_us = $2, actor = $3, note = $4"
+                   " WHERE shard = $5 AND id = $6 AND number = $7",
+                   {static_cast<int>(letter.state), letter.resolved_us, letter.actor, letter.note,
+                    LedgerShard(letter.workspace), Param::Blob(id), letter.number}));
   }
   return {};
 }

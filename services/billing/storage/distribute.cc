@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 
 namespace tollgate::billing {
 namespace {
@@ -17,23 +18,20 @@ constexpr std::string_view kFirstWhole = "audit_head";
 
 SqlResult<int64_t> Number(Connection& db, std::string_view text) {
   int64_t number = 0;
-  auto read = db.Query(text, {}, [&](const Row& row) { number = row.Int(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query(text, {}, [&](const Row& row) { number = row.Int(0); }));
   return number;
 }
 
 // Returns the name of a component of another service, or an empty string.
 SqlResult<std::string> ComponentOfOthers(Connection& db) {
   std::string other;
-  auto migrated =
-      Number(db, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('schema_migration')");
-  if (!migrated.ok()) return Fail{std::move(migrated).error()};
-  if (*migrated == 0) return other;
-  auto read = db.Query(
-      "SELECT component FROM schema_migration WHERE component <> 'audit'"
-      " AND component NOT LIKE 'billing%' ORDER BY component LIMIT 1",
-      {}, [&](const Row& row) { other = row.Text(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(auto migrated,
+      Number(db, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('schema_migration')"));
+  if (migrated == 0) return other;
+  TRY(
+      db.Query("SELECT component FROM schema_migration WHERE component <> 'audit'"
+               " AND component NOT LIKE 'billing%' ORDER BY component LIMIT 1",
+               {}, [&](const Row& row) { other = row.Text(0); }));
   return other;
 }
 
@@ -51,38 +49,35 @@ std::string Call(const Distribution::Table& table, bool is_first, int shards) {
 SqlResult<bool> IsDistributed(Connection& db) {
   if (db.dialect() == sql::Dialect::kSqlite) return false;
   // The extension may be newer than the connection's cache.
-  auto has_citus =
-      Number(db, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('pg_dist_partition')");
-  if (!has_citus.ok()) return Fail{std::move(has_citus).error()};
-  if (*has_citus == 0) return false;
-  auto found = Number(
-      db, "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('wallet')");
-  if (!found.ok()) return Fail{std::move(found).error()};
-  return *found > 0;
+  TRY(auto has_citus,
+      Number(db, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('pg_dist_partition')"));
+  if (has_citus == 0) return false;
+  TRY(auto found,
+      Number(db,
+             "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('wallet')"));
+  return found > 0;
 }
 
 SqlResult<LedgerNodes> ReadNodes(Connection& db) {
   LedgerNodes nodes;
   nodes.of_shard.assign(kLedgerShards, LedgerNodes::kNone);
-  auto read = db.Query(
+  TRY(db.Query(
       "WITH piece AS MATERIALIZED (SELECT s, get_shard_id_for_distribution_column('wallet', s) AS"
       " id FROM generate_series(0::bigint, $1::bigint - 1) s)"
       " SELECT s, CAST(p.groupid AS BIGINT) FROM piece JOIN pg_dist_placement p ON p.shardid ="
       " piece.id",
       {kLedgerShards}, [&](const Row& row) {
         nodes.of_shard[static_cast<size_t>(row.Int(0))] = static_cast<int32_t>(row.Int(1));
-      });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      }));
   return nodes;
 }
 
 SqlResult<bool> NodeAnswers(Connection& fresh, int32_t node) {
   bool answers = true;
-  auto read = fresh.Query(
+  TRY(fresh.Query(
       "SELECT CASE WHEN citus_check_connection_to_node(nodename, nodeport) THEN 1 ELSE 0 END FROM"
       " pg_dist_node WHERE noderole = 'primary' AND groupid = $1::int",
-      {node}, [&](const Row& row) { answers = row.Int(0) != 0; });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      {node}, [&](const Row& row) { answers = row.Int(0) != 0; }));
   return answers;
 }
 
@@ -97,14 +92,13 @@ SqlResult<int64_t> CountInDoubt(Connection& db, int64_t for_seconds) {
 SqlResult<void> KeepInPlace(Connection& db, int32_t shard) {
   if (!db.distributed()) return {};
   // Workspace names are never empty.
-  auto done = db.Execute("DELETE FROM wallet WHERE shard = $1 AND workspace = ''", {shard});
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(db.Execute("DELETE FROM wallet WHERE shard = $1 AND workspace = ''", {shard}));
   return {};
 }
 
 SqlResult<void> ApplyMigrations(sql::Database& database, std::span<const sql::Schema> schemas) {
   for (const sql::Schema& schema : schemas) {
-    if (auto done = database.Migrate(schema.component, schema.migrations); !done.ok()) return done;
+    TRY(database.Migrate(schema.component, schema.migrations));
   }
   return {};
 }
@@ -113,33 +107,30 @@ SqlResult<Distribution> PlanDistribution(Connection& db, std::span<const sql::Sc
   if (!db.distributed()) {
     return sql::Refused("the database is not on a Citus coordinator: it lacks the extension citus");
   }
-  auto other = ComponentOfOthers(db);
-  if (!other.ok()) return Fail{std::move(other).error()};
-  if (!other->empty()) {
-    return sql::Refused("the database also has tables of \"" + *other +
+  TRY(auto other, ComponentOfOthers(db));
+  if (!other.empty()) {
+    return sql::Refused("the database also has tables of \"" + other +
                         "\": a distributed ledger requires a separate database");
   }
   Distribution plan;
   for (const sql::Schema& schema : schemas) {
-    auto missing = sql::MissingMigrations(db, schema);
-    if (!missing.ok()) return Fail{std::move(missing).error()};
-    for (const sql::Migration& one : *missing) {
+    TRY(auto missing, sql::MissingMigrations(db, schema));
+    for (const sql::Migration& one : missing) {
       plan.migrations.push_back(
           {std::string(schema.component), one.version, std::string(one.name)});
     }
   }
-  auto migrated = Number(
-      db,
-      "SELECT count(*) FROM (VALUES ('wallet'), ('audit_head'), ('schema_migration')) t(name)"
-      " WHERE to_regclass(name) IS NOT NULL");
-  if (!migrated.ok()) return Fail{std::move(migrated).error()};
-  if (*migrated < 3 && plan.migrations.empty())
+  TRY(auto migrated,
+      Number(
+          db,
+          "SELECT count(*) FROM (VALUES ('wallet'), ('audit_head'), ('schema_migration')) t(name)"
+          " WHERE to_regclass(name) IS NOT NULL"));
+  if (migrated < 3 && plan.migrations.empty())
     return sql::Refused("there is no ledger in this database");
-  auto servers = Number(db,
-                        "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND"
-                        " isactive AND shouldhaveshards");
-  if (!servers.ok()) return Fail{std::move(servers).error()};
-  plan.servers = *servers;
+  TRY(auto servers, Number(db,
+                           "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND"
+                           " isactive AND shouldhaveshards"));
+  plan.servers = servers;
   if (plan.servers == 0) {
     return sql::Refused("no server may have shards: add workers with citus_add_node");
   }
@@ -168,8 +159,7 @@ SqlResult<Distribution> PlanDistribution(Connection& db, std::span<const sql::Sc
 }
 
 SqlResult<void> DistributeLedger(Connection& db, const Distribution& plan, int shards) {
-  auto tx = sql::Transaction::Begin(db);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
+  TRY(auto tx, sql::Transaction::Begin(db));
   auto done = db.ExecuteScript(
       "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
       " SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -178,7 +168,7 @@ SqlResult<void> DistributeLedger(Connection& db, const Distribution& plan, int s
     const bool is_first = table.name == (table.by_shard ? kFirstByShard : kFirstWhole);
     done = db.ExecuteScript(Call(table, is_first, shards));
   }
-  if (done.ok()) done = tx->Commit();
+  if (done.ok()) done = tx.Commit();
   // The copied rows are still in the old tables.
   for (const Distribution::Table& table : plan.tables) {
     if (!done.ok()) return done;

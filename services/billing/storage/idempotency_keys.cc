@@ -7,6 +7,7 @@
 
 #include "common/base/ledger_shard.h"
 #include "common/base/sort_unique.h"
+#include "common/base/try.h"
 
 namespace tollgate::billing {
 namespace {
@@ -79,12 +80,11 @@ SqlResult<void> SaveIdempotencyKeys(sql::Connection& db, const State& state,
                  {LedgerShard(key.workspace), key.workspace, Param::Blob(key.digest),
                   Param::Blob(ids.back()), Param::Blob(key.body_digest), key.created_us});
   }
-  auto done = db.ExecuteRows(
+  TRY(db.ExecuteRows(
       "INSERT INTO idempotency (shard, workspace, digest, request, body_digest, created_us) VALUES",
       6, cells,
       "ON CONFLICT (shard, workspace, digest) DO UPDATE SET request = excluded.request,"
-      " body_digest = excluded.body_digest, created_us = excluded.created_us, answer = NULL");
-  if (!done.ok()) return Fail{std::move(done).error()};
+      " body_digest = excluded.body_digest, created_us = excluded.created_us, answer = NULL"));
   return {};
 }
 
@@ -93,28 +93,24 @@ SqlResult<void> StoreAnswer(sql::Database& database, const std::string& workspac
                             const std::string& sealed) {
   const std::string id = request_id.ToBytes();
   return database.Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> SqlResult<void> {
-    auto done = db.Execute(
+    TRY(db.Execute(
         "UPDATE idempotency SET answer = $1 WHERE shard = $2 AND workspace = $3 AND digest = $4"
         " AND request = $5",
         {Param::Blob(sealed), LedgerShard(workspace), workspace, Param::Blob(digest),
-         Param::Blob(id)});
-    if (!done.ok()) return Fail{std::move(done).error()};
+         Param::Blob(id)}));
     return {};
   });
 }
 
 SqlResult<std::string> ReadAnswer(sql::Database& database, const std::string& workspace,
                                   const std::string& digest) {
-  auto connection = database.Borrow();
-  if (!connection.ok()) return Fail{std::move(connection).error()};
+  TRY(auto connection, database.Borrow());
   std::string sealed;
-  auto done = (*connection)
-                  ->Query(
-                      "SELECT answer FROM idempotency WHERE shard = $1 AND workspace = $2"
-                      " AND digest = $3 AND answer IS NOT NULL",
-                      {LedgerShard(workspace), workspace, Param::Blob(digest)},
-                      [&](const Row& row) { sealed = row.Text(0); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(
+      connection->Query("SELECT answer FROM idempotency WHERE shard = $1 AND workspace = $2"
+                        " AND digest = $3 AND answer IS NOT NULL",
+                        {LedgerShard(workspace), workspace, Param::Blob(digest)},
+                        [&](const Row& row) { sealed = row.Text(0); }));
   return sealed;
 }
 
@@ -122,13 +118,12 @@ SqlResult<int64_t> DeleteIdempotencyKeys(sql::Database& database, int64_t before
   int64_t count = 0;
   auto done = database.Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> SqlResult<void> {
     // Compares the time again, since the row may have got a new request meanwhile.
-    auto deleted = db.Execute(
-        "DELETE FROM idempotency WHERE created_us < $1 AND (shard, workspace, digest) IN"
-        " (SELECT shard, workspace, digest FROM idempotency WHERE created_us < $1"
-        " ORDER BY created_us LIMIT $2)",
-        {before_us, limit});
-    if (!deleted.ok()) return Fail{std::move(deleted).error()};
-    count = *deleted;
+    TRY(auto deleted,
+        db.Execute("DELETE FROM idempotency WHERE created_us < $1 AND (shard, workspace, digest) IN"
+                   " (SELECT shard, workspace, digest FROM idempotency WHERE created_us < $1"
+                   " ORDER BY created_us LIMIT $2)",
+                   {before_us, limit}));
+    count = deleted;
     return {};
   });
   if (!done.ok()) return Fail{std::move(done).error()};

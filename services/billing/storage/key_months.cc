@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/sort_unique.h"
+#include "common/base/try.h"
 #include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
 
@@ -20,13 +21,12 @@ using sql::SqlResult;
 SqlResult<void> StartKeyMonth(sql::Connection& db, const std::string& workspace,
                               const std::string& key_id, int32_t month, State& state) {
   KeyMonth row{workspace, key_id, month};
-  auto read = db.Query(
-      "SELECT CAST(coalesce(sum(charged), 0) AS BIGINT) FROM usage_day WHERE shard = $1"
-      " AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5",
-      {LedgerShard(workspace), workspace, key_id, UtcDay(UtcMonthStartUs(month)),
-       UtcDay(UtcMonthStartUs(NextMonth(month)))},
-      [&](const Row& sum) { row.spent_nano_usd = sum.Int(0); });
-  if (!read.ok()) return read;
+  TRY(
+      db.Query("SELECT CAST(coalesce(sum(charged), 0) AS BIGINT) FROM usage_day WHERE shard = $1"
+               " AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5",
+               {LedgerShard(workspace), workspace, key_id, UtcDay(UtcMonthStartUs(month)),
+                UtcDay(UtcMonthStartUs(NextMonth(month)))},
+               [&](const Row& sum) { row.spent_nano_usd = sum.Int(0); }));
   state.key_months.emplace(KeyMonthKey(workspace, key_id, month), std::move(row));
   return {};
 }
@@ -114,8 +114,7 @@ SqlResult<void> StartKeyMonths(sql::Connection& db, std::span<const WantedKeyMon
     const std::string workspace(row.workspace);
     const std::string key_id(row.key_id);
     if (state.key_months.contains(KeyMonthKey(workspace, key_id, row.month))) continue;
-    auto read = StartKeyMonth(db, workspace, key_id, row.month, state);
-    if (!read.ok()) return read;
+    TRY(StartKeyMonth(db, workspace, key_id, row.month, state));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/row_texts.h"
 
 namespace tollgate::billing {
@@ -70,14 +71,12 @@ SqlResult<void> SaveLeases(sql::Connection& db, const State& state, const Applie
                                  lease.granted_nano_usd, lease.used_nano_usd, lease.expires_us});
       continue;
     }
-    auto done = db.Execute(
+    TRY(db.Execute(
         "DELETE FROM lease WHERE shard = $1 AND workspace = $2 AND lessee = $3 AND month = $4",
-        {shard, name.workspace, name.lessee, name.month});
-    if (!done.ok()) return Fail{std::move(done).error()};
+        {shard, name.workspace, name.lessee, name.month}));
   }
   if (cells.empty()) return {};
-  auto done = db.ExecuteRows(kHead, kLeaseColumnCount, cells, kUpdate);
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(db.ExecuteRows(kHead, kLeaseColumnCount, cells, kUpdate));
   return {};
 }
 
@@ -94,11 +93,10 @@ SqlResult<std::vector<Lease>> ReadLeases(sql::Database& database) {
 
 SqlResult<std::vector<Lease>> ReadLeases(sql::Connection& db, const std::string& workspace) {
   std::vector<Lease> leases;
-  auto done = db.Query(
+  TRY(db.Query(
       "SELECT " + std::string(kLeaseColumns) + " FROM lease WHERE shard = $1 AND workspace = $2",
       {LedgerShard(workspace), workspace},
-      [&](const Row& row) { leases.push_back(ReadLease(row)); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+      [&](const Row& row) { leases.push_back(ReadLease(row)); }));
   return leases;
 }
 

@@ -1,6 +1,7 @@
 // The ledger's tables as migrations. A released migration is never changed.
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/archive_tables.h"
 #include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/candidates.h"
@@ -371,26 +372,22 @@ std::string With(std::string_view script, std::string_view word, std::string_vie
 
 sql::SqlResult<void> ShardRows(sql::Connection& db) {
   std::vector<std::string> workspaces;
-  auto read = db.Query(
-      "SELECT workspace FROM old_wallet UNION SELECT workspace FROM old_hold UNION"
-      " SELECT workspace FROM old_entry UNION SELECT workspace FROM old_command UNION"
-      " SELECT workspace FROM old_cap_month UNION SELECT workspace FROM old_usage_record",
-      {}, [&](const sql::Row& row) { workspaces.push_back(row.Text(0)); });
-  if (!read.ok()) return read;
+  TRY(
+      db.Query("SELECT workspace FROM old_wallet UNION SELECT workspace FROM old_hold UNION"
+               " SELECT workspace FROM old_entry UNION SELECT workspace FROM old_command UNION"
+               " SELECT workspace FROM old_cap_month UNION SELECT workspace FROM old_usage_record",
+               {}, [&](const sql::Row& row) { workspaces.push_back(row.Text(0)); }));
   std::vector<sql::Param> cells;
   for (const std::string& workspace : workspaces) {
     cells.insert(cells.end(), {workspace, LedgerShard(workspace)});
   }
-  auto written = db.ExecuteRows("INSERT INTO shard_of (workspace, shard) VALUES", 2, cells);
-  if (!written.ok()) return Fail{std::move(written).error()};
+  TRY(db.ExecuteRows("INSERT INTO shard_of (workspace, shard) VALUES", 2, cells));
   int32_t since = 0;
-  read = db.Query("SELECT CAST(coalesce(min(at_us), 0) AS BIGINT) FROM old_entry", {},
-                  [&](const sql::Row& row) {
-                    if (row.Int(0) > 0) since = UtcMonth(row.Int(0));
-                  });
-  if (!read.ok()) return read;
-  auto made = EnsurePartitions(db, SystemClock::Get().WallUs(), since);
-  if (!made.ok()) return made;
+  TRY(db.Query("SELECT CAST(coalesce(min(at_us), 0) AS BIGINT) FROM old_entry", {},
+               [&](const sql::Row& row) {
+                 if (row.Int(0) > 0) since = UtcMonth(row.Int(0));
+               }));
+  TRY(EnsurePartitions(db, SystemClock::Get().WallUs(), since));
   const std::string script = With(kMoveRows, "{sums}", kSums);
   const bool sqlite = db.dialect() == sql::Dialect::kSqlite;
   return db.ExecuteScript(With(script, "{empty}", sqlite ? "x''" : "''::bytea"));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/crypto.h"
+#include "common/base/try.h"
 
 namespace tollgate::billing {
 namespace {
@@ -34,20 +35,16 @@ SqlResult<void> MigrateRequestIds(sql::Database& database) {
 SqlResult<SeenRequest> SeeRequest(sql::Connection& transaction, const audit::Origin& by,
                                   std::string_view content, int64_t now_us) {
   if (by.request_id.empty()) return SeenRequest::kFresh;
-  auto pruned =
-      transaction.Execute("DELETE FROM request_id WHERE at_us < $1", {now_us - kKeepIdsUs});
-  if (!pruned.ok()) return Fail{std::move(pruned).error()};
+  TRY(transaction.Execute("DELETE FROM request_id WHERE at_us < $1", {now_us - kKeepIdsUs}));
   const std::string id = by.actor + "\n" + by.request_id;
   const std::string digest = Sha256(content);
-  auto added = transaction.Execute(
-      "INSERT INTO request_id (id, content, at_us) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING",
-      {id, sql::Param::Blob(digest), now_us});
-  if (!added.ok()) return Fail{std::move(added).error()};
-  if (*added == 1) return SeenRequest::kFresh;
+  TRY(auto added, transaction.Execute("INSERT INTO request_id (id, content, at_us) VALUES ($1, $2, "
+                                      "$3) ON CONFLICT (id) DO NOTHING",
+                                      {id, sql::Param::Blob(digest), now_us}));
+  if (added == 1) return SeenRequest::kFresh;
   std::string known;
-  auto read = transaction.Query("SELECT content FROM request_id WHERE id = $1", {id},
-                                [&](const sql::Row& row) { known = row.Text(0); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(transaction.Query("SELECT content FROM request_id WHERE id = $1", {id},
+                        [&](const sql::Row& row) { known = row.Text(0); }));
   return known == digest ? SeenRequest::kSame : SeenRequest::kOther;
 }
 

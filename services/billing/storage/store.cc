@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/sort_unique.h"
+#include "common/base/try.h"
 #include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/credit_by_hand.h"
 #include "services/billing/storage/dead_letters.h"
@@ -43,7 +44,7 @@ SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> oper
   for (const auto& [shard, name] : names) {
     keys.insert(keys.end(), {shard, name});
     if (std::exchange(kept, shard) == shard) continue;
-    if (auto done = KeepInPlace(db, shard); !done.ok()) return done;
+    TRY(KeepInPlace(db, shard));
   }
   static const std::string kHead = Select(kWalletColumns, "wallet");
   static constexpr KeyColumn kKey[] = {kShard, kWorkspace};
@@ -131,20 +132,20 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
                      State& state) {
   // Wallets come first: their locks keep other replicas from changing any row of these workspaces.
   // The later statements see everything that earlier lock holders have committed.
-  if (auto done = LoadWallets(db, operations, state); !done.ok()) return done;
-  if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
+  TRY(LoadWallets(db, operations, state));
+  TRY(LoadHolds(db, operations, state));
   const std::vector<LeaseName> leases = LeasesOf(operations, now_us);
-  if (auto done = LoadLeases(db, leases, state); !done.ok()) return done;
-  if (auto done = LoadDeadLetters(db, operations, state); !done.ok()) return done;
-  if (auto done = LoadCommands(db, operations, state); !done.ok()) return done;
-  if (auto done = db.Flush(); !done.ok()) return done;
+  TRY(LoadLeases(db, leases, state));
+  TRY(LoadDeadLetters(db, operations, state));
+  TRY(LoadCommands(db, operations, state));
+  TRY(db.Flush());
   // Which other rows are needed depends on the wallets and holds.
   const std::vector<WantedKeyMonth> beginning = BeginningKeyMonths(operations, now_us, state);
   db.Pipeline();
-  if (auto done = LoadMonths(db, leases, now_us, state); !done.ok()) return done;
-  if (auto done = LoadKeyMonths(db, operations, beginning, now_us, state); !done.ok()) return done;
-  if (auto done = db.Flush(); !done.ok()) return done;
-  if (auto done = StartKeyMonths(db, beginning, state); !done.ok()) return done;
+  TRY(LoadMonths(db, leases, now_us, state));
+  TRY(LoadKeyMonths(db, operations, beginning, now_us, state));
+  TRY(db.Flush());
+  TRY(StartKeyMonths(db, beginning, state));
   return LoadIdempotencyKeys(
       db, operations, [&](std::span<const Param> keys) { return LoadHolds(db, keys, state); },
       state);
@@ -153,8 +154,7 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
 SqlResult<void> Write(sql::Connection& db, const Cells& cells, const std::string& head, int columns,
                       std::string_view tail) {
   if (cells.view().empty()) return {};
-  auto done = db.ExecuteRows(head, columns, cells.view(), tail);
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(db.ExecuteRows(head, columns, cells.view(), tail));
   return {};
 }
 
@@ -169,10 +169,10 @@ SqlResult<void> SaveHolds(sql::Connection& db, const State& state, const Applied
   Cells fresh(applied.new_holds.size(), kHoldCount);
   for (const Id& id : applied.new_holds) fresh.Add(state.holds.at(id));
   // No ON CONFLICT: a hold that another replica has inserted meanwhile must fail this batch.
-  if (auto done = Write(db, fresh, kHead, kHoldCount, ""); !done.ok()) return done;
+  TRY(Write(db, fresh, kHead, kHoldCount, ""));
   Cells changed(applied.changed_holds.size(), kHoldCount);
   for (const Id& id : applied.changed_holds) changed.Add(state.holds.at(id));
-  if (auto done = Write(db, changed, kHead, kHoldCount, kUpdate); !done.ok()) return done;
+  TRY(Write(db, changed, kHead, kHoldCount, kUpdate));
 
   static const std::string kUsageHead = Insert(kUsageColumns, "usage_record");
   static const std::string kUsageUpdate = Update(
@@ -210,8 +210,7 @@ SqlResult<void> SaveRollUps(sql::Connection& db, const std::vector<UsageChange>&
     for (const auto& [key, row] : rows) cells.AddRollUp(row, std::get<3>(key));
     return Write(db, cells, table.head, kRollUpCount, table.add_up);
   };
-  auto done = save(kQuarters, [](int64_t at_us) { return at_us / kQuarterUs; });
-  if (!done.ok()) return done;
+  TRY(save(kQuarters, [](int64_t at_us) { return at_us / kQuarterUs; }));
   return save(kDays, [](int64_t at_us) { return int64_t{UtcDay(at_us)}; });
 }
 
@@ -230,7 +229,7 @@ SqlResult<void> SaveWallets(sql::Connection& db, const State& state, const Appli
   }
   // No ON CONFLICT: if two replicas create the same wallet at once there is no row to lock, so the
   // primary key must fail the second one.
-  if (auto done = Write(db, fresh, kHead, kWalletCount, ""); !done.ok()) return done;
+  TRY(Write(db, fresh, kHead, kWalletCount, ""));
   return Write(db, changed, kHead, kWalletCount, kUpdate);
 }
 
@@ -240,7 +239,7 @@ SqlResult<void> SaveCommands(sql::Connection& db, const State& state, const Appl
       Update("shard, workspace, id", "state, decided_by, decided_us");
   Cells fresh(applied.commands.size(), kCommandCount);
   for (const std::string& key : applied.commands) fresh.Add(state.commands.at(key));
-  if (auto done = Write(db, fresh, kHead, kCommandCount, ""); !done.ok()) return done;
+  TRY(Write(db, fresh, kHead, kCommandCount, ""));
   Cells decided(applied.decided_commands.size(), kCommandCount);
   for (const std::string& key : applied.decided_commands) {
     const bool is_new =
@@ -257,19 +256,19 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   static const std::string kKeyMonthHead = Insert(kKeyMonthColumns, "key_month");
   static const std::string kKeyMonthUpdate =
       Update("shard, workspace, key_id, month", "spent, held");
-  if (auto done = SaveWallets(db, state, applied); !done.ok()) return done;
+  TRY(SaveWallets(db, state, applied));
   Cells entries(applied.entries.size(), kEntryCount);
   for (const Entry& entry : applied.entries) entries.Add(entry);
-  if (auto done = Write(db, entries, kEntryHead, kEntryCount, ""); !done.ok()) return done;
-  if (auto done = SaveCommands(db, state, applied); !done.ok()) return done;
-  if (auto done = SaveDeadLetters(db, state, applied); !done.ok()) return done;
-  if (auto done = SaveHolds(db, state, applied); !done.ok()) return done;
-  if (auto done = SaveIdempotencyKeys(db, state, applied); !done.ok()) return done;
-  if (auto done = SaveLeases(db, state, applied); !done.ok()) return done;
-  if (auto done = SaveRollUps(db, applied.usage_changes); !done.ok()) return done;
+  TRY(Write(db, entries, kEntryHead, kEntryCount, ""));
+  TRY(SaveCommands(db, state, applied));
+  TRY(SaveDeadLetters(db, state, applied));
+  TRY(SaveHolds(db, state, applied));
+  TRY(SaveIdempotencyKeys(db, state, applied));
+  TRY(SaveLeases(db, state, applied));
+  TRY(SaveRollUps(db, applied.usage_changes));
   Cells months(applied.months.size(), kMonthCount);
   for (const std::string& key : applied.months) months.Add(state.months.at(key));
-  if (auto done = Write(db, months, kMonthHead, kMonthCount, kMonthUpdate); !done.ok()) return done;
+  TRY(Write(db, months, kMonthHead, kMonthCount, kMonthUpdate));
   Cells key_months(applied.key_months.size(), kKeyMonthCount);
   for (const std::string& key : applied.key_months) key_months.Add(state.key_months.at(key));
   return Write(db, key_months, kKeyMonthHead, kKeyMonthCount, kKeyMonthUpdate);
@@ -289,27 +288,18 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
                             int64_t now_us, const Policy& policy,
                             const std::function<SqlResult<void>(State&)>& check) {
   connection.Pipeline();
-  auto tx = sql::Transaction::Begin(connection);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
+  TRY(auto tx, sql::Transaction::Begin(connection));
   State state;
-  if (auto done = Load(connection, operations, now_us, state); !done.ok()) {
-    return Fail{std::move(done).error()};
-  }
+  TRY(Load(connection, operations, now_us, state));
   if (check) {
-    if (auto done = check(state); !done.ok()) return Fail{std::move(done).error()};
+    TRY(check(state));
   }
   Applied applied = Apply(state, operations, now_us, policy);
-  if (auto done = NumberDeadLetters(connection, applied); !done.ok()) {
-    return Fail{std::move(done).error()};
-  }
+  TRY(NumberDeadLetters(connection, applied));
   connection.Pipeline();
-  if (auto done = Save(connection, state, applied); !done.ok()) {
-    return Fail{std::move(done).error()};
-  }
-  if (auto done = WriteAudit(connection, applied.audit_notes); !done.ok()) {
-    return Fail{std::move(done).error()};
-  }
-  if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
+  TRY(Save(connection, state, applied));
+  TRY(WriteAudit(connection, applied.audit_notes));
+  TRY(tx.Commit());
   return applied;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/distribute.h"
 #include "services/billing/storage/schema.h"
 
@@ -19,8 +20,7 @@ SqlResult<std::vector<std::string>> LockedWorkspaces(sql::Connection& connection
   for (const Operation& op : operations) names.insert(WorkspaceOf(op));
   std::vector<sql::Param> keys;
   for (const std::string_view name : names) keys.insert(keys.end(), {LedgerShard(name), name});
-  auto tx = sql::Transaction::Begin(connection);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
+  TRY(auto transaction, sql::Transaction::Begin(connection));
   static constexpr sql::Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
                                                         {"workspace", sql::Param::Kind::kText}};
   const auto read = [&](std::string_view tail, std::set<std::string>& found) {
@@ -28,12 +28,10 @@ SqlResult<std::vector<std::string>> LockedWorkspaces(sql::Connection& connection
                                 [&](const Row& row) { found.insert(row.Text(0)); });
   };
   std::set<std::string> free;
-  if (auto done = read("FOR UPDATE SKIP LOCKED", free); !done.ok()) {
-    return Fail{std::move(done).error()};
-  }
+  TRY(read("FOR UPDATE SKIP LOCKED", free));
   // A wallet that does not exist cannot be locked.
   std::set<std::string> all;
-  if (auto done = read("", all); !done.ok()) return Fail{std::move(done).error()};
+  TRY(read("", all));
   std::vector<std::string> locked;
   std::set_difference(all.begin(), all.end(), free.begin(), free.end(), std::back_inserter(locked));
   return locked;
@@ -120,15 +118,13 @@ SqlResult<void> WalletChecker::Check(sql::Connection& connection, State& state, 
     if (!always && now_us - checked->second < kCheckIntervalUs) continue;
     if (always || ++again <= kRepeatsPerBatch) due.insert(workspace);
   }
-  auto sound = Sound(connection, state, due);
-  if (!sound.ok()) return Fail{std::move(sound).error()};
+  TRY(auto sound, Sound(connection, state, due));
   for (const std::string_view name : due) {
     const std::string workspace(name);
     std::string wrong;
-    if (!sound->contains(workspace)) {
-      auto why = Disagreement(connection, state.wallets.at(workspace));
-      if (!why.ok()) return Fail{std::move(why).error()};
-      wrong = std::move(*why);
+    if (!sound.contains(workspace)) {
+      TRY(auto why, Disagreement(connection, state.wallets.at(workspace)));
+      wrong = std::move(why);
     }
     if (wrong.empty()) {
       checked_us_[workspace] = now_us;
@@ -145,23 +141,17 @@ SqlResult<std::string> FreezeBrokenWallet(sql::Connection& connection,
   static const std::string kWallet = "SELECT " + std::string(kWalletColumns) +
                                      " FROM wallet WHERE shard = $1 AND workspace = $2 FOR UPDATE";
   const int32_t shard = LedgerShard(workspace);
-  auto tx = sql::Transaction::Begin(connection);
-  if (!tx.ok()) return Fail{std::move(tx).error()};
-  if (auto kept = KeepInPlace(connection, shard); !kept.ok()) {
-    return Fail{std::move(kept).error()};
-  }
+  TRY(auto tx, sql::Transaction::Begin(connection));
+  TRY(KeepInPlace(connection, shard));
   Wallet wallet;
-  auto done = connection.Query(kWallet, {shard, workspace},
-                               [&](const Row& row) { wallet = ReadWallet(row); });
-  if (!done.ok()) return Fail{std::move(done).error()};
+  TRY(connection.Query(kWallet, {shard, workspace},
+                       [&](const Row& row) { wallet = ReadWallet(row); }));
   if (wallet.workspace.empty()) return std::string();
   auto wrong = Disagreement(connection, wallet);
   if (!wrong.ok() || wrong->empty() || wallet.frozen == Freeze::kFailedCheck) return wrong;
-  auto frozen =
-      connection.Execute("UPDATE wallet SET frozen = $1 WHERE shard = $2 AND workspace = $3",
-                         {static_cast<int>(Freeze::kFailedCheck), shard, workspace});
-  if (!frozen.ok()) return Fail{std::move(frozen).error()};
-  if (auto committed = tx->Commit(); !committed.ok()) return Fail{std::move(committed).error()};
+  TRY(connection.Execute("UPDATE wallet SET frozen = $1 WHERE shard = $2 AND workspace = $3",
+                         {static_cast<int>(Freeze::kFailedCheck), shard, workspace}));
+  TRY(tx.Commit());
   return wrong;
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "common/base/try.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -121,8 +122,7 @@ std::string CheckpointWriter::Write(sql::Connection& connection, bool last) {
   checkpoint.at_us = clock_.WallUs();
   const int64_t archived_us = archived_us_;
   auto read = [&]() -> sql::SqlResult<void> {
-    auto snapshot = sql::Transaction::Begin(connection, sql::TxMode::kRead);
-    if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+    TRY(auto snapshot, sql::Transaction::Begin(connection, sql::TxMode::kRead));
     auto heads = ReadHeads(connection, "wallet", "", checkpoint);
     if (heads.ok() && options_.payments) {
       heads = ReadHeads(connection, "payment_head", kPaymentChain, checkpoint);

@@ -1,5 +1,7 @@
 #include "services/billing/verify/verifications.h"
 
+#include "common/base/try.h"
+
 namespace tollgate::billing {
 namespace {
 
@@ -54,9 +56,8 @@ Verification ReadVerification(const Row& row, int64_t now_us) {
 SqlResult<std::optional<Verification>> FindBy(Connection& db, std::string_view column,
                                               const std::string& value, int64_t now_us) {
   std::optional<Verification> found;
-  auto read = db.Query(std::string(kSelect) + " WHERE " + std::string(column) + " = $1", {value},
-                       [&](const Row& row) { found = ReadVerification(row, now_us); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query(std::string(kSelect) + " WHERE " + std::string(column) + " = $1", {value},
+               [&](const Row& row) { found = ReadVerification(row, now_us); }));
   return found;
 }
 
@@ -64,36 +65,33 @@ SqlResult<Begun> Begin(Connection& db, const Verification& asked, const audit::O
                        bool may_run, int64_t now_us) {
   Begun begun;
   const std::string caller_request = asked.actor + "\n" + asked.request_id;
-  auto known = FindBy(db, "caller_request", caller_request, now_us);
-  if (!known.ok()) return Fail{known.error()};
-  if (*known) {
-    begun.request_reused = (*known)->workspace != asked.workspace;
-    if (!begun.request_reused) begun.verification = std::move(*known);
+  TRY(auto known, FindBy(db, "caller_request", caller_request, now_us));
+  if (known) {
+    begun.request_reused = known->workspace != asked.workspace;
+    if (!begun.request_reused) begun.verification = std::move(known);
     return begun;
   }
   if (!may_run) return begun;
-  auto done = WithoutValue(
+  TRY(WithoutValue(
       db.Execute("UPDATE ledger_verification SET state = $1, ended_us = reported_us"
                  " WHERE state = 1 AND reported_us < $2",
-                 {static_cast<int>(VerificationState::kBrokenOff), now_us - kDeadAfterUs}));
-  if (!done.ok()) return Fail{done.error()};
-  done = WithoutValue(
+                 {static_cast<int>(VerificationState::kBrokenOff), now_us - kDeadAfterUs})));
+  TRY(WithoutValue(
       db.Execute("DELETE FROM ledger_verification WHERE state <> 1 AND created_us < $1",
-                 {now_us - kKeepVerificationsUs}));
-  if (!done.ok()) return Fail{done.error()};
+                 {now_us - kKeepVerificationsUs})));
   // The unique index of running verifications allows only one.
-  auto added = db.Execute(
-      "INSERT INTO ledger_verification (id, caller_request, actor, workspace, state, cancel,"
-      " created_us, reported_us, ended_us, workspaces, entries, holds, usage_records, violations)"
-      " VALUES ($1, $2, $3, $4, 1, 0, $5, $5, 0, 0, 0, 0, 0, '') ON CONFLICT DO NOTHING",
-      {asked.id.ToHex(), caller_request, asked.actor, asked.workspace, now_us});
-  if (!added.ok()) return Fail{added.error()};
-  if (*added == 0) return begun;
-  auto audited = audit::Append(
+  TRY(auto added,
+      db.Execute(
+          "INSERT INTO ledger_verification (id, caller_request, actor, workspace, state, cancel,"
+          " created_us, reported_us, ended_us, workspaces, entries, holds, usage_records, "
+          "violations)"
+          " VALUES ($1, $2, $3, $4, 1, 0, $5, $5, 0, 0, 0, 0, 0, '') ON CONFLICT DO NOTHING",
+          {asked.id.ToHex(), caller_request, asked.actor, asked.workspace, now_us}));
+  if (added == 0) return begun;
+  TRY(audit::Append(
       db, audit::kEntries,
       audit::RecordOf(by, now_us, "ledger_verification.create", asked.workspace, asked.id.ToHex(),
-                      asked.workspace.empty() ? "every workspace" : ""));
-  if (!audited.ok()) return Fail{audited.error()};
+                      asked.workspace.empty() ? "every workspace" : "")));
   begun.fresh = true;
   begun.verification = asked;
   begun.verification->created_us = now_us;
@@ -111,9 +109,8 @@ SqlResult<Begun> BeginVerification(sql::Database& database, const Verification& 
                                    const audit::Origin& by, bool may_run, int64_t now_us) {
   Begun begun;
   auto done = database.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    auto result = Begin(db, asked, by, may_run, now_us);
-    if (!result.ok()) return Fail{result.error()};
-    begun = std::move(*result);
+    TRY(auto result, Begin(db, asked, by, may_run, now_us));
+    begun = std::move(result);
     return {};
   });
   if (!done.ok()) return Fail{done.error()};
@@ -124,13 +121,12 @@ SqlResult<bool> ReportVerification(sql::Database& database, const Id& id,
                                    const VerifyReport& report, int64_t now_us) {
   int64_t changed = 0;
   auto done = database.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    auto updated = db.Execute(
-        "UPDATE ledger_verification SET reported_us = $1, workspaces = $2, entries = $3,"
-        " holds = $4, usage_records = $5 WHERE id = $6 AND state = 1 AND cancel = 0",
-        {now_us, report.workspaces, report.entries, report.holds, report.usage_records,
-         id.ToHex()});
-    if (!updated.ok()) return Fail{updated.error()};
-    changed = *updated;
+    TRY(auto updated,
+        db.Execute("UPDATE ledger_verification SET reported_us = $1, workspaces = $2, entries = $3,"
+                   " holds = $4, usage_records = $5 WHERE id = $6 AND state = 1 AND cancel = 0",
+                   {now_us, report.workspaces, report.entries, report.holds, report.usage_records,
+                    id.ToHex()}));
+    changed = updated;
     return {};
   });
   if (!done.ok()) return Fail{done.error()};
@@ -152,16 +148,15 @@ SqlResult<void> EndVerification(sql::Database& database, const Id& id, Verificat
 SqlResult<void> CancelVerification(sql::Database& database, const Id& id, const audit::Origin& by,
                                    int64_t now_us) {
   return database.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    auto ended =
+    TRY(
         WithoutValue(db.Execute("UPDATE ledger_verification SET state = 4, ended_us = reported_us"
                                 " WHERE id = $1 AND state = 1 AND reported_us < $2",
-                                {id.ToHex(), now_us - kDeadAfterUs}));
-    if (!ended.ok()) return ended;
-    auto cancelled = db.Execute(
-        "UPDATE ledger_verification SET cancel = 1 WHERE id = $1 AND state = 1 AND cancel = 0",
-        {id.ToHex()});
-    if (!cancelled.ok()) return Fail{cancelled.error()};
-    if (*cancelled == 0) return {};
+                                {id.ToHex(), now_us - kDeadAfterUs})));
+    TRY(auto cancelled,
+        db.Execute(
+            "UPDATE ledger_verification SET cancel = 1 WHERE id = $1 AND state = 1 AND cancel = 0",
+            {id.ToHex()}));
+    if (cancelled == 0) return {};
     return audit::Append(
         db, audit::kEntries,
         audit::RecordOf(by, now_us, "ledger_verification.cancel", "", id.ToHex(), ""));
@@ -172,9 +167,8 @@ SqlResult<std::optional<Verification>> FindVerification(sql::Database& database,
                                                         int64_t now_us) {
   std::optional<Verification> found;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
-    auto read = FindBy(db, "id", id.ToHex(), now_us);
-    if (!read.ok()) return Fail{read.error()};
-    found = std::move(*read);
+    TRY(auto read, FindBy(db, "id", id.ToHex(), now_us));
+    found = std::move(read);
     return {};
   });
   if (!done.ok()) return Fail{done.error()};

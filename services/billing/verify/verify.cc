@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_entries.h"
 #include "services/billing/verify/verify_payments.h"
@@ -60,11 +61,10 @@ class LedgerVerifier {
 
   SqlResult<void> All() {
     for (int64_t shard = resumed_ ? progress_.shard - 1 : INT64_MIN; !report().stopped;) {
-      auto next = NextShard(db_, shard);
-      if (!next.ok()) return Fail{std::move(next).error()};
-      if (!*next) return {};
-      shard = **next;
-      if (auto done = Shard(shard); !done.ok()) return done;
+      TRY(auto next, NextShard(db_, shard));
+      if (!next) return {};
+      shard = *next;
+      TRY(Shard(shard));
     }
     return {};
   }
@@ -76,13 +76,11 @@ class LedgerVerifier {
       progress_.workspace.clear();
       progress_.state.reset();
     }
-    auto snapshot = sql::Transaction::Begin(db_, sql::TxMode::kRead);
-    if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-    if (auto done = PrepareSnapshot(db_); !done.ok()) return done;
-    if (auto done = ReadLedger(); !done.ok()) return done;
-    auto workspaces = WorkspacesOf(db_, shard, cut_us_);
-    if (!workspaces.ok()) return Fail{std::move(workspaces).error()};
-    for (const auto& [name, rows] : *workspaces) {
+    TRY(auto snapshot, sql::Transaction::Begin(db_, sql::TxMode::kRead));
+    TRY(PrepareSnapshot(db_));
+    TRY(ReadLedger());
+    TRY(auto workspaces, WorkspacesOf(db_, shard, cut_us_));
+    for (const auto& [name, rows] : workspaces) {
       if (!options_.workspace.empty() && name != options_.workspace) continue;
       const bool in_work = progress_.state && progress_.state->workspace == name;
       if (!in_work && name <= progress_.workspace) continue;
@@ -100,9 +98,8 @@ class LedgerVerifier {
   }
 
   SqlResult<void> ReadLedger() {
-    auto payments = HasPayments(db_);
-    if (!payments.ok()) return Fail{std::move(payments).error()};
-    has_payments_ = *payments;
+    TRY(auto payments, HasPayments(db_));
+    has_payments_ = payments;
     auto read = db_.Query("SELECT max(cut_us) FROM archive", {},
                           [&](const Row& row) { cut_us_ = row.Int(0); });
     if (!read.ok() || !options_.overdue_holds) return read;
@@ -121,32 +118,30 @@ class LedgerVerifier {
   SqlResult<void> Workspace(const std::string& name, const WorkspaceRows& rows) {
     Findings findings(report(), name);
     if (!progress_.state) {
-      auto start = StartState(db_, name, options_.archive_verified, findings);
-      if (!start.ok()) return Fail{std::move(start).error()};
+      TRY(auto start, StartState(db_, name, options_.archive_verified, findings));
       // A run of the archive covers all workspaces.
-      if (start->cut_us > 0 && start->cut_us != cut_us_) {
+      if (start.cut_us > 0 && start.cut_us != cut_us_) {
         findings.Report("the table archive ends at another time than the state of the workspace");
       }
-      progress_.state = std::move(*start);
+      progress_.state = std::move(start);
     }
     WorkspaceState& state = *progress_.state;
     RowCheck row_check(db_, state, findings, latest_us_, nullptr);
     EntryCheck entries(db_, state, row_check, findings, options_, 0, nullptr);
     for (bool more = true; more;) {
-      auto page = entries.Page();
-      if (!page.ok()) return Fail{std::move(page).error()};
-      more = *page;
-      if (auto done = row_check.Flush(); !done.ok()) return done;
+      TRY(auto page, entries.Page());
+      more = page;
+      TRY(row_check.Flush());
       Save(false);
       if (!Continue(name)) return {};
     }
-    if (auto done = entries.CloseGroup(); !done.ok()) return done;
-    if (auto done = entries.CheckRest(); !done.ok()) return done;
+    TRY(entries.CloseGroup());
+    TRY(entries.CheckRest());
     ++report().workspaces;
-    if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
-    if (auto done = CheckDeadLetters(db_, name, findings); !done.ok()) return done;
+    TRY(CheckWallet(db_, state, rows, findings));
+    TRY(CheckDeadLetters(db_, name, findings));
     if (has_payments_) {
-      if (auto done = CheckPaymentLog(db_, name, findings); !done.ok()) return done;
+      TRY(CheckPaymentLog(db_, name, findings));
     }
     UsageCheck usage(db_, state, findings, row_check.quota_held());
     // A large workspace takes long here, so progress is reported. A stop takes effect later, since
@@ -154,8 +149,8 @@ class LedgerVerifier {
     const auto alive = [&] {
       if (options_.progress && !options_.progress(report(), name)) wanted_ = false;
     };
-    if (auto done = usage.Run(alive); !done.ok()) return done;
-    if (auto done = CheckRollUps(db_, state, findings, alive); !done.ok()) return done;
+    TRY(usage.Run(alive));
+    TRY(CheckRollUps(db_, state, findings, alive));
     return CheckCounts(state, rows, usage.records(), findings);
   }
 
@@ -168,13 +163,12 @@ class LedgerVerifier {
       findings.Expect(stored, expected, "the number of rows of " + table);
       return ReportStrays(db_, state.workspace, table, state.cut_us, findings);
     };
-    if (auto done = compare(rows.holds, state.holds_opened, "hold"); !done.ok()) return done;
-    if (auto done = compare(records, state.holds_closed, "usage_record"); !done.ok()) return done;
+    TRY(compare(rows.holds, state.holds_opened, "hold"));
+    TRY(compare(records, state.holds_closed, "usage_record"));
     int64_t commands = 0;
-    auto read = db_.Query("SELECT count(*) FROM command WHERE shard = $1 AND workspace = $2",
-                          {LedgerShard(state.workspace), state.workspace},
-                          [&](const Row& row) { commands = row.Int(0); });
-    if (!read.ok()) return read;
+    TRY(db_.Query("SELECT count(*) FROM command WHERE shard = $1 AND workspace = $2",
+                  {LedgerShard(state.workspace), state.workspace},
+                  [&](const Row& row) { commands = row.Int(0); }));
     return compare(commands, state.commands_seen, "command");
   }
 
@@ -213,11 +207,10 @@ SqlResult<VerifyReport> VerifyLedger(Connection& connection, const VerifyOptions
 }
 
 SqlResult<VerifyReport> VerifyLedger(sql::Database& database, const std::string& workspace) {
-  auto connection = database.Connect();
-  if (!connection.ok()) return Fail{std::move(connection).error()};
+  TRY(auto connection, database.Connect());
   VerifyOptions options;
   options.workspace = workspace;
-  return VerifyLedger(**connection, options);
+  return VerifyLedger(*connection, options);
 }
 
 }  // namespace tollgate::billing

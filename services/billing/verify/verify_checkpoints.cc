@@ -5,6 +5,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "common/checkpoint/checkpoint_file.h"
 #include "services/billing/verify/verify_findings.h"
 
@@ -25,11 +26,10 @@ void Report(VerifyReport& report, const std::string& what) {
 BasicResult<Anchors, std::string> Anchors::Read(const std::string& file,
                                                 const std::string& public_key_file,
                                                 VerifyReport& report) {
-  auto key = SigningKey::ReadPublic(public_key_file);
-  if (!key.ok()) return Fail{std::move(key).error()};
+  TRY(auto key, SigningKey::ReadPublic(public_key_file));
   Anchors anchors;
   auto read = ReadCheckpoints(
-      file, *key,
+      file, key,
       [&anchors](const Checkpoint& checkpoint) {
         ++anchors.checkpoints_;
         for (const Anchor& anchor : checkpoint.anchors) {
@@ -49,11 +49,9 @@ SqlResult<void> Anchors::Compare(sql::Connection& db, const std::string& workspa
   for (const auto& [chain, heads] : heads_) {
     const std::string name = chain.substr(chain.find('/') + 1);
     if (!workspace.empty() && name != workspace) continue;
-    auto done = chain.starts_with(kArchiveChain) ? CompareArchive(db, name, heads, report)
-                : chain.starts_with(kPaymentChain)
-                    ? CompareOne(db, name, Log::kPayments, heads, report)
-                    : CompareOne(db, name, Log::kEntries, heads, report);
-    if (!done.ok()) return done;
+    TRY(chain.starts_with(kArchiveChain)   ? CompareArchive(db, name, heads, report)
+        : chain.starts_with(kPaymentChain) ? CompareOne(db, name, Log::kPayments, heads, report)
+                                           : CompareOne(db, name, Log::kEntries, heads, report));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/domain/types.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_figures.h"
@@ -74,11 +75,10 @@ SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& wor
       if (!read.ok()) return Fail{std::move(read).error()};
     }
   }
-  auto read = db.Query(
+  TRY(db.Query(
       "SELECT key_id, month, spent, held FROM key_month WHERE shard = $1 AND workspace = $2"
       " AND month < $3 ORDER BY key_id, month",
-      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 1, 4); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 1, 4); }));
   return digest.Take();
 }
 
@@ -86,16 +86,14 @@ SqlResult<std::string> DigestStatements(sql::Connection& db, const std::string& 
                                         int64_t cut_us) {
   const int32_t shard = LedgerShard(workspace);
   RowDigest digest("statements");
-  auto read = db.Query(
+  TRY(db.Query(
       "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2"
       " AND month < $3 ORDER BY month, kind",
-      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 0, 3); });
-  if (!read.ok()) return Fail{std::move(read).error()};
-  read = db.Query(
+      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 0, 3); }));
+  TRY(db.Query(
       "SELECT key_id, model, month, requests, amount FROM statement_usage WHERE shard = $1"
       " AND workspace = $2 AND month < $3 ORDER BY month, key_id, model",
-      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 2, 5); });
-  if (!read.ok()) return Fail{std::move(read).error()};
+      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 2, 5); }));
   return digest.Take();
 }
 
@@ -135,9 +133,8 @@ SqlResult<void> CheckArchived(sql::Connection& db, const WorkspaceState& state,
       {state.archived_commands, DigestCommands, "the commands of archived months changed"}};
   for (const auto& [stored, compute, what] : digests) {
     if (stored.empty()) continue;
-    auto digest = compute(db, state.workspace, state.cut_us);
-    if (!digest.ok()) return Fail{std::move(digest).error()};
-    if (*digest != stored) findings.Report(what);
+    TRY(auto digest, compute(db, state.workspace, state.cut_us));
+    if (digest != stored) findings.Report(what);
   }
   return {};
 }

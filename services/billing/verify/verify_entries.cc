@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/domain/chain.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_rules.h"
@@ -80,9 +81,9 @@ SqlResult<bool> EntryCheck::Page() {
   });
   if (!read.ok()) return Fail{std::move(read).error()};
   for (const Entry& entry : page) {
-    if (auto done = CheckEntry(entry); !done.ok()) return Fail{std::move(done).error()};
+    TRY(CheckEntry(entry));
   }
-  if (auto done = ForgetExpired(); !done.ok()) return Fail{std::move(done).error()};
+  TRY(ForgetExpired());
   return !ended && page.size() == static_cast<size_t>(options_.page_entries);
 }
 
@@ -95,7 +96,7 @@ SqlResult<void> EntryCheck::ForgetExpired() {
     if (hold == state_.holds.end() || (state_.current_is_hold && state_.current == id)) continue;
     const HoldSums sums = std::move(hold->second);
     state_.holds.erase(hold);
-    if (auto done = rows_.AddHold(id, sums); !done.ok()) return done;
+    TRY(rows_.AddHold(id, sums));
   }
   return {};
 }
@@ -127,10 +128,10 @@ SqlResult<void> EntryCheck::CloseGroup() {
 SqlResult<void> EntryCheck::CheckRest() {
   rows_.EndOfEntries();
   for (const auto& [id, hold] : state_.holds) {
-    if (auto done = rows_.AddHold(id, hold); !done.ok()) return done;
+    TRY(rows_.AddHold(id, hold));
   }
   for (const auto& [id, command] : state_.commands) {
-    if (auto done = rows_.AddCommand(id, command); !done.ok()) return done;
+    TRY(rows_.AddCommand(id, command));
   }
   return rows_.Flush();
 }
@@ -141,7 +142,7 @@ SqlResult<void> EntryCheck::CheckEntry(const Entry& entry) {
   const bool of_request = IsRequestKind(entry.kind);
   const bool is_note = IsNote(entry);
   if (!is_note && (entry.request != state_.current || of_request != state_.current_is_hold)) {
-    if (auto done = CloseGroup(); !done.ok()) return done;
+    TRY(CloseGroup());
     state_.current = entry.request;
     state_.current_is_hold = of_request;
   }

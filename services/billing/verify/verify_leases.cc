@@ -3,16 +3,16 @@
 #include <map>
 #include <string>
 
+#include "common/base/try.h"
 #include "services/billing/storage/leases.h"
 
 namespace tollgate::billing {
 
 sql::SqlResult<void> CheckLeases(sql::Connection& db, const WorkspaceState& state,
                                  const Wallet& wallet, Findings& findings) {
-  auto rows = ReadLeases(db, state.workspace);
-  if (!rows.ok()) return Fail{std::move(rows).error()};
+  TRY(auto rows, ReadLeases(db, state.workspace));
   std::map<std::string, int64_t> reserved = state.leases;
-  for (const Lease& lease : *rows) {
+  for (const Lease& lease : rows) {
     const std::string key = LesseeKey(lease.lessee, lease.month);
     const auto by_entries = reserved.find(key);
     findings.Expect(lease.granted_nano_usd - lease.used_nano_usd,

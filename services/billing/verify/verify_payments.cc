@@ -1,6 +1,7 @@
 #include "services/billing/verify/verify_payments.h"
 
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 
 namespace tollgate::billing {
 
@@ -9,9 +10,8 @@ using sql::SqlResult;
 
 SqlResult<bool> HasPayments(sql::Connection& db) {
   bool found = false;
-  auto read = db.Query("SELECT 1 FROM schema_migration WHERE component = 'billing_payments'", {},
-                       [&](const Row&) { found = true; });
-  if (!read.ok()) return Fail{std::move(read).error()};
+  TRY(db.Query("SELECT 1 FROM schema_migration WHERE component = 'billing_payments'", {},
+               [&](const Row&) { found = true; }));
   return found;
 }
 

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_digests.h"
@@ -21,12 +22,11 @@ constexpr int64_t kMostFresh = 1'000'000;
 SqlResult<void> ReportRowsWithoutCut(Connection& db, const std::string& workspace,
                                      Findings& findings) {
   for (const std::string_view table : kRollUpNames) {
-    auto read = db.Query(
+    TRY(db.Query(
         "SELECT 1 FROM " + std::string(table) + " WHERE shard = $1 AND workspace = $2 LIMIT 1",
         {LedgerShard(workspace), workspace}, [&](const Row&) {
           findings.Report("rows of " + std::string(table) + " have no rollup_cut");
-        });
-    if (!read.ok()) return read;
+        }));
   }
   return {};
 }
@@ -62,9 +62,8 @@ SqlResult<void> CheckArchivedStatements(Connection& db, const WorkspaceState& ar
     findings.Report("rollup_cut has a base that no archive has");
     return {};
   }
-  auto digest = DigestStatements(db, archived.workspace, archived.cut_us);
-  if (!digest.ok()) return Fail{std::move(digest).error()};
-  if (*digest != archived.archived_statements) {
+  TRY(auto digest, DigestStatements(db, archived.workspace, archived.cut_us));
+  if (digest != archived.archived_statements) {
     findings.Report(
         "the statements of archived months (statement_month or statement_usage) changed");
   }
@@ -93,9 +92,8 @@ SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const Work
   }
   VerifyReport known;  // the verification has begun with this state and has its findings
   Findings ignored(known, state.workspace);
-  auto archived = StartState(db, state.workspace, true, ignored);
-  if (!archived.ok()) return Fail{std::move(archived).error()};
-  start->sequence = archived->sequence;
+  TRY(auto archived, StartState(db, state.workspace, true, ignored));
+  start->sequence = archived.sequence;
   // An archive begins when the roll-ups contain all its entries.
   if (start->cut < start->sequence) {
     findings.Report("the roll-ups are at entry " + std::to_string(start->cut) +
@@ -104,11 +102,11 @@ SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const Work
     return std::optional<RollUpStart>();
   }
   if (state.sequence - start->cut > kMostFresh) return std::optional<RollUpStart>();
-  for (const auto& [id, hold] : archived->holds) {
+  for (const auto& [id, hold] : archived.holds) {
     if (hold.charged > 0) start->charged.insert(id);
   }
   done = ReadStale(db, state, *start, findings);
-  if (done.ok()) done = CheckArchivedStatements(db, *archived, *start, findings);
+  if (done.ok()) done = CheckArchivedStatements(db, archived, *start, findings);
   if (!done.ok()) return Fail{std::move(done).error()};
   return start;
 }

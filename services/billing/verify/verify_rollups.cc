@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
+#include "common/base/try.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_figures.h"
 #include "services/billing/verify/verify_rollup_start.h"
@@ -37,23 +38,19 @@ class RollUpCheck {
         shard_(LedgerShard(state.workspace)) {}
 
   SqlResult<void> Run() {
-    auto start = ReadRollUpStart(db_, state_, findings_);
-    if (!start.ok()) return Fail{std::move(start).error()};
-    if (!*start) return {};
-    start_ = std::move(**start);
+    TRY(auto start, ReadRollUpStart(db_, state_, findings_));
+    if (!start) return {};
+    start_ = std::move(*start);
     sequence_ = start_.sequence;
-    if (auto done = ReadEntries(); !done.ok()) return done;
-    if (auto done = CompareStatements(); !done.ok()) return done;
-    if (auto done = CompareUsage("usage_quarter", "workspace_quarter", kQuarterUs); !done.ok()) {
-      return done;
-    }
-    if (auto done = CompareUsage("usage_day", "workspace_day", kDayUs); !done.ok()) return done;
+    TRY(ReadEntries());
+    TRY(CompareStatements());
+    TRY(CompareUsage("usage_quarter", "workspace_quarter", kQuarterUs));
+    TRY(CompareUsage("usage_day", "workspace_day", kDayUs));
     for (const char* table : {"key_spend_day", "key_spend_month"}) {
       int64_t stored = 0;
-      auto read = db_.Query(
+      TRY(db_.Query(
           "SELECT count(*) FROM " + std::string(table) + " WHERE shard = $1 AND workspace = $2",
-          {shard_, state_.workspace}, [&](const Row& row) { stored = row.Int(0); });
-      if (!read.ok()) return read;
+          {shard_, state_.workspace}, [&](const Row& row) { stored = row.Int(0); }));
       if (stored == matched_[table]) continue;
       findings_.Report(std::string(table) + " has " + std::to_string(stored - matched_[table]) +
                        " rows of which no usage is known");
@@ -175,13 +172,12 @@ class RollUpCheck {
       findings_.Expect(amount, expected.second, name + ": amount");
       if (at != usage_.end()) usage_.erase(at);
     };
-    auto read = db_.Query(
+    TRY(db_.Query(
         "SELECT month, key_id, model, requests, amount FROM statement_usage WHERE shard = $1"
         " AND workspace = $2 AND month >= $3",
         {shard_, state_.workspace, start_.first_month}, [&](const Row& row) {
           compare(row.Int(0), row.Text(1), row.Text(2), row.Int(3), row.Int(4));
-        });
-    if (!read.ok()) return read;
+        }));
     while (!usage_.empty()) {
       const auto [month, key, model] = usage_.begin()->first;
       if (month < start_.first_month) {
@@ -198,7 +194,7 @@ class RollUpCheck {
                                int64_t period_us) {
     const bool days = period_us == kDayUs;
     std::map<Period, Figures> sums;
-    if (auto read = SumKeys(by_key, days, sums); !read.ok()) return read;
+    TRY(SumKeys(by_key, days, sums));
     for (const auto& [period, fresh] : days ? fresh_days_ : fresh_quarters_) {
       for (size_t i = 0; i < kFigureCount; ++i) sums[period][i] -= fresh[i];
     }
@@ -261,7 +257,7 @@ class RollUpCheck {
                             });
       if (!read.ok()) return read;
       if (days) {
-        if (auto done = CompareSpends(seen < kVerifyPage ? "" : key); !done.ok()) return done;
+        TRY(CompareSpends(seen < kVerifyPage ? "" : key));
       }
       on_page_();
     }
@@ -288,7 +284,7 @@ class RollUpCheck {
             finished.find(days ? period : Period(UtcMonth(period.first * kDayUs), period.second));
         if (at != finished.end()) at->second -= fresh;
       }
-      if (auto done = CompareSpends(table, std::move(finished)); !done.ok()) return done;
+      TRY(CompareSpends(table, std::move(finished)));
     }
     return {};
   }

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/domain/chain.h"
 #include "services/billing/storage/schema.h"
 
@@ -64,7 +65,7 @@ SqlResult<void> RowCheck::AddCommand(const std::string& id, const CommandSums& s
 }
 
 SqlResult<void> RowCheck::Flush() {
-  if (auto done = FlushHolds(); !done.ok()) return done;
+  TRY(FlushHolds());
   return FlushCommands();
 }
 

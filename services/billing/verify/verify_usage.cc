@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_digests.h"
 #include "services/billing/verify/verify_figures.h"
@@ -29,22 +30,21 @@ UsageCheck::UsageCheck(sql::Connection& db, const WorkspaceState& state, Finding
 
 SqlResult<void> UsageCheck::Run(const std::function<void()>& on_page) {
   for (bool more = true; more;) {
-    auto page = Page();
-    if (!page.ok()) return Fail{std::move(page).error()};
-    more = *page;
+    TRY(auto page, Page());
+    more = page;
     if (!more && any_) {
-      if (auto done = FinishKey(); !done.ok()) return done;
+      TRY(FinishKey());
     }
     for (RollUp* rollup : {&quarters_, &days_}) {
       if (more && rollup->finished.size() < kVerifyCompare) continue;
-      if (auto done = Compare(*rollup); !done.ok()) return done;
+      TRY(Compare(*rollup));
     }
-    if (auto done = CheckKeyMonths(); !done.ok()) return done;
+    TRY(CheckKeyMonths());
     if (on_page) on_page();
   }
-  if (auto done = CompareCount(quarters_); !done.ok()) return done;
-  if (auto done = CompareCount(days_); !done.ok()) return done;
-  if (auto done = CheckIdleKeyMonths(); !done.ok()) return done;
+  TRY(CompareCount(quarters_));
+  TRY(CompareCount(days_));
+  TRY(CheckIdleKeyMonths());
   return CheckArchived(db_, state_, findings_);
 }
 

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
+#include "common/base/try.h"
 #include "services/billing/domain/dead_letter.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/verify/verify_leases.h"
@@ -100,7 +101,7 @@ SqlResult<void> CheckWallet(Connection& db, const WorkspaceState& state, const W
   if (wallet.head != state.head) {
     findings.Report("the head of the chain is not the last entry's hash");
   }
-  if (auto done = CheckLeases(db, state, wallet, findings); !done.ok()) return done;
+  TRY(CheckLeases(db, state, wallet, findings));
   return CheckMonths(db, state, findings);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/try.h"
+
 namespace tollgate::billing {
 namespace {
 
@@ -44,10 +46,10 @@ SqlResult<std::optional<int64_t>> NextShard(sql::Connection& db, int64_t after) 
         });
   };
   for (const char* table : kByWorkspace) {
-    if (auto read = look(table); !read.ok()) return Fail{std::move(read).error()};
+    TRY(look(table));
   }
   for (const char* table : kById) {
-    if (auto read = look(table); !read.ok()) return Fail{std::move(read).error()};
+    TRY(look(table));
   }
   return next;
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/inference_router/settlement/file_header.h"
 
@@ -39,7 +40,7 @@ Result<void> DrainedEngines::Set(const std::string& engine, bool drained) {
     changed.erase(engine);
   }
   if (changed == ids()) return {};
-  if (auto written = Write(changed); !written) return written;
+  TRY(Write(changed));
   const std::lock_guard lock(mutex_);
   ids_ = std::move(changed);
   return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/base/try.h"
 #include "common/engines/kinds.h"
 #include "common/observability/log.h"
 
@@ -51,7 +52,7 @@ grpc::ServerUnaryReactor* EngineAdminRpc::SetDrain(grpc::CallbackServerContext* 
     });
     response->set_known(known);
     if (!known) return {};
-    if (auto set = drained_.Set(request->engine_id(), request->drained()); !set) return set;
+    TRY(drained_.Set(request->engine_id(), request->drained()));
     // The catalog may have changed meanwhile.
     drained_.Mark(*table_(), clock_.MonotonicUs());
     log::Info(request->drained() ? "engine drained" : "engine resumed",

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "common/base/try.h"
+
 namespace tollgate::inference_router {
 namespace {
 
@@ -15,11 +17,9 @@ struct Bounded {
 Task<http::ClientResult<http::WholeResponse>> Fetch(std::shared_ptr<Bounded> bounded,
                                                     http::ClientRequest request,
                                                     size_t max_body_bytes) {
-  auto head = co_await bounded->call.Send(std::move(request));
-  if (!head.ok()) co_return Fail{std::move(head).error()};
-  auto body = co_await bounded->call.ReadAll(max_body_bytes);
-  if (!body.ok()) co_return Fail{std::move(body).error()};
-  co_return http::WholeResponse{std::move(*head), std::move(*body)};
+  CO_TRY(auto head, co_await bounded->call.Send(std::move(request)));
+  CO_TRY(auto body, co_await bounded->call.ReadAll(max_body_bytes));
+  co_return http::WholeResponse{std::move(head), std::move(body)};
 }
 
 }  // namespace

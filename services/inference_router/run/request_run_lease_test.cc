@@ -89,7 +89,7 @@ TEST_F(RequestRunLeaseTest, ARequestFromAnotherTimeIsLeftToTheLedger) {
   ledger_.lease_nano_usd = 10 * kWhole;
   for (const int64_t hours : {-13, 13}) {
     ledger_.leases_asked.clear();
-    const Outcome outcome = RunTwice([&] {
+    const Outcome outcome = RunTwice([&](Worker&) {
       const int64_t wall_ms = SystemClock::Get().WallUs() / 1000 + hours * 3'600'000;
       request_.set_request_id(Id::Make(wall_ms, 1, 2).ToBytes());
       request_.mutable_admission()->set_request_id(request_.request_id());

@@ -14,6 +14,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/inference_router/settlement/quarantine.h"
 
@@ -37,9 +38,7 @@ void FlushOrAbort(int file) {
 Result<std::unique_ptr<Outbox>> Outbox::Open(const std::string& path, OpenAs open) {
   if (open.boot_id.empty()) open.boot_id = CurrentBootId();
   std::unique_ptr<Outbox> outbox(new Outbox(path));
-  if (auto replayed = outbox->Replay(open); !replayed.ok()) {
-    return Fail{std::move(replayed).error()};
-  }
+  TRY(outbox->Replay(open));
   outbox->recovered_ = outbox->pending_;
   outbox->depth_ = static_cast<int64_t>(outbox->pending_.size());
   outbox->thread_ = std::thread([raw = outbox.get()] { raw->Run(); });

@@ -14,6 +14,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/inference_router/settlement/settlement_metrics.h"
 
@@ -91,19 +92,16 @@ Result<std::unique_ptr<SettlementFiles>> SettlementFiles::Open(const std::string
   }
   ++open.generation;
   if (before) open.expected = FileIdentity{before->journal_id, before->generation};
-  auto journal = Journal::Open(journal_path, open);
-  if (!journal.ok()) return Fail{std::move(journal).error()};
-  files->journal_ = std::move(journal).value();
+  TRY(auto journal, Journal::Open(journal_path, open));
+  files->journal_ = std::move(journal);
   if (before) open.expected = FileIdentity{before->outbox_id, before->generation};
-  auto outbox = Outbox::Open(outbox_path, open);
-  if (!outbox.ok()) return Fail{std::move(outbox).error()};
-  files->outbox_ = std::move(outbox).value();
+  TRY(auto outbox, Outbox::Open(outbox_path, open));
+  files->outbox_ = std::move(outbox);
   // The state file does not list this file. Its requests are also in the journal, which reveals its
   // loss: the ledger refuses settlements of requests that it does not know.
-  auto admissions =
-      Outbox::Open(folder + "/admissions", {.generation = open.generation, .boot_id = boot_id});
-  if (!admissions.ok()) return Fail{std::move(admissions).error()};
-  files->admissions_ = std::move(admissions).value();
+  TRY(auto admissions,
+      Outbox::Open(folder + "/admissions", {.generation = open.generation, .boot_id = boot_id}));
+  files->admissions_ = std::move(admissions);
 
   const bool clean = before && before->clean;
   const JournalFound& found = files->journal_->found();
