@@ -358,6 +358,8 @@ class HistoriesTest : public PaymentTest {
       Watched([&] { calm_->engine.RunOnce(); });
       Advance(i < 8 ? 70 : i < 12 ? 3700 : 90'000);
     }
+    calm_->engine.PollDisputes();  // webhooks may have been lost
+    Watched([&] { calm_->engine.RunOnce(); });
     ExpectBooksTieOut();
     ExpectLimitsKept();
     ExpectVerified(*calm_, model_.workspace);
