@@ -34,5 +34,25 @@ TEST(AnswerReaderTest, CountsEventsWithEverySplitOfTheBytes) {
   }
 }
 
+TEST(AnswerReaderTest, GapsAreBetweenEventsOfOneStreamWithinTheWindow) {
+  LoadReport report;
+  AnswerReader reader;
+  reader.Start(0);
+  const auto take = [&](std::string_view bytes, int64_t now_us, bool counts) {
+    EXPECT_EQ(reader.Take(bytes, now_us, counts, report), AnswerReader::State::kMore);
+  };
+  take("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 1000\r\n\r\n", 1'000,
+       false);
+  take("data: {\"delta\":{\"content\":\"a\"}}\n\n", 10'000, false);
+  take("data: {\"delta\":{\"content\":\"b\"}}\n\n", 30'000, true);
+  take("data: {\"delta\":{\"content\"", 40'000, true);
+  take(":\"c\"}}\n\ndata: {}\n\n", 50'000, true);
+  EXPECT_EQ(report.events, 3);
+  EXPECT_EQ(report.gap.count(), 3);
+  EXPECT_NEAR(static_cast<double>(report.gap.Percentile(0.99)), 20'000, 20);
+  EXPECT_EQ(report.gap.Percentile(0), 0);
+  EXPECT_EQ(report.first_token.count(), 0) << "it was before the window";
+}
+
 }  // namespace
 }  // namespace tollgate::bench

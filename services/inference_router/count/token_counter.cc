@@ -11,10 +11,6 @@
 namespace tollgate::inference_router {
 namespace {
 
-constexpr int64_t kTimeoutMs = 3'000;
-// Time limits of one call, and of all calls for one prompt.
-constexpr int64_t kCallMs = 4'000;
-constexpr int64_t kCountUs = 8'000'000;
 // A response has at most 60 bytes per token, and at most as many tokens as the prompt has bytes,
 // plus those of the chat template.
 constexpr size_t kMaxResponse = 32 << 20;
@@ -99,9 +95,9 @@ Task<inference::v1::CountTokensResponse> TokenCounter::CountJob(
     job->prompts = **std::move(prompts);
   }
   while (running_ >= kMaxConcurrent) {
-    if (!co_await slot_free_.WaitFor(kTimeoutMs)) co_return not_counted;
+    if (!co_await slot_free_.WaitFor(time_limits_.wait_ms)) co_return not_counted;
   }
-  job->deadline_us = clock_.MonotonicUs() + kCountUs;
+  job->deadline_us = clock_.MonotonicUs() + time_limits_.count_ms * 1000;
   ++running_;
   auto response = co_await CountOnEngines(*route, job);
   --running_;
@@ -234,11 +230,11 @@ Task<TokenCounter::EngineCount> TokenCounter::Post(const Job& job, EngineState& 
     request.headers.emplace_back("x-request-id", job.request.x_request_id());
   }
   request.body = std::move(call.body);
-  request.head_timeout_ms = request.idle_timeout_ms = kTimeoutMs;
+  request.head_timeout_ms = request.idle_timeout_ms = time_limits_.wait_ms;
   const int64_t left_ms = (job.deadline_us - clock_.MonotonicUs()) / 1000;
   if (left_ms <= 0) co_return EngineCount{EngineCount::kFailed};
   auto answer = co_await FetchWithin(loop_, http_, std::move(request), job.MaxResponse(),
-                                     std::min(kCallMs, left_ms));
+                                     std::min(time_limits_.call_ms, left_ms));
   if (!answer.ok()) {
     if (answer.error().kind == http::ClientError::Kind::kConnect) {
       engine.OnConnectFailure(clock_.MonotonicUs());

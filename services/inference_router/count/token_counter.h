@@ -19,18 +19,26 @@
 
 namespace tollgate::inference_router {
 
+struct CountTimeLimits {
+  int64_t wait_ms = 3'000;   // for a place, and for the head or more of an engine's response
+  int64_t call_ms = 4'000;   // one call
+  int64_t count_ms = 8'000;  // all calls for one prompt
+};
+
 class TokenCounter {
  public:
   // The arguments must outlive the counter, and the counter its calls. decoders: used for texts
   // above kMaxBytesDecodedOnLoop. on_implausible: called for each count that is impossible for a
   // prompt of that size; may be empty.
   TokenCounter(Loop& loop, http::Client& http, const Clock& clock,
-               std::shared_ptr<ThreadPool> decoders, std::function<void()> on_implausible = {})
+               std::shared_ptr<ThreadPool> decoders, std::function<void()> on_implausible = {},
+               CountTimeLimits time_limits = {})
       : loop_(loop),
         http_(http),
         clock_(clock),
         decoders_(std::move(decoders)),
         on_implausible_(std::move(on_implausible)),
+        time_limits_(time_limits),
         slot_free_(loop) {}
 
   // Counts with an available engine of the model, and with a second one if the first fails
@@ -82,6 +90,7 @@ class TokenCounter {
   const Clock& clock_;
   const std::shared_ptr<ThreadPool> decoders_;
   const std::function<void()> on_implausible_;
+  const CountTimeLimits time_limits_;
   Notify slot_free_;
   int running_ = 0;
   uint64_t rotation_ = 0;
