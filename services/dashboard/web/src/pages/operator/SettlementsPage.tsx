@@ -100,7 +100,7 @@ function LetterPanel({ letter, onDone }: { letter: DeadLetter; onDone: () => voi
           onDone();
         }}
       >
-        <p>{i18n.t({ id: 'operator.retryText', message: 'Tollgate asks the ledger again to charge this request. If the ledger refuses again, the settlement stays open.' })}</p>
+        <p>{i18n.t({ id: 'operator.retryText', message: 'Tollgate asks the ledger again to charge this request. If it only comes too late, an adjustment of its price waits for a second person. If the ledger refuses it for another reason, the settlement stays open.' })}</p>
       </ReasonDialog>
       <ReasonDialog
         opened={act === 'writeOff'}
