@@ -79,10 +79,7 @@ class LoopImpl : public Loop {
     return id;
   }
 
-  void CancelTimer(TimerId timer) override {
-    assert(OwnsThisThread());
-    wheel_.Cancel(timer);
-  }
+  void CancelTimer(TimerId timer) override { wheel_.Cancel(timer); }
 
   Task<void> Sleep(int64_t delay_ms) override {
     Waiter waiter(*this);

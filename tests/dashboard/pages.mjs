@@ -26,7 +26,7 @@ export const pages = [
   { name: 'operator-payments', path: () => '/operator/payments', title: 'Payments', shown: 'No payments to confirm', operator: true },
   { name: 'operator-refunds', path: () => '/operator/refunds', title: 'Approvals', shown: 'No pending approvals', operator: true },
   { name: 'operator-settlements', path: () => '/operator/settlements', title: 'Failed settlements', shown: 'No failed settlements', operator: true },
-  { name: 'operator-ledger', path: () => '/operator/ledger', title: 'Ledger verification', shown: 'No verifications yet', operator: true },
+  { name: 'operator-ledger', path: () => '/operator/ledger', title: 'Ledger verification', shown: /No verifications yet|Consistent|Running/, operator: true },
   { name: 'operator-audit', path: () => '/operator/audit?action=workspace.create', title: 'Audit log', shown: 'workspace.create', operator: true },
   { name: 'operator-people', path: () => '/operator/people', title: 'Users', shown: 'Olga Operator', operator: true },
   { name: 'operator-plans', path: () => '/operator/settings', title: 'Plans', shown: 'No plans yet', operator: true },

@@ -25,7 +25,10 @@ Payment PaymentOf(const ChargeView& charge, const std::string& provider) {
   payment.customer = charge.customer;
   payment.actor = kEngineActor;
   payment.created_us = charge.created_us;
-  if (charge.reload) payment.sent_us = payment.last_sent_us = charge.created_us;
+  if (charge.reload) {
+    payment.method = charge.method;
+    payment.sent_us = payment.last_sent_us = charge.created_us;
+  }
   return payment;
 }
 

@@ -3,6 +3,7 @@
 
 #include "services/billing/payments/reconcile.h"
 #include "services/billing/payments/testing/payment_world.h"
+#include "services/billing/payments/testing/workspace_backup.h"
 
 namespace tollgate::billing::payments {
 namespace {
@@ -16,11 +17,6 @@ class AdoptStepsTest : public PaymentTest {
   void LosePayment(Replica& replica) {
     lost_ = Buy(replica, "lost");
     Execute("DELETE FROM payment WHERE id = '" + lost_.id + "'");
-  }
-  void MarkRestored() {
-    const int64_t now_us = clock_.WallUs();
-    Execute("INSERT INTO payment_restore (id, restored_us, lost_since_us) VALUES (1, " +
-            std::to_string(now_us) + ", " + std::to_string(now_us - kHour) + ")");
   }
   Reconciliation Compare(Replica& replica, bool adopt, int64_t back_us = 24 * kHour) {
     auto result =
@@ -80,7 +76,7 @@ TEST_P(AdoptStepsTest, AfterARestoreReloadsWaitUntilAReconciliationHasAdoptedWha
   Grant("acme", 4 * kNanoPerUsd, "g1");
   SaveCard(*replica, "acme");
   LosePayment(*replica);
-  MarkRestored();
+  MarkRestored(kHour);
   EnableReload(*replica, "acme");
   const auto charges = [&] {
     Advance(60);
@@ -122,7 +118,7 @@ TEST_P(AdoptStepsTest, ALostReloadCountsAgainstTheCeiling) {
   ASSERT_EQ(stripe_.intents().size(), 1u);
   Execute("DELETE FROM payment");
   Execute("UPDATE auto_reload SET state = 1, month_charged = 0, reload_id = ''");
-  MarkRestored();
+  MarkRestored(kHour);
   auto replica = Make();
   EXPECT_EQ(Compare(*replica, true).adopted, 1);
   EXPECT_EQ(Paid("acme"), kTen);
@@ -132,6 +128,61 @@ TEST_P(AdoptStepsTest, ALostReloadCountsAgainstTheCeiling) {
   for (int i = 0; i < 2; ++i) replica->engine.RunOnce();
   EXPECT_EQ(stripe_.intents().size(), 1u);
   EXPECT_EQ(replica->admin.GetReload("acme")->pause_reason, "monthly_ceiling");
+}
+
+// Rule: a charge of auto-reload after a restore is a payment of its own, though the version of the
+// settings, from which the lost one was made, comes again.
+TEST_P(AdoptStepsTest, ANewReloadIsNeverTakenForOneThatWasLost) {
+  auto replica = Make();
+  Grant("acme", 4 * kNanoPerUsd, "g1");
+  SaveCard(*replica, "acme");
+  EnableReload(*replica, "acme");
+  const auto version = [&] {
+    return std::to_string((*replica->store.FindReload("acme"))->version);
+  };
+  const std::string before = version();
+  WorkspaceBackup backup(*database_);
+  ASSERT_TRUE(backup.Take("acme").ok());
+  for (int i = 0; i < 2; ++i) replica->engine.RunOnce();
+  ASSERT_EQ(stripe_.intents().size(), 1u);
+  ASSERT_TRUE(backup.Restore("acme").ok());
+  ASSERT_EQ(version(), before);
+  MarkRestored(kHour);
+  Advance(60);
+  EXPECT_EQ(Compare(*replica, true).adopted, 1);
+  Spend("acme", 10 * kNanoPerUsd);
+  Execute("UPDATE auto_reload SET version = " + before);
+  Advance(60);
+  for (int i = 0; i < 2; ++i) replica->engine.RunOnce();
+  EXPECT_EQ(stripe_.intents().size(), 2u);
+  EXPECT_EQ(Topups("acme"), 2);
+  Advance(60);
+  EXPECT_TRUE(Compare(*replica, false).differences.empty());
+}
+
+// Rule C6: the card of a charge that was lost is known, so that a dispute rules it out.
+TEST_P(AdoptStepsTest, ADisputeOfALostReloadRulesItsCardOut) {
+  auto replica = Make();
+  Grant("acme", 4 * kNanoPerUsd, "g1");
+  SaveCard(*replica, "acme");
+  EnableReload(*replica, "acme");
+  WorkspaceBackup backup(*database_);
+  ASSERT_TRUE(backup.Take("acme").ok());
+  for (int i = 0; i < 2; ++i) replica->engine.RunOnce();
+  ASSERT_EQ(stripe_.intents().size(), 1u);
+  ASSERT_TRUE(backup.Restore("acme").ok());
+  MarkRestored(kHour);
+  Advance(60);
+  EXPECT_EQ(Compare(*replica, true).adopted, 1);
+  const std::string dispute = stripe_.Dispute(stripe_.intents()[0].id, "warning_needs_response");
+  replica->engine.PollDisputes();
+  EXPECT_EQ(replica->admin.GetReload("acme")->pause_reason, "disputed");
+  ASSERT_TRUE(replica->admin.ResumeReload("acme", "ann").ok());
+  Spend("acme", 10 * kNanoPerUsd);
+  Advance(60);
+  for (int i = 0; i < 2; ++i) replica->engine.RunOnce();
+  EXPECT_EQ(stripe_.intents().size(), 1u) << dispute;
+  EXPECT_EQ(replica->admin.GetReload("acme")->pause_reason, "card_disputed");
 }
 
 }  // namespace

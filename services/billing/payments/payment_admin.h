@@ -78,6 +78,7 @@ class PaymentAdmin {
 
  private:
   AdminResult<Refund> CheckRefund(Refund refund, const std::string& adopt);
+  AdminResult<void> MakeRoom(const Payment& payment, const Refund& adopted);
   // Whether the transfer is confirmed now: not so if it waits for a second person.
   sql::SqlResult<AdminResult<bool>> ConfirmBy(WorkspaceTx& tx, Payment& payment,
                                               const std::string& reference,

@@ -55,6 +55,8 @@ class PaymentEngine {
   // Runs a single step, for calls that need its result at once.
   void StepPayment(const std::string& workspace, const std::string& id);
   void StepRefund(const std::string& workspace, const std::string& id);
+  // Records that the provider cannot pay out the refund. Returns false if it must be retried.
+  bool FailRefund(const std::string& workspace, const std::string& id);
   void StepEvent(const ProviderEvent& event);
   // Starts a charge if MayCharge allows it and none is in flight.
   void Trigger(const AutoReload& seen);
@@ -133,8 +135,6 @@ class PaymentEngine {
   // What gives the credit of a failed refund back.
   Operation CreditOf(const Refund& refund) const;
   void ReturnCredit(Refund refund);
-  // Records that the provider cannot pay out the refund. Returns false if it must be retried.
-  bool FailRefund(const std::string& workspace, const std::string& id);
   void WriteRefund(const Refund& refund, RefundState was);
   sql::SqlResult<void> StoreAdopted(WorkspaceTx& tx, const ChargeView& charge,
                                     const Payment& payment, bool& made);

@@ -1,7 +1,8 @@
-// Random histories of a workspace with auto-reload: spending, grants, debits, refunds, disputes,
-// cards, declines, switches, closings, clocks that jump, outages and errors of the provider,
-// charges that appear after their error, lost and reordered webhooks, engines that crash. After
-// every round the charges that the provider got are compared with the rules of
+// Random histories of a workspace with auto-reload: spending, grants, debits, top-ups, refunds,
+// also in the provider's dashboard, disputes, cards, declines, switches, closings, clocks that
+// jump, outages and errors of the provider, charges that appear after their error, lost, late and
+// reordered webhooks, restores of an earlier database, two engines that crash and overtake each
+// other. After every round the charges that the provider got are compared with the rules of
 // docs/design/charging.md; in the end provider, payments and ledger tie out.
 //
 // TOLLGATE_CHARGING_HISTORIES: number of histories, default 40 (./dev prove charging: 10,000).
@@ -13,12 +14,14 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/time_units.h"
 #include "services/billing/payments/payment_engine.h"
 #include "services/billing/payments/reconcile.h"
 #include "services/billing/payments/testing/payment_world.h"
+#include "services/billing/payments/testing/workspace_backup.h"
 
 namespace tollgate::billing::payments {
 namespace {
@@ -44,6 +47,7 @@ class HistoriesTest : public PaymentTest {
     std::string customer;
     bool enabled = false;
     bool stopped = false;            // a refund was made since a person confirmed
+    bool restored = false;           // no reconciliation has found all that was lost
     int64_t confirmed_us = 0;        // newest lowering of the balance that the person knew
     std::vector<int64_t> sent;       // times of charges of the saved card
     std::set<std::string> payments;  // whose charges were sent
@@ -101,6 +105,10 @@ class HistoriesTest : public PaymentTest {
       if (payment.reload && payment.in_flight()) in_flight.push_back(payment.id);
     }
     work();
+    // What has ended meanwhile made room for the next charge.
+    std::erase_if(in_flight, [&](const std::string& id) {
+      return !calm_->admin.Get(model_.workspace, id)->in_flight();
+    });
     for (const Intent& intent : stripe_.intents(seen_intents_)) {
       ++seen_intents_;
       if (intent.workspace != model_.workspace || !intent.session.empty()) continue;
@@ -111,6 +119,7 @@ class HistoriesTest : public PaymentTest {
       EXPECT_TRUE(std::ranges::count(cards, intent.method))
           << "the card is deleted, disputed or refused for good";
       EXPECT_TRUE(model_.enabled) << "auto-reload is off";
+      EXPECT_FALSE(model_.restored) << "credit that was paid for may be missing";
       EXPECT_FALSE(model_.stopped) << "a refund was made";
       EXPECT_LE(lowered_us, model_.confirmed_us) << "not only spending lowered the balance";
       EXPECT_LT(balance.paid_nano_usd + balance.granted_nano_usd, kThreshold);
@@ -129,6 +138,14 @@ class HistoriesTest : public PaymentTest {
 
   void RunEngines() {
     Watched([&] { replicas_[static_cast<size_t>(Below(2))]->engine.RunOnce(); });
+  }
+  // The other engine works while this one is stopped, perhaps until its claims have ended.
+  void Overtake(Replica& other) {
+    overtaking_ = true;
+    ++overtaken_;
+    if (Below(2) == 0) Advance(70);
+    other.engine.RunOnce();
+    overtaking_ = false;
   }
   std::string NextId() { return "op-" + std::to_string(++model_.operations); }
   void Confirmed() {
@@ -167,6 +184,64 @@ class HistoriesTest : public PaymentTest {
       return;
     }
   }
+  // A person of the operator refunds a charge in the provider's dashboard.
+  void RefundElsewhere() {
+    for (const Intent& intent : stripe_.intents(first_intent_)) {
+      const int64_t left = intent.amount_cents - intent.refunded_cents;
+      if (intent.workspace != model_.workspace || intent.status != "succeeded") continue;
+      if (intent.disputed || left == 0 || Below(2) == 0) continue;
+      stripe_.RefundElsewhere(intent.id, std::min<int64_t>(left, (1 + Below(10)) * 100));
+      ++elsewhere_;
+      return;
+    }
+  }
+  // Takes the credit of what was refunded in the provider's dashboard, or by us before a restore.
+  // Returns whether nothing is left to take.
+  bool AdoptRefunds() {
+    bool done = true;
+    for (const Payment& payment : PaymentsNow()) {
+      if (!payment.credited || payment.provider_id.empty()) continue;
+      const auto elsewhere = calm_->engine.RefundsElsewhere(payment);
+      if (!elsewhere.ok()) return false;
+      for (const RefundView& view : *elsewhere) {
+        const auto taken = calm_->admin.RefundPayment(model_.workspace, payment.id,
+                                                      view.amount_cents * kNanoPerCent,
+                                                      "made elsewhere", NextId(), "ann", view.id);
+        if (model_.enabled && taken.ok()) model_.stopped = true;
+        if (!taken.ok()) refusal_ = view.id + ": " + taken.error().message;
+        done &= taken.ok();
+      }
+    }
+    return done;
+  }
+  // The customer pays for credit on a page.
+  void BuySome() {
+    const auto made = calm_->admin.Create(model_.workspace, kTen, NextId(), "ann");
+    if (made.ok() && !made->checkout_id.empty()) stripe_.PayPage(made->checkout_id);
+  }
+  void Backup() {
+    ASSERT_TRUE(backup_->Take(model_.workspace).ok());
+    backed_up_ = model_;
+    backup_us_ = clock_.WallUs();
+  }
+  // The database is what it was at the backup. The provider is not, nor are ids given again.
+  void Restore() {
+    if (backed_up_.workspace != model_.workspace) return;
+    ++restores_;
+    ASSERT_TRUE(backup_->Restore(model_.workspace).ok());
+    Model now = std::exchange(model_, backed_up_);
+    model_.disputes = std::move(now.disputes);
+    model_.operations = now.operations;
+    model_.cards = now.cards;
+    model_.restored = true;
+    MarkRestored(clock_.WallUs() - backup_us_);
+  }
+  void ReconcileNow() {
+    const auto books = Reconcile(calm_->engine, start_us_, clock_.WallUs() + kSecondUs, true);
+    if (!books.ok()) return;
+    adopted_ += static_cast<int>(books->adopted);
+    if (!books->reloads_wait) model_.restored = false;
+  }
   void DisputeSome() {
     for (const Intent& intent : stripe_.intents(first_intent_)) {
       if (intent.workspace != model_.workspace || intent.status != "succeeded") continue;
@@ -182,10 +257,13 @@ class HistoriesTest : public PaymentTest {
     model_.disputes.pop_back();
   }
   void DeliverSome(bool all) {
-    auto events = stripe_.TakeEvents();
+    auto events = std::exchange(late_events_, {});
+    for (ScriptedStripe::Event& event : stripe_.TakeEvents()) events.push_back(std::move(event));
     std::shuffle(events.begin(), events.end(), random_);
     for (const ScriptedStripe::Event& event : events) {
-      if (!all && Below(4) == 0) continue;
+      const int fate = all ? 7 : Below(8);
+      if (fate == 0) late_events_.push_back(event);
+      if (fate <= 1) continue;
       EXPECT_EQ(Deliver(*calm_, event.body), 200);
       if (Below(4) == 0) EXPECT_EQ(Deliver(*calm_, event.body), 200);
     }
@@ -287,7 +365,24 @@ class HistoriesTest : public PaymentTest {
   }
 
   void Step() {
-    switch (Below(48)) {
+    switch (Below(58)) {
+      case 48:
+      case 49:
+        return RefundElsewhere();
+      case 50:
+        return (void)AdoptRefunds();
+      case 51:
+        return BuySome();
+      case 52:
+        return Backup();
+      case 53:
+      case 57:
+        return Restore();
+      case 56:
+        return calm_->engine.PollDisputes();
+      case 54:
+      case 55:
+        return Watched([&] { ReconcileNow(); });
       case 40:
         return ChooseSome();
       case 41:
@@ -358,9 +453,25 @@ class HistoriesTest : public PaymentTest {
       Watched([&] { calm_->engine.RunOnce(); });
       Advance(i < 8 ? 70 : i < 12 ? 3700 : 90'000);
     }
+    Settle();
     ExpectBooksTieOut();
     ExpectLimitsKept();
     ExpectVerified(*calm_, model_.workspace);
+  }
+  // An operator reconciles until nothing is left to adopt. Credit that was spent cannot be taken,
+  // so the customer pays for more.
+  void Settle() {
+    for (int i = 0; i < 12; ++i) {
+      ReconcileNow();
+      const bool done = AdoptRefunds();
+      calm_->engine.RunOnce();
+      Advance(3700);
+      if (done) return;
+      BuySome();
+      Advance(60);
+      calm_->engine.RunOnce();
+    }
+    ADD_FAILURE() << "refunds of the provider cannot be adopted: " << refusal_;
   }
   // What the provider kept, what the payments say and what the ledger posted is the same.
   void ExpectBooksTieOut() {
@@ -408,6 +519,8 @@ class HistoriesTest : public PaymentTest {
     declined_ = false;
     crashing_ = false;
     stripe_.SetFaults({});
+    late_events_.clear();
+    calm_->port.CountFrom(ledger_->NowUs());
     model_.customer = *calm_->engine.EnsureCustomer(model_.workspace);
     first_intent_ = seen_intents_;
     start_us_ = clock_.WallUs();
@@ -426,8 +539,13 @@ class HistoriesTest : public PaymentTest {
   std::mt19937_64 random_;
   Model model_;
   bool crashing_ = false;
+  bool overtaking_ = false;
   bool declined_ = false;
   int crashes_ = 0;
+  int overtaken_ = 0;
+  int restores_ = 0;
+  int adopted_ = 0;    // payments made and disputes followed by reconciliations
+  int elsewhere_ = 0;  // refunds made in the provider's dashboard
   int charges_ = 0;
   int late_charges_ = 0;
   int second_keys_ = 0;
@@ -436,6 +554,11 @@ class HistoriesTest : public PaymentTest {
   size_t first_intent_ = 0;
   std::unique_ptr<Replica> calm_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<ScriptedStripe::Event> late_events_;
+  std::string refusal_;  // of the newest refund that could not be adopted
+  std::unique_ptr<WorkspaceBackup> backup_;
+  Model backed_up_;
+  int64_t backup_us_ = 0;
 };
 INSTANTIATE_TEST_SUITE_P(All, HistoriesTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
@@ -445,10 +568,13 @@ TEST_P(HistoriesTest, NoChargeBreaksARule) {
   const int64_t histories = SettingOf("TOLLGATE_CHARGING_HISTORIES", 40);
   const int64_t seed = SettingOf("TOLLGATE_CHARGING_SEED", 1);
   calm_ = Make();
-  for (int i = 0; i < 2; ++i) {
+  backup_ = std::make_unique<WorkspaceBackup>(*database_);
+  for (size_t i = 0; i < 2; ++i) {
     PaymentEngine::Options options;
-    options.survives = [this](std::string_view) {
-      const bool crashes = crashing_ && Below(100) < 5;
+    options.survives = [this, i](std::string_view) {
+      if (!crashing_) return true;
+      if (!overtaking_ && Below(100) < 5) Overtake(*replicas_[1 - i]);
+      const bool crashes = Below(100) < 5;
       crashes_ += crashes ? 1 : 0;
       return !crashes;
     };
@@ -460,14 +586,13 @@ TEST_P(HistoriesTest, NoChargeBreaksARule) {
     Run(i);
   }
   std::printf(
-      "CHARGING database=%s histories=%lld charges=%d late=%d second_keys=%d crashes=%d calls=%d"
-      " seed=%lld\n",
+      "CHARGING database=%s histories=%lld charges=%d late=%d second_keys=%d crashes=%d"
+      " overtaken=%d restores=%d adopted=%d elsewhere=%d calls=%d seed=%lld\n",
       GetParam() == sql::Dialect::kSqlite ? "sqlite" : "postgres",
       static_cast<long long>(histories), charges_, late_charges_, second_keys_, crashes_,
-      stripe_.calls(), static_cast<long long>(seed));
-  EXPECT_GT(charges_, 0);
-  EXPECT_GT(second_keys_, 0);
-  EXPECT_GT(crashes_, 0);
+      overtaken_, restores_, adopted_, elsewhere_, stripe_.calls(), static_cast<long long>(seed));
+  EXPECT_GT(
+      std::min({charges_, second_keys_, crashes_, overtaken_, restores_, adopted_, elsewhere_}), 0);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ struct ChargeView {
   std::string currency;
   std::string reason;  // code of a decline, perhaps with kDoNotTryAgain
   std::string customer;
+  std::string method;   // the card that was charged
   bool reload = false;  // auto-reload has made it
   int64_t created_us = 0;
   // All charges of the payment that succeeded. Only of payments with several keys.

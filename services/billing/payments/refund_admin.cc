@@ -1,4 +1,5 @@
 // Part of the calls of people: refunds.
+#include <algorithm>
 #include <utility>
 
 #include "common/base/try.h"
@@ -52,7 +53,8 @@ std::optional<Failure> WhyNotRefund(const std::optional<Payment>& payment, const
   if (payment->state != PaymentState::kSucceeded || !payment->credited) {
     return WrongState(*payment).error;
   }
-  if (payment->disputed) {
+  // What the provider has refunded already is taken all the same.
+  if (payment->disputed && refund.provider_id.empty()) {
     return Precondition("PAYMENT_DISPUTED", "the customer disputes this payment").error;
   }
   if (refund.amount_nano_usd > payment->amount_nano_usd - payment->refunded_nano_usd) {
@@ -131,10 +133,37 @@ AdminResult<Refund> PaymentAdmin::CheckRefund(Refund refund, const std::string& 
   if (view->amount_cents * kNanoPerCent != refund.amount_nano_usd) {
     return InvalidField("amount_usd", "the provider has refunded " + UsdOf(view->amount_cents));
   }
-  // A refund of ours whose row was lost keeps its id, by which the provider's events name it.
-  if (!view->refund_id.empty()) refund.id = view->refund_id;
+  // A refund of ours whose row was lost keeps its id, by which the provider's events name it,
+  // unless its credit could not be taken before.
+  if (!view->refund_id.empty()) {
+    auto known = store_.FindRefund(refund.workspace, view->refund_id);
+    if (!known.ok()) return SqlFailure(known.error());
+    if (!*known || (*known)->state != RefundState::kRefused) refund.id = view->refund_id;
+  }
   refund.provider_id = adopt;
+  TRY(MakeRoom(**payment, refund));
   return refund;
+}
+
+// Gives up refunds of ours that wait since the provider has made the adopted one, and that it has
+// no room for any more: else none of them could end.
+AdminResult<void> PaymentAdmin::MakeRoom(const Payment& payment, const Refund& adopted) {
+  if (adopted.amount_nano_usd <= payment.amount_nano_usd - payment.refunded_nano_usd) return {};
+  auto made = engine_.provider().ListRefunds(payment.provider_id);
+  if (!made.ok()) return ProviderFailed(made.error());
+  auto refunds = store_.RefundsOf(payment.workspace);
+  if (!refunds.ok()) return SqlFailure(refunds.error());
+  for (const Refund& one : *refunds) {
+    const bool waits = one.payment == payment.id && one.state == RefundState::kTaken &&
+                       one.provider_id.empty() && one.extra_charge.empty();
+    // StoreRefund lets one of the same amount become the adopted one.
+    if (!waits || one.amount_nano_usd == adopted.amount_nano_usd) continue;
+    if (std::ranges::any_of(*made, [&](const auto& view) { return view.refund_id == one.id; })) {
+      continue;
+    }
+    if (engine_.FailRefund(one.workspace, one.id)) engine_.StepRefund(one.workspace, one.id);
+  }
+  return {};
 }
 
 AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, const std::string& id,

@@ -97,8 +97,8 @@ ProviderResult<std::vector<RefundView>> PaymentEngine::RefundsElsewhere(const Pa
   }
   std::erase_if(*made, [&](const RefundView& view) {
     return view.failed || std::ranges::any_of(*ours, [&](const Refund& refund) {
-             return view.refund_id == refund.id ||
-                    (view.id == refund.provider_id && refund.state != RefundState::kRefused);
+             return refund.state != RefundState::kRefused &&
+                    (view.refund_id == refund.id || view.id == refund.provider_id);
            });
   });
   return made;

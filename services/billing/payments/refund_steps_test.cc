@@ -2,6 +2,7 @@
 
 #include "services/billing/payments/reconcile.h"
 #include "services/billing/payments/testing/payment_world.h"
+#include "services/billing/payments/testing/workspace_backup.h"
 
 namespace tollgate::billing::payments {
 namespace {
@@ -183,6 +184,72 @@ TEST_P(RefundStepsTest, ARefundThatFindsAnotherOneAtTheProviderWaitsAndIsAdopted
   Advance(86'400);
   replica->engine.RunOnce();
   ExpectReturned(*replica, refund.id);
+}
+
+// Rule: what the provider has refunded can be adopted, also if a refund of ours took credit for
+// money that it has not any more.
+TEST_P(RefundStepsTest, AnAdoptedRefundEndsOneOfOursThatTheProviderHasNoRoomFor) {
+  auto replica = Make();
+  Bought(*replica);
+  const std::string intent = stripe_.intents().front().id;
+  const Refund refund = TakenWhile(*replica, kSix, kTen);
+  auto adopted =
+      replica->admin.RefundPayment("acme", payment_.id, kTen, "left", "f2", "ann", elsewhere_);
+  ASSERT_TRUE(adopted.ok()) << adopted.error().message;
+  EXPECT_EQ(adopted->state, RefundState::kSubmitted);
+  EXPECT_EQ(StateOf(*replica, refund.id), RefundState::kReturned);
+  EXPECT_EQ(Paid("acme"), 0);
+  EXPECT_EQ(stripe_.refunded_cents(intent), 1000);
+  Advance(1);
+  auto compared = Reconcile(replica->engine, 0, clock_.WallUs());
+  ASSERT_TRUE(compared.ok());
+  EXPECT_TRUE(compared->differences.empty());
+  ExpectVerified(*replica, "acme");
+}
+
+// Rule: a refund of ours that a restore lost, and whose credit was spent meanwhile, is adopted as
+// soon as there is credit, and until then no other refund is paid.
+TEST_P(RefundStepsTest, ALostRefundWhoseCreditIsSpentIsAdoptedWhenThereIsCredit) {
+  auto replica = Make();
+  Bought(*replica);
+  WorkspaceBackup backup(*database_);
+  ASSERT_TRUE(backup.Take("acme").ok());
+  const Refund lost = Refunded(*replica, "f1", kFive);
+  ASSERT_TRUE(backup.Restore("acme").ok());
+  Spend("acme", 8 * kNanoPerUsd);
+  const auto refund = [&](int64_t nano_usd, const std::string& call, const std::string& adopt) {
+    return replica->admin.RefundPayment("acme", payment_.id, nano_usd, "left", call, "ann", adopt);
+  };
+  EXPECT_EQ(refund(kFive, "f2", lost.provider_id).error().reason, "NOT_REFUNDABLE");
+  const auto another = refund(kNanoPerUsd, "f3", "");
+  ASSERT_FALSE(another.ok()) << "the customer is paid twice";
+  EXPECT_EQ(another.error().reason, "REFUNDED_ELSEWHERE");
+  Buy(*replica, "r2");
+  replica->engine.RunOnce();
+  auto adopted = refund(kFive, "f4", lost.provider_id);
+  ASSERT_TRUE(adopted.ok()) << adopted.error().message;
+  EXPECT_EQ(Paid("acme"), 7 * kNanoPerUsd);
+  Advance(1);
+  auto compared = Reconcile(replica->engine, 0, clock_.WallUs());
+  ASSERT_TRUE(compared.ok());
+  EXPECT_TRUE(compared->differences.empty());
+}
+
+// Rule: a dispute stops refunds that would be paid, not the credit of one that the provider has
+// paid.
+TEST_P(RefundStepsTest, ARefundOfADisputedPaymentIsAdopted) {
+  auto replica = Make();
+  Bought(*replica);
+  const std::string intent = stripe_.intents().front().id;
+  const std::string elsewhere = stripe_.RefundElsewhere(intent, 500);
+  stripe_.Dispute(intent);
+  replica->engine.PollDisputes();
+  Buy(*replica, "r2");
+  replica->engine.RunOnce();
+  auto adopted =
+      replica->admin.RefundPayment("acme", payment_.id, kFive, "left", "f1", "ann", elsewhere);
+  ASSERT_TRUE(adopted.ok()) << adopted.error().message;
+  EXPECT_EQ(Paid("acme"), kFive);
 }
 
 TEST_P(RefundStepsTest, ARefundOfTheProvidersDashboardIsNoneOfOurs) {

@@ -198,8 +198,9 @@ SqlResult<void> PaymentEngine::StartReload(WorkspaceTx& tx, AutoReload reload,
   RollMonth(reload, tx.now_us());
   Payment payment;
   payment.workspace = reload.workspace;
-  // The id depends on the version of the row, so a transaction that runs twice makes one payment.
-  payment.id = DerivedId("reload", reload.workspace, std::to_string(reload.version));
+  // Versions repeat after a restore of the database, and the provider keeps the ids: with the time.
+  payment.id = DerivedId("reload", reload.workspace,
+                         std::to_string(reload.version) + "/" + std::to_string(tx.now_us()));
   payment.provider = provider_.name();
   payment.reload = true;
   payment.amount_nano_usd = reload.amount_nano_usd;

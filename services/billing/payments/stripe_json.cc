@@ -36,6 +36,7 @@ ChargeView ReadIntent(json::Value intent, bool off_session) {
   view.workspace = TextOf(metadata.Find(kWorkspaceKey));
   view.reload = TextOf(metadata.Find(kReloadKey)) == "1";
   view.customer = IdOf(intent.Find("customer"));
+  view.method = IdOf(intent.Find("payment_method"));
   const json::Value charge = intent.Find("latest_charge");
   if (charge.is_object()) {
     view.refunded_cents = IntOf(charge.Find("amount_refunded"));

@@ -17,9 +17,6 @@
 
 namespace tollgate::billing {
 
-// The actor of these verifications in ledger_verification.
-inline constexpr std::string_view kNightlyActor = "tollgate-billing";
-
 class NightlyVerification {
  public:
   struct Options {

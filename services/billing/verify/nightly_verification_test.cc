@@ -101,6 +101,34 @@ TEST_P(NightlyVerificationTest, AStopEndsTheProcess) {
   EXPECT_EQ(All()[0].state, VerificationState::kBrokenOff);
 }
 
+TEST_P(NightlyVerificationTest, AnOperatorsVerificationGoesFirst) {
+  // The process reports until it is stopped; the operator asks during its first report.
+  options_.program = {"/usr/bin/timeout", "60", "/bin/sh", "-c", "while echo; do :; done", "sh"};
+  Verification asked;
+  asked.id = Id::New();
+  asked.actor = "operator:olga";
+  asked.request_id = "r1";
+  std::atomic<bool> begun = false;
+  NightlyVerification nightly(
+      options_,
+      [&] {
+        if (!begun.exchange(true)) {
+          auto mine = BeginVerification(*database_, asked, asked.actor, /*may_run=*/true, kNow + 1);
+          EXPECT_TRUE(mine.ok() && mine->fresh) << "the nightly verification is in the way";
+        }
+        return kNow + 1;
+      },
+      [] { return true; });
+  ASSERT_TRUE(nightly.Start().ok());
+  EXPECT_EQ(nightly.Round(kNow), "");
+  const auto all = All();
+  ASSERT_EQ(all.size(), 2u);
+  for (const Verification& one : all) {
+    EXPECT_EQ(one.state, one.actor == kNightlyActor ? VerificationState::kBrokenOff
+                                                    : VerificationState::kRunning);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, NightlyVerificationTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
                          DialectName);

@@ -76,6 +76,13 @@ SqlResult<Begun> Begin(Connection& db, const Verification& asked, const audit::O
       db.Execute("UPDATE ledger_verification SET state = $1, ended_us = reported_us"
                  " WHERE state = 1 AND reported_us < $2",
                  {static_cast<int>(VerificationState::kBrokenOff), now_us - kDeadAfterUs})));
+  if (asked.actor != kNightlyActor) {
+    // Its next report says that it must end; it begins again an hour later.
+    TRY(WithoutValue(db.Execute(
+        "UPDATE ledger_verification SET state = $1, ended_us = $2"
+        " WHERE state = 1 AND actor = $3",
+        {static_cast<int>(VerificationState::kBrokenOff), now_us, std::string(kNightlyActor)})));
+  }
   TRY(WithoutValue(
       db.Execute("DELETE FROM ledger_verification WHERE state <> 1 AND created_us < $1",
                  {now_us - kKeepVerificationsUs})));

@@ -13,6 +13,9 @@
 
 namespace tollgate::billing {
 
+// The actor of the nightly verifications.
+inline constexpr std::string_view kNightlyActor = "tollgate-billing";
+
 enum class VerificationState : uint8_t {
   kRunning = 1,
   kConsistent = 2,
@@ -40,8 +43,9 @@ struct Begun {
   bool request_reused = false;  // refused: the request id was used for another workspace
   // If both are false and verification is empty, another verification is running.
 };
-// Writes an audit entry. Ends a verification whose process has not reported for a minute. may_run
-// false: starts and ends none, since the caller's process still runs one.
+// Writes an audit entry. Ends a verification whose process has not reported for a minute, and the
+// nightly one if another actor asks. may_run false: starts and ends none, since the caller's
+// process still runs one.
 sql::SqlResult<Begun> BeginVerification(sql::Database& database, const Verification& asked,
                                         const audit::Origin& by, bool may_run, int64_t now_us);
 // Stores the progress. Returns false if the run must end, because an operator cancelled it or

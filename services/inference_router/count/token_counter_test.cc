@@ -50,6 +50,13 @@ class Pool {
     }
     table_ = std::make_shared<const RoutingTable>(snapshot_, nullptr);
   }
+  // Both belong to the loop.
+  ~Pool() {
+    loops_.loop(0).RunAndWait([this] {
+      counter_.reset();
+      http_.reset();
+    });
+  }
 
   inference::v1::CountTokensResponse Count(
       const std::string& members,

@@ -151,6 +151,7 @@ TEST_F(FailoverStoreTest, AStoppedRedisIsLeftAndTakenBack) {
   ASSERT_TRUE(WaitForRedis());
   ASSERT_TRUE(WaitForCount(2));
   ASSERT_EQ(Burst(10, {.requests_per_minute = 1000}), 10);
+  local_ = 0;  // Redis may have been slower than the short time-out before, too
   server->process().Signal(SIGSTOP);
   const int64_t from_us = test::MonotonicUs();
   EXPECT_EQ(Burst(200, {.requests_per_minute = 100'000}), 200);

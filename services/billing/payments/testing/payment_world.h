@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/try.h"
 #include "services/billing/commit/testing/ledger_world.h"
 #include "services/billing/payments/ledger_port.h"
 #include "services/billing/payments/manual_provider.h"
@@ -28,13 +29,16 @@ class ClockedPort : public LedgerServicePort {
   ClockedPort(LedgerService& ledger, const Clock& clock)
       : LedgerServicePort(ledger), clock_(clock) {}
   int64_t NowUs() override { return clock_.WallUs(); }
-  // The ledger dates its entries by the system's clock, so all of them count.
+  // The ledger dates its entries by the system's clock, so all of them since start_us of that clock
+  // count.
+  void CountFrom(int64_t start_us) { start_us_ = start_us; }
   Result<std::vector<Posting>> PostingsBetween(int64_t, int64_t) override {
-    return LedgerServicePort::PostingsBetween(0, INT64_MAX);
+    return LedgerServicePort::PostingsBetween(start_us_, INT64_MAX);
   }
 
  private:
   const Clock& clock_;
+  int64_t start_us_ = 0;
 };
 
 // One replica of billing.
@@ -169,6 +173,20 @@ class PaymentTest : public LedgerWorld {
     credit.actor = "tester";
     auto reply = LedgerServicePort(*ledger_).Submit(credit);
     ASSERT_TRUE(reply.ok() && reply->ok);
+  }
+  // The database was restored to what it was this long ago: auto-reload waits.
+  void MarkRestored(int64_t ago_us) {
+    const int64_t now_us = clock_.WallUs();
+    auto marked =
+        database_->Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> sql::SqlResult<void> {
+          TRY(db.Execute("DELETE FROM payment_restore"));
+          TRY(
+              db.Execute("INSERT INTO payment_restore (id, restored_us, lost_since_us)"
+                         " VALUES (1, $1, $2)",
+                         {now_us, now_us - ago_us}));
+          return {};
+        });
+    ASSERT_TRUE(marked.ok());
   }
   void ExpectVerified(Replica& replica, const std::string& workspace) {
     auto events = replica.store.Events(workspace);

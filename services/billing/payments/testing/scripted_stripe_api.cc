@@ -27,6 +27,7 @@ std::string ScriptedStripe::Render(const Intent& intent) const {
   writer.Number("amount", intent.amount_cents).Text("currency", "usd");
   writer.Number("amount_received", intent.status == "succeeded" ? intent.amount_cents : 0);
   writer.Number("created", intent.created).Text("customer", intent.customer);
+  if (!intent.method.empty()) writer.Text("payment_method", intent.method);
   writer.Raw("metadata", Metadata(intent.payment, intent.workspace, intent.reload));
   if (!intent.decline_code.empty()) {
     json::Writer error;

@@ -3,6 +3,7 @@ import { i18n } from '@lingui/core';
 import type { ReactNode } from 'react';
 import { idOf, type Schema } from '@/api/types';
 import { paths } from '@/app/paths';
+import { pauseText } from '@/pages/billing/pause';
 import { Link, Money, Notice, Time, type Tone } from '@/ui';
 
 type Attention = Schema<'SummaryAttention'>;
@@ -36,7 +37,7 @@ function line(workspace: string, one: Attention, summary: Summary): Line | null 
     case 'ATTENTION_KIND_AUTO_RELOAD':
       return {
         tone: 'bad',
-        text: <><b>{i18n.t({ id: 'home.autoReload', message: 'Auto-reload is not working.' })}</b> {one.detail}</>,
+        text: <><b>{i18n.t({ id: 'home.autoReload', message: 'Auto-reload is not working.' })}</b> {one.detail === 'declined' ? i18n.t({ id: 'home.declined', message: 'The card was declined; the charge is tried again.' }) : pauseText(one.detail)}</>,
         action: <Link to={paths.autoReload(workspace)}>{i18n.t({ id: 'home.seeAutoReload', message: 'View auto-reload' })}</Link>,
       };
     case 'ATTENTION_KIND_CAP':

@@ -2,12 +2,13 @@ import { i18n } from '@lingui/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { newRequestId } from '@/api/client';
+import { asApiError } from '@/api/errors';
 import { idOf, type Schema } from '@/api/types';
 import { POLL, usePermissions } from '@/api/workspace';
 import { useSearchState } from '@/app/search';
 import { typedAmount } from '@/format/money';
 import { IconRefresh } from '@/icons';
-import { AmountField, Button, Confirm, Copy, DataTable, Dialog, DialogActions, DialogForm, EmptyState, Facts, Filters, Money, Notice, Page, polling, SelectField, SidePanel, TextField, Time, useFields, type Column } from '@/ui';
+import { AmountField, Button, Confirm, Copy, DataTable, Dialog, DialogActions, DialogForm, EmptyState, Facts, Failure, Filters, Money, Notice, Page, polling, SelectField, SidePanel, TextField, Time, useFields, type Column } from '@/ui';
 import css from './operator.module.css';
 import { PaymentState, ReasonDialog, useChanged, WorkspaceLink } from './parts';
 import { cancelPayment, confirmPayment, paymentsQuery, reconcilePayments, refundPayment, type Payment } from './queries';
@@ -93,7 +94,7 @@ function columns(): Column<Payment>[] {
 
 function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => void }) {
   const may = usePermissions(null);
-  const [act, setAct] = useState<'confirm' | 'cancel' | 'refund' | null>(null);
+  const [act, setAct] = useState<'confirm' | 'cancel' | 'giveUp' | 'refund' | null>(null);
   const waits = payment.state === 'PAYMENT_STATE_AWAITING_TRANSFER';
   const unpaid = waits || payment.state === 'PAYMENT_STATE_REQUESTED' || payment.state === 'PAYMENT_STATE_SUBMITTED';
   const close = () => setAct(null);
@@ -118,6 +119,7 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
       <div className={css.row}>
         {waits && may('PaymentService/ConfirmPayment') && <Button kind="primary" onClick={() => setAct('confirm')}>{i18n.t({ id: 'operator.confirmPayment', message: 'Confirm payment' })}</Button>}
         {unpaid && may('PaymentService/CancelPayment') && <Button onClick={() => setAct('cancel')}>{i18n.t({ id: 'operator.cancelPayment', message: 'Cancel payment' })}</Button>}
+        {payment.state === 'PAYMENT_STATE_UNKNOWN' && may('PaymentService/CancelPayment') && <Button onClick={() => setAct('giveUp')}>{i18n.t({ id: 'operator.giveUp', message: 'Give up payment' })}</Button>}
         {payment.credited && may('PaymentService/RefundPayment') && <Button onClick={() => setAct('refund')}>{i18n.t({ id: 'operator.refundPayment', message: 'Refund payment' })}</Button>}
       </div>
       <ReasonDialog
@@ -150,6 +152,19 @@ function PaymentPanel({ payment, onDone }: { payment: Payment; onDone: () => voi
       >
         <p>{i18n.t({ id: 'operator.cancelPaymentText', message: 'No credit is posted. A transfer that arrives later requires a new payment.' })}</p>
       </ReasonDialog>
+      <ReasonDialog
+        opened={act === 'giveUp'}
+        onClose={close}
+        danger
+        title={i18n.t({ id: 'operator.giveUp', message: 'Give up payment' })}
+        verb={i18n.t({ id: 'operator.giveUp', message: 'Give up payment' })}
+        act={async (reason, requestId) => {
+          await cancelPayment(payment, requestId, reason, true);
+          onDone();
+        }}
+      >
+        <p>{i18n.t({ id: 'operator.giveUpText', message: 'The payment ends now, whatever the provider has, and auto-reload may charge again. If the provider reports it as paid later, its credit is still posted.' })}</p>
+      </ReasonDialog>
       <RefundDialog payment={payment} opened={act === 'refund'} onClose={close} />
     </>
   );
@@ -167,11 +182,11 @@ function RefundForm({ payment, onClose }: { payment: Payment; onClose: () => voi
   const changed = useChanged();
   const [requestId] = useState(newRequestId);
   const [wrong, setWrong] = useState(false);
-  const fields = useFields({ amountUsd: '', reason: '' }, async ({ amountUsd, reason }) => {
+  const fields = useFields({ amountUsd: '', reason: '', adopt: '' }, async ({ amountUsd, reason, adopt }) => {
     const amount = typedAmount(amountUsd);
     setWrong(amount === null);
     if (amount === null) return;
-    await refundPayment(payment, requestId, amount, reason.trim());
+    await refundPayment(payment, requestId, amount, reason.trim(), adopt.trim());
     await changed();
     onClose();
   });
@@ -180,6 +195,7 @@ function RefundForm({ payment, onClose }: { payment: Payment; onClose: () => voi
       <p>{i18n.t({ id: 'operator.refundText', message: 'Unspent paid credit is taken back first. Then the provider pays it out. A refund above the configured amount requires approval by a second operator.' })}</p>
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? i18n.t({ id: 'operator.notAmount', message: 'Enter an amount, for example 25 or 0.50.' }) : fields.errors.amountUsd} />
       <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason (recorded in the ledger)' })} maxLength={500} {...fields.bind('reason')} />
+      <TextField label={i18n.t({ id: 'operator.adoptRefund', message: 'Refund already made at the provider' })} hint={i18n.t({ id: 'operator.adoptRefundHint', message: 'Its ID, for example re_123, if someone has refunded this amount in the provider’s dashboard: only its credit is taken. Otherwise leave it empty.' })} maxLength={255} mono {...fields.bind('adopt')} />
     </DialogForm>
   );
 }
@@ -187,24 +203,43 @@ function RefundForm({ payment, onClose }: { payment: Payment; onClose: () => voi
 type Reconciled = Schema<'ReconcilePaymentsResponse'>;
 
 function ReconcileDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const changed = useChanged();
   const [result, setResult] = useState<Reconciled | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
   const title = i18n.t({ id: 'operator.reconcile', message: 'Reconcile with provider' });
   if (!result) {
     return (
-      <Confirm opened={opened} onClose={onClose} title={title} verb={i18n.t({ id: 'operator.compare', message: 'Reconcile' })} act={async () => setResult(await reconcilePayments())}>
+      <Confirm opened={opened} onClose={onClose} title={title} verb={i18n.t({ id: 'operator.compare', message: 'Reconcile' })} act={async () => setResult(await reconcilePayments(false))}>
         <p>{i18n.t({ id: 'operator.reconcileText', message: 'Compares the provider’s charges of the last 30 days with payments and ledger entries, in both directions. Nothing is changed.' })}</p>
       </Confirm>
     );
   }
   const close = () => {
     setResult(null);
+    setError(null);
     onClose();
   };
+  const adopt = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      setResult(await reconcilePayments(true));
+      await changed();
+    } catch (caught) {
+      setError(asApiError(caught));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const adoptable = result.differences.some((one) => one.kind === 'LOST_PAYMENT' || one.kind === 'DISPUTE');
   return (
     <Dialog opened onClose={close} title={title} wide>
       <Notice tone={result.differences.length > 0 ? 'bad' : 'ok'}>
         {i18n.t({ id: 'operator.reconciled', message: '{charges, plural, one {# charge} other {# charges}} and {payments, plural, one {# payment} other {# payments}} compared. {differences, plural, =0 {No difference.} one {# difference.} other {# differences.}}', values: { charges: parseInt(result.providerCharges, 10), payments: parseInt(result.payments, 10), differences: result.differences.length } })}
       </Notice>
+      {parseInt(result.adopted, 10) > 0 && <Notice tone="ok">{i18n.t({ id: 'operator.adopted', message: '{adopted, plural, one {# payment or dispute was} other {# payments and disputes were}} adopted.', values: { adopted: parseInt(result.adopted, 10) } })}</Notice>}
+      {result.reloadsWait && <Notice tone="warn">{i18n.t({ id: 'operator.reloadsWait', message: 'The database was restored. Auto-reload charges no card until a reconciliation reaches back to the restored time and finds no lost payment and no missing credit.' })}</Notice>}
       {result.differences.map((one, index) => (
         <Facts
           key={index}
@@ -228,7 +263,10 @@ function ReconcileDialog({ opened, onClose }: { opened: boolean; onClose: () => 
           ]}
         />
       ))}
+      {adoptable && <p>{i18n.t({ id: 'operator.adoptText', message: 'Adopting makes the lost payments from the provider’s records, posts their credit once, and follows the disputes.' })}</p>}
+      {error != null && <Failure error={error} />}
       <DialogActions>
+        {adoptable && <Button busy={busy} onClick={() => void adopt()}>{i18n.t({ id: 'operator.adopt', message: 'Adopt' })}</Button>}
         <Button kind="primary" onClick={close}>{i18n.t({ id: 'operator.done', message: 'Done' })}</Button>
       </DialogActions>
     </Dialog>

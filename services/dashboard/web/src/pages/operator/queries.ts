@@ -226,16 +226,18 @@ export function confirmPayment(payment: Payment, requestId: string, reference: s
   return unwrap(api.POST('/admin/v1/workspaces/{workspace}/payments/{payment}:confirm', { params: paymentPath(payment), body: { requestId, reference } }));
 }
 
-export function cancelPayment(payment: Payment, requestId: string, reason: string) {
-  return unwrap(api.POST('/admin/v1/workspaces/{workspace}/payments/{payment}:cancel', { params: paymentPath(payment), body: { requestId, reason } }));
+// giveUp: ends a payment whose result is unknown.
+export function cancelPayment(payment: Payment, requestId: string, reason: string, giveUp = false) {
+  return unwrap(api.POST('/admin/v1/workspaces/{workspace}/payments/{payment}:cancel', { params: paymentPath(payment), body: { requestId, reason, ...(giveUp ? { giveUp } : {}) } }));
 }
 
-export function refundPayment(payment: Payment, requestId: string, amountUsd: string, reason: string) {
-  return unwrap(api.POST('/admin/v1/workspaces/{workspace}/payments/{payment}:refund', { params: paymentPath(payment), body: { requestId, amountUsd, reason } }));
+// adopt: the provider's id of a refund that was made there; empty: the provider makes one.
+export function refundPayment(payment: Payment, requestId: string, amountUsd: string, reason: string, adopt: string) {
+  return unwrap(api.POST('/admin/v1/workspaces/{workspace}/payments/{payment}:refund', { params: paymentPath(payment), body: { requestId, amountUsd, reason, ...(adopt ? { adopt } : {}) } }));
 }
 
-export function reconcilePayments() {
-  return unwrap(api.POST('/admin/v1/payments:reconcile', { body: {} as never }));
+export function reconcilePayments(adopt: boolean) {
+  return unwrap(api.POST('/admin/v1/payments:reconcile', { body: { adopt } as never }));
 }
 
 export function resolveDeadLetter(letter: DeadLetter, retry: boolean, requestId: string, reason: string) {
