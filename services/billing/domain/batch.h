@@ -210,6 +210,9 @@ class Batch {
   const Hold* key_hold_ = nullptr;  // hold of the operation, or null
 };
 
+// How far ahead of the ledger's clock a request id may be.
+inline constexpr int64_t kMaxClockSkewUs = 24LL * 3600 * 1'000'000;
+
 // authorize.cc: shared by Authorize and admissions.
 bool IsValid(const Authorize& authorize);
 bool SameBody(const Hold& hold, const Authorize& authorize);

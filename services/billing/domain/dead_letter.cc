@@ -190,6 +190,9 @@ Reply Batch::Retry(const ResolveDeadLetter& resolve, DeadLetter& letter) {
   // Only the rows of the admission that the operation names are loaded.
   settle->admission = resolve.letter_admission;
   if (EncodeSettle(*settle) != letter.operation || !IsValid(*settle)) return Refuse(Deny::kInvalid);
+  // Asked for by another letter of the request. A settle would not know of it, and charge again.
+  const std::string adjustment = CommandKey(letter.workspace, AdjustmentIdOf(letter.id));
+  if (state_.commands.contains(adjustment)) return Refuse(Deny::kIdReuse);
   Reply reply = Admitted(*settle);
   if (reply.ok) {
     letter.state = DeadLetterState::kRetried;

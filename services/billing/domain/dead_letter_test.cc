@@ -256,22 +256,38 @@ TEST_F(DeadLetterTest, AnAdmissionThatCameTooLateIsBookedOnce) {
   const Settle settle = Admitted(world.NewId(), 400, 150);
   Settle other = Admitted(settle.request_id, 400, 160);
   other.admission = settle.admission;
-  const int32_t month = Month();
   world.now_us += 8 * 24 * kHourUs;
   const Stored stored = Store(world, settle);
   const Stored second = Store(world, other, 2);
-
-  world.state.dead_letters[stored.key].archived_month = month;
-  EXPECT_EQ(world.Do(Retry(settle)).denied_by, Deny::kInvalid)
-      << "the archive may have its hold, with a charge";
-  world.state.dead_letters[stored.key].archived_month = 0;
-
   ASSERT_TRUE(world.Do(Retry(settle)).ok);
   ASSERT_TRUE(world.Do(Approve(stored.id, "another")).ok);
   EXPECT_EQ(world.wallet().paid_nano_usd, 850);
   EXPECT_EQ(world.Do(Retry(other, 2)).denied_by, Deny::kIdReuse)
       << "the request is charged already";
   EXPECT_EQ(world.state.dead_letters[second.key].state, DeadLetterState::kOpen);
+
+  world.now_us -= 8 * 24 * kHourUs;
+  EXPECT_EQ(world.Do(Retry(other, 2)).denied_by, Deny::kIdReuse)
+      << "nor is it settled when a repaired clock lets it in again";
+  EXPECT_EQ(world.wallet().paid_nano_usd, 850);
+}
+
+// What the archive may have was charged when it was archived.
+TEST_F(DeadLetterTest, AnAdmissionIsNotBookedIfTheArchiveMayHaveItsHold) {
+  Credit(1000);
+  const int32_t month = Month();
+  const int64_t next_month_us = UtcMonthStartUs(NextMonth(month));
+  // The router's clock may be ahead: the ledger dated the hold before the end of the month.
+  const Id ids[] = {TestId(1, next_month_us - kHourUs), TestId(2, next_month_us + kHourUs)};
+  world.now_us = next_month_us + 20 * 24 * kHourUs;
+  for (const Id& id : ids) {
+    const Settle settle = Admitted(id, 400, 150, month);
+    const Stored stored = Store(world, settle);
+    world.state.dead_letters[stored.key].archived_month = month;
+    EXPECT_EQ(world.Do(Retry(settle)).denied_by, Deny::kInvalid);
+    world.state.dead_letters[stored.key].archived_month = 0;
+    EXPECT_TRUE(world.Do(Retry(settle)).ok);
+  }
 }
 
 }  // namespace

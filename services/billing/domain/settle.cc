@@ -217,8 +217,9 @@ int64_t Batch::OwedNanoUsd(const Settle& settle, int32_t archived_month) {
     return CostNanoUsd(hold->rates, SettledUsage(settle, *hold)) - hold->charged_nano_usd;
   }
   const int64_t begun_us = settle.request_id.unix_ms() * 1000;
+  // The clock that made the id may have been ahead of the ledger's, which dated the hold.
   if (!settle.admission || now_us_ - begun_us <= policy_.id_max_age_us ||
-      UtcMonth(begun_us) <= archived_month) {
+      UtcMonth(begun_us - kMaxClockSkewUs) <= archived_month) {
     return 0;
   }
   return CostNanoUsd(settle.admission->authorize.rates, Clamped(settle.usage));

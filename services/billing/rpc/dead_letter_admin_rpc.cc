@@ -109,8 +109,8 @@ AdminResult<void> WhyRefused(Deny denied, const Caller& caller) {
           "or another person resolved it meanwhile. Write it off");
     case Deny::kIdReuse:
       return RefusedAgain(
-          "its request was charged already, with another usage. Compare it with the receipt; then "
-          "write it off");
+          "its request was charged already with another usage, or another settlement of it asked "
+          "for an adjustment. Compare it with the receipt and the adjustment; then write it off");
     case Deny::kInvalid:
       return RefusedAgain(
           "the ledger has no hold of the request, and no price for it: the hold was lost or is in "
@@ -237,7 +237,7 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     ledger_.Submit(std::move(operations), [=, this](const Result<std::vector<Reply>>& replies) {
       if (!replies.ok()) return call.Refuse(replies.error());
       const Reply& reply = replies->front();
-      if (!reply.ok && !open) {
+      if (reply.denied_by == Deny::kClosed && !open) {
         return call.Finish(
             admin::Precondition("ALREADY_DECIDED", "the dead letter was resolved differently"));
       }
