@@ -5,10 +5,10 @@
 //
 // TIME is in Unix microseconds. PREVIOUS is the SHA-256 of the line before, HEAD the hash of the
 // newest entry, SIGNATURE the Ed25519 signature of everything before it, all in hexadecimal. CHAIN
-// is a workspace for the ledger, "payment/" and a workspace for its log of payments, and "audit"
-// for the audit log. "archive/" and a workspace is the state of its archived months: SEQUENCE is
-// the newest of them, HEAD the digest of the state. The first checkpoint of a process lists every
-// chain, later ones those that have changed.
+// is a workspace for the ledger, "payment/" and a workspace for its log of payments, "audit" for
+// auth's audit log, and "audit/billing" for billing's. "archive/" and a workspace is the state of
+// its archived months: SEQUENCE is the newest of them, HEAD the digest of the state. The first
+// checkpoint of a process lists every chain, later ones those that have changed.
 #pragma once
 
 #include <memory>
@@ -22,6 +22,7 @@ namespace tollgate {
 
 inline constexpr std::string_view kArchiveChain = "archive/";
 inline constexpr std::string_view kPaymentChain = "payment/";
+inline constexpr std::string_view kBillingAuditChain = "audit/billing";
 
 struct Anchor {
   std::string chain;

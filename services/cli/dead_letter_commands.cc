@@ -25,7 +25,7 @@ Command ResolveDeadLetter(const char* words, const char* help, const char* metho
                   .Otherwise("1"),
               Flag("--reason", "Reason, for the ledger", "reason").Required()})
       .Sets("name", "deadLetters/{workspace}.{request}.{number}")
-      .Shows("state State | charged_usd Charged for the request");
+      .Shows("state State | charged_usd Charged for the request | adjustment Adjustment");
 }
 
 }  // namespace
@@ -43,9 +43,10 @@ std::vector<Command> DeadLetterCommands() {
                  "workspace_id=workspace WORKSPACE | request_id=request REQUEST | number NO. | "
                  "at=create_time AT (UTC) | reason REASON | outcome OUTCOME | "
                  "prompt_tokens PROMPT | completion_tokens COMPLETION | engine_id=engine ENGINE | "
-                 "state STATE | resolved_at=resolve_time RESOLVED | actor BY | note NOTE"),
+                 "state STATE | adjustment ADJUSTMENT | resolved_at=resolve_time RESOLVED | actor "
+                 "BY | note NOTE"),
       ResolveDeadLetter("deadletter retry",
-                        "Apply the settlement again; it stays open if refused again",
+                        "Apply the settlement again; what came too late becomes an adjustment",
                         "DeadLetterService.RetryDeadLetter"),
       ResolveDeadLetter("deadletter writeoff", "Give the settlement up: nothing is charged",
                         "DeadLetterService.WriteOffDeadLetter"),

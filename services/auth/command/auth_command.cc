@@ -91,8 +91,10 @@ void PrintText(const FullFinding& finding) {
                 HexEncode(source.hash).c_str());
   }
   for (const std::string& name : finding.not_compared) {
-    std::printf("%s: not compared; give its database with --source %s=URL\n", name.c_str(),
-                name.c_str());
+    std::printf(
+        "%s: only its events in this log were verified, which is all that this database has.\n"
+        "  To compare them with its own log: tollgate-auth verify-audit --source %s=URL\n",
+        name.c_str(), name.c_str());
   }
 }
 

@@ -250,7 +250,8 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
                {{"request_id", letter.id.ToHex()},
                 {"workspace", letter.workspace},
                 {"number", letter.number},
-                {"reason", kResults[static_cast<size_t>(letter.reason)]}});
+                {"reason", kResults[static_cast<size_t>(letter.reason)]},
+                {"settle", letter.operation}});
   }
   metrics_->open_dead_letters.Decrement(static_cast<double>(applied.resolved_dead_letters.size()));
   for (const std::string& violation : applied.violations) {

@@ -8,7 +8,6 @@
 #include "services/billing/domain/lease_rules.h"
 
 namespace tollgate::billing {
-namespace {
 
 bool IsValid(const Admission& admission) {
   const Authorize& authorize = admission.authorize;
@@ -17,8 +16,6 @@ bool IsValid(const Admission& admission) {
          IsLessee(admission.lessee) && IsMonth(admission.month) &&
          IsLeaseAmount(admission.authorized_nano_usd);
 }
-
-}  // namespace
 
 int64_t Batch::TakeFromLease(const Admission& admission) {
   Lease* lease = FindLease({wallet_->workspace, admission.lessee, admission.month});

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr size_t kMaxQuotaKeys = 64;
-constexpr int64_t kMaxClockSkewUs = 24LL * 3600 * 1'000'000;
 
 Candidate FirstOf(const Authorize& authorize) {
   return {authorize.model, authorize.rates, authorize.price_version, authorize.prompt_bound,

@@ -64,10 +64,11 @@ class Batch {
   Reply Execute(const Correct& command);            // corrections.cc
   Reply Execute(const Decide& decide);              // corrections.cc
   Reply Execute(const ResolveDeadLetter& resolve);  // dead_letter.cc
-  Reply Execute(const RepairClock& command);        // commands.cc
-  Reply Execute(const OpenWallet& command);         // commands.cc
-  Reply Execute(const TakeLease& take);             // lease.cc
-  Reply Execute(const ExpireLease& expire);         // lease.cc
+  Reply Retry(const ResolveDeadLetter& resolve, DeadLetter& letter);
+  Reply Execute(const RepairClock& command);  // commands.cc
+  Reply Execute(const OpenWallet& command);   // commands.cc
+  Reply Execute(const TakeLease& take);       // lease.cc
+  Reply Execute(const ExpireLease& expire);   // lease.cc
 
   // Executes the operation, after its admission if it carries one.
   template <typename Op>
@@ -119,6 +120,9 @@ class Batch {
   // settle.cc
   Reply SettleOpen(const Settle& settle, Hold& hold);
   Reply SettleLate(const Settle& settle, Hold& hold);
+  // What a settle that comes too late would have charged, at the price of its hold or admission. 0
+  // if something else forbids it, or if the archive may have its hold: it may have been charged.
+  int64_t OwedNanoUsd(const Settle& settle, int32_t archived_month);
   // Charges the cost of the hold's usage and releases the rest.
   void Charge(Hold& hold, EntryKind terminal);
   // Moves the amount from the posted credit to revenue, granted credit first.
@@ -206,11 +210,18 @@ class Batch {
   const Hold* key_hold_ = nullptr;  // hold of the operation, or null
 };
 
+// How far ahead of the ledger's clock a request id may be.
+inline constexpr int64_t kMaxClockSkewUs = 24LL * 3600 * 1'000'000;
+
 // authorize.cc: shared by Authorize and admissions.
 bool IsValid(const Authorize& authorize);
 bool SameBody(const Hold& hold, const Authorize& authorize);
 Hold MakeHold(const Authorize& authorize);
 
+// admission.cc
+bool IsValid(const Admission& admission);
+
+bool IsValid(const Settle& settle);
 // Whether the settle charges nothing: a request without output is free.
 bool IsFree(Outcome outcome, const Usage& usage);
 // A reply with the current amounts of the hold.

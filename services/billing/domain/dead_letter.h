@@ -11,7 +11,8 @@
 
 namespace tollgate::billing {
 
-// Does not contain request id and workspace, which have columns of their own.
+// Contains a valid admission, which may be the only price of the request. Does not contain request
+// id and workspace, which have columns of their own.
 std::string EncodeSettle(const Settle& settle);
 // Returns an empty optional if the text is not an encoded settle.
 std::optional<Settle> DecodeSettle(std::string_view text, const Id& request_id,
@@ -22,5 +23,9 @@ std::optional<Settle> DecodeSettle(std::string_view text, const Id& request_id,
 // the current hold of the request; null: it has none.
 std::optional<DeadLetter> DeadLetterOf(const Settle& settle, const Reply& refused, const Hold* hold,
                                        int64_t at_us);
+
+// Id of the adjustment that charges a request whose settle came too late. One per request, so that
+// two of its dead letters cannot charge it twice.
+std::string AdjustmentIdOf(const Id& request_id);
 
 }  // namespace tollgate::billing

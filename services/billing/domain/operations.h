@@ -172,7 +172,8 @@ struct RepairClock {
 };
 
 // A person's decision on a dead letter: applies its settle again, which may be refused again, or
-// writes it off.
+// writes it off. A settle that only comes too late becomes a debit adjustment, which waits for a
+// second person.
 struct ResolveDeadLetter {
   Id request_id;
   std::string workspace;
@@ -182,6 +183,9 @@ struct ResolveDeadLetter {
   std::string reason;  // required
   std::string address = {};
   std::string call_id = {};
+  bool proved = false;  // the actor can be one of two persons
+  // For a retry: the admission of the letter's settle, so that its rows are loaded.
+  std::shared_ptr<const Admission> letter_admission = nullptr;
 };
 
 // Enlarges and renews a lease, or gives back its rest.
@@ -252,12 +256,14 @@ inline bool IsAudited(const Operation& operation) {
          std::holds_alternative<ResolveDeadLetter>(operation);
 }
 
-// Returns the operation's admission or null.
+// Returns the admission whose rows the operation may change, or null.
 inline const Admission* AdmissionOf(const Operation& operation) {
   return std::visit(
       [](const auto& op) -> const Admission* {
         if constexpr (requires { op.admission; }) {
           return op.admission.get();
+        } else if constexpr (requires { op.letter_admission; }) {
+          return op.letter_admission.get();
         } else {
           return nullptr;
         }

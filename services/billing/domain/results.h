@@ -38,11 +38,12 @@ inline constexpr std::array<Set, std::variant_size_v<Operation>> kPossible = {
     SetOf({Deny::kIdReuse, Deny::kUnknownWorkspace}),                   // set_cap
     SetOf({Deny::kNoCredit, Deny::kIdReuse, Deny::kUnknownWorkspace}),  // correct
     SetOf({Deny::kNoCredit, Deny::kIdReuse, Deny::kUnknownWorkspace, Deny::kSamePerson}),  // decide
-    SetOf({Deny::kIdReuse}),                                           // repair_clock
-    SetOf({Deny::kIdReuse, Deny::kClosed, Deny::kUnknownDeadLetter}),  // resolve_dead_letter
-    SetOf({}),                                                         // open_wallet
-    SetOf({Deny::kNoLease, Deny::kFrozen, Deny::kFrozenByCheck}),      // take_lease
-    SetOf({}),                                                         // expire_lease
+    SetOf({Deny::kIdReuse}),  // repair_clock
+    // resolve_dead_letter
+    SetOf({Deny::kIdReuse, Deny::kClosed, Deny::kUnknownDeadLetter, Deny::kSamePerson}),
+    SetOf({}),                                                     // open_wallet
+    SetOf({Deny::kNoLease, Deny::kFrozen, Deny::kFrozenByCheck}),  // take_lease
+    SetOf({}),                                                     // expire_lease
 };
 
 }  // namespace results_internal

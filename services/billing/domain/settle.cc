@@ -9,14 +9,24 @@
 
 namespace tollgate::billing {
 
+bool IsValid(const Settle& settle) {
+  return IsValidUsage(settle.usage) && settle.outcome != Outcome::kNone &&
+         settle.engine.size() <= 128 && settle.first_token_us >= 0;
+}
+
 bool IsFree(Outcome outcome, const Usage& usage) {
   return outcome == Outcome::kFailedBeforeOutput || (usage.prompt == 0 && usage.completion == 0);
 }
 
 namespace {
 
-int64_t CostNanoUsd(const Hold& hold) {
-  return ChargeNanoUsd(CostPicoUsd(hold.rates, hold.usage.prompt, hold.usage.completion));
+int64_t CostNanoUsd(const Rates& rates, const Usage& usage) {
+  return ChargeNanoUsd(CostPicoUsd(rates, usage.prompt, usage.completion));
+}
+int64_t CostNanoUsd(const Hold& hold) { return CostNanoUsd(hold.rates, hold.usage); }
+
+bool IsExpired(const Hold& hold) {
+  return hold.state == HoldState::kExpiredCharged || hold.state == HoldState::kExpiredVoid;
 }
 
 bool SameSettle(const Hold& hold, const Settle& settle) {
@@ -61,10 +71,7 @@ void CopySettle(const Settle& settle, Hold& hold) {
 }  // namespace
 
 Reply Batch::Execute(const Settle& settle) {
-  if (!IsValidUsage(settle.usage) || settle.outcome == Outcome::kNone ||
-      settle.engine.size() > 128 || settle.first_token_us < 0) {
-    return Refuse(Deny::kInvalid);
-  }
+  if (!IsValid(settle)) return Refuse(Deny::kInvalid);
   Hold* hold = FindHold(settle.request_id);
   if (!hold) return Refuse(Deny::kInvalid);
   if (hold->workspace != settle.workspace) return Refuse(Deny::kIdReuse);
@@ -197,6 +204,25 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
   SetOverrun(hold, cost - hold.charged_nano_usd, month);
   MarkCorrected(hold);
   return ReplyFor(hold);
+}
+
+int64_t Batch::OwedNanoUsd(const Settle& settle, int32_t archived_month) {
+  if (IsFree(settle.outcome, settle.usage)) return 0;
+  if (const Hold* hold = FindHold(settle.request_id)) {
+    const bool late = IsExpired(*hold) && now_us_ - hold->closed_us > policy_.late_settle_us;
+    if (!late || hold->workspace != settle.workspace || settle.attempt < hold->attempt ||
+        IsReplaced(*hold)) {
+      return 0;
+    }
+    return CostNanoUsd(hold->rates, SettledUsage(settle, *hold)) - hold->charged_nano_usd;
+  }
+  const int64_t begun_us = settle.request_id.unix_ms() * 1000;
+  // The clock that made the id may have been ahead of the ledger's, which dated the hold.
+  if (!settle.admission || now_us_ - begun_us <= policy_.id_max_age_us ||
+      UtcMonth(begun_us - kMaxClockSkewUs) <= archived_month) {
+    return 0;
+  }
+  return CostNanoUsd(settle.admission->authorize.rates, Clamped(settle.usage));
 }
 
 }  // namespace tollgate::billing

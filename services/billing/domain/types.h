@@ -251,7 +251,12 @@ struct Command {
 std::string CommandKey(std::string_view workspace, std::string_view command_id);
 
 // The database uses the same numbers.
-enum class DeadLetterState : uint8_t { kOpen = 1, kRetried = 2, kWrittenOff = 3 };
+enum class DeadLetterState : uint8_t {
+  kOpen = 1,
+  kRetried = 2,
+  kWrittenOff = 3,
+  kAdjusted = 4,  // came too late to be settled: an adjustment charges it
+};
 
 // A settle that was refused (dead_letter.h).
 struct DeadLetter {
@@ -266,6 +271,8 @@ struct DeadLetter {
   int64_t resolved_us = 0;
   std::string actor;
   std::string note;
+  // Newest archived month of the workspace, 0: none. Only set where the letter is resolved.
+  int32_t archived_month = 0;
 };
 // Primary key of the row.
 std::string DeadLetterKey(const Id& id, int32_t number);

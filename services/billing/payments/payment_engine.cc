@@ -227,7 +227,7 @@ SqlResult<void> PaymentEngine::Apply(const Payment& asked, const ProviderResult<
     if (!found) return {};
     before = after = *found;
     if (result.ok()) {
-      ApplyView(*result, after);
+      ApplyView(tx, *result, after);
       if (after.state == PaymentState::kSucceeded) {
         TRY(RefundExtraCharges(tx, after, result->paid));
       }
@@ -269,7 +269,7 @@ void PaymentEngine::ApplyError(const ProviderError& error, bool unsent, Payment&
   ++payment.attempts;
 }
 
-void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
+void PaymentEngine::ApplyView(WorkspaceTx& tx, const ChargeView& view, Payment& payment) {
   using State = ChargeView::State;
   if (payment.state == PaymentState::kSucceeded) {
     // A paid payment stays paid: refunds and disputes have their own entries.
@@ -294,13 +294,15 @@ void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
     case State::kSucceeded:
       if (view.received_cents != payment.amount_cents() || view.currency != "usd" ||
           view.provider_id.empty()) {
-        metrics_.OnMismatch();
-        log::Error(
-            "payments: the provider's amount differs from the payment's; no credit is posted",
-            {{"payment", payment.id},
-             {"provider_id", view.provider_id},
-             {"received_cents", view.received_cents},
-             {"cents", payment.amount_cents()}});
+        tx.AfterCommit([this, view, id = payment.id, cents = payment.amount_cents()] {
+          metrics_.OnMismatch();
+          log::Error(
+              "payments: the provider's amount differs from the payment's; no credit is posted",
+              {{"payment", id},
+               {"provider_id", view.provider_id},
+               {"received_cents", view.received_cents},
+               {"cents", cents}});
+        });
         if (payment.ended()) {  // a person has given it up
           payment.check_us = 0;
           return;

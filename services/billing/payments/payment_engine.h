@@ -118,7 +118,7 @@ class PaymentEngine {
   void Credit(const Payment& payment);
   // Rules of Apply: change the payment and the workspace's auto-reload if the payment belongs to
   // it.
-  void ApplyView(const ChargeView& view, Payment& payment);
+  void ApplyView(WorkspaceTx& tx, const ChargeView& view, Payment& payment);
   void ApplyError(const ProviderError& error, bool unsent, Payment& payment);
   sql::SqlResult<void> WriteChange(WorkspaceTx& tx, const Payment& before, Payment after);
   // Asks the customer to pay on a page, where the bank can ask for a confirmation.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/try.h"
+#include "common/observability/metrics.h"
 #include "services/billing/payments/testing/payment_world.h"
 
 namespace tollgate::billing::payments {
@@ -392,6 +394,30 @@ TEST_P(PaymentEngineTest, AnInquiryTakesNothingUntilItBecomesADispute) {
   EXPECT_EQ(Deliver(*replica, stripe_.TakeEvents()[0].body), 200);
   replica->engine.RunOnce();
   EXPECT_EQ(Paid("acme"), 0);
+}
+
+// A database may refuse a transaction that must then run again.
+TEST_P(PaymentEngineTest, APauseIsCountedOnceWhenItIsCommitted) {
+  auto replica = Make();
+  SaveCard(*replica, "acme");
+  EnableReload(*replica, "acme");
+  const auto pauses = [] {
+    return metrics::Counter("tollgate_billing_reloads_paused_total", "").Value();
+  };
+  const double before = pauses();
+  const auto pause = [&](sql::ErrorKind refused) {
+    int runs = 0;
+    return replica->store.Run("acme", clock_.WallUs(),
+                              [&](WorkspaceTx& tx) -> sql::SqlResult<void> {
+                                TRY(replica->engine.PauseReload(tx, "refunded"));
+                                if (++runs == 1) return Fail{sql::SqlError{refused, "a test"}};
+                                return {};
+                              });
+  };
+  EXPECT_FALSE(pause(sql::ErrorKind::kOther).ok());
+  EXPECT_EQ(pauses(), before) << "it was rolled back";
+  ASSERT_TRUE(pause(sql::ErrorKind::kRetry).ok());
+  EXPECT_EQ(pauses(), before + 1) << "its second run was committed";
 }
 
 TEST_P(PaymentEngineTest, AChangedLogIsFound) {

@@ -256,11 +256,16 @@ SqlResult<void> PaymentStore::Migrate() {
 
 SqlResult<void> PaymentStore::Run(const std::string& workspace, int64_t now_us,
                                   const Change& change) {
-  return database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
+  std::vector<std::function<void()>> after_commit;
+  TRY(database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     WorkspaceTx tx(db, workspace, now_us);
     TRY(tx.Lock());
-    return change(tx);
-  });
+    TRY(change(tx));
+    after_commit = tx.after_commit();
+    return {};
+  }));
+  for (const auto& then : after_commit) then();
+  return {};
 }
 
 SqlResult<void> PaymentStore::Run(const Call& call, const std::string& workspace, int64_t now_us,

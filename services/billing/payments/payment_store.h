@@ -27,6 +27,9 @@ class WorkspaceTx {
   sql::SqlResult<void> Lock();
 
   int64_t now_us() const { return now_us_; }
+  // Runs this once if the transaction is committed: what is counted and logged has happened.
+  void AfterCommit(std::function<void()> then) { after_commit_.push_back(std::move(then)); }
+  const std::vector<std::function<void()>>& after_commit() const { return after_commit_; }
   sql::SqlResult<std::optional<Payment>> FindPayment(const std::string& id);
   sql::SqlResult<void> Put(const Payment& payment);
   // Sum of payments whose credit is not yet in the ledger.
@@ -82,6 +85,7 @@ class WorkspaceTx {
   const int64_t now_us_;
   int64_t sequence_ = 0;
   std::string head_;
+  std::vector<std::function<void()>> after_commit_;
 };
 
 class PaymentStore {

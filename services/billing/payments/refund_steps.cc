@@ -145,8 +145,10 @@ SqlResult<void> PaymentEngine::RefundExtraCharges(WorkspaceTx& tx, const Payment
     TRY(tx.Put(refund));
     TRY(tx.Log("refund/" + refund.id, "", Name(refund.state), refund.amount_nano_usd, kEngineActor,
                refund.reason));
-    log::Warn("payments: the provider has made a second charge of a payment; it is given back",
-              {{"workspace", payment.workspace}, {"payment", payment.id}, {"charge", charge.id}});
+    tx.AfterCommit([refund, charge = charge.id] {
+      log::Warn("payments: the provider has made a second charge of a payment; it is given back",
+                {{"workspace", refund.workspace}, {"payment", refund.payment}, {"charge", charge}});
+    });
   }
   return {};
 }

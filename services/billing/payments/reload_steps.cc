@@ -58,8 +58,10 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
     }
   } else if (after.reload && Ended(before.state) && after.state == PaymentState::kSucceeded) {
     // The provider reported the charge as not paid before.
-    log::Warn("payments: a charge that had ended has been paid after all",
-              {{"payment", after.id}, {"workspace", after.workspace}});
+    tx.AfterCommit([payment = after.id, workspace = after.workspace] {
+      log::Warn("payments: a charge that had ended has been paid after all",
+                {{"payment", payment}, {"workspace", workspace}});
+    });
     Charge(reload, after);
     if (own && reload.declines > 0) Resume(reload, nullptr);
   } else if (credited && reload.confirm_page == after.id &&
@@ -74,9 +76,11 @@ SqlResult<void> PaymentEngine::FollowPayment(WorkspaceTx& tx, const Payment& bef
                reload.pause_reason));
   }
   if (paused) {
-    metrics_.OnReloadPaused();
-    log::Warn("auto-reload is paused: the charges were declined",
-              {{"workspace", reload.workspace}, {"reason", reload.pause_reason}});
+    tx.AfterCommit([this, workspace = reload.workspace, reason = reload.pause_reason] {
+      metrics_.OnReloadPaused();
+      log::Warn("auto-reload is paused: the charges were declined",
+                {{"workspace", workspace}, {"reason", reason}});
+    });
   }
   return tx.Put(std::move(reload));
 }
@@ -109,8 +113,10 @@ SqlResult<void> PaymentEngine::PauseReload(WorkspaceTx& tx, const std::string& r
   reload.updated_us = tx.now_us();
   TRY(tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, kEngineActor,
              reason));
-  metrics_.OnReloadPaused();
-  log::Warn("auto-reload is paused", {{"workspace", reload.workspace}, {"reason", reason}});
+  tx.AfterCommit([this, workspace = reload.workspace, reason] {
+    metrics_.OnReloadPaused();
+    log::Warn("auto-reload is paused", {{"workspace", workspace}, {"reason", reason}});
+  });
   return tx.Put(std::move(reload));
 }
 

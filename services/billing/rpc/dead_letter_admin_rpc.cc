@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "common/admin/person.h"
 #include "common/base/parse_number.h"
 #include "common/base/try.h"
 #include "common/base/workspace_id.h"
@@ -71,6 +72,10 @@ void Fill(const DeadLetter& letter, pb::DeadLetter& into) {
     into.set_engine(settle->engine);
   }
   into.set_state(static_cast<pb::DeadLetterState>(letter.state));
+  if (letter.state == DeadLetterState::kAdjusted) {
+    into.set_adjustment("workspaces/" + letter.workspace + "/adjustments/" +
+                        AdjustmentIdOf(letter.id));
+  }
   if (letter.resolved_us > 0) SetTime(letter.resolved_us, *into.mutable_resolve_time());
   into.set_actor(letter.actor);
   into.set_note(letter.note);
@@ -84,24 +89,35 @@ AdminResult<void> ReadInto(sql::Database& database, const Key& key, pb::DeadLett
   return {};
 }
 
-admin::Failure WhyRefused(Deny reason) {
-  switch (reason) {
+AdminResult<void> RefusedAgain(const std::string& why) {
+  return admin::Precondition("REFUSED_AGAIN",
+                             "the ledger refuses the settlement again, and it stays open: " + why);
+}
+
+// Why an open letter was not resolved.
+AdminResult<void> WhyRefused(Deny denied, const Caller& caller) {
+  switch (denied) {
     case Deny::kUnavailable:
-      return admin::FromError(Unavailable("the workspace cannot be written now").error);
+      return Fail{admin::FromError(Unavailable("the workspace cannot be written now").error)};
     case Deny::kUnknownDeadLetter:
-      return admin::NotFound("there is no such dead letter").error;
+      return admin::NotFound("there is no such dead letter");
+    case Deny::kSamePerson:
+      return admin::RequireProved(admin::PersonOf(caller));
     case Deny::kClosed:
-      return admin::Precondition(
-                 "ALREADY_DECIDED",
-                 "the dead letter was resolved differently, or its request is closed "
-                 "for settlements")
-          .error;
+      return RefusedAgain(
+          "its request was ended without a charge, or its hold expired long ago and owes nothing, "
+          "or another person resolved it meanwhile. Write it off");
+    case Deny::kIdReuse:
+      return RefusedAgain(
+          "its request was charged already with another usage, or another settlement of it asked "
+          "for an adjustment. Compare it with the receipt and the adjustment; then write it off");
+    case Deny::kInvalid:
+      return RefusedAgain(
+          "the ledger has no hold of the request, and no price for it: the hold was lost or is in "
+          "the archive. Restore the hold, or charge what a receipt or the log of the gateway shows "
+          "with `tollgate adjustment create debit`, and write it off");
     default:
-      return admin::Precondition("REFUSED_AGAIN",
-                                 "the ledger refuses the settlement again (" + ReasonText(reason) +
-                                     "); the dead letter stays open. If it cannot be right, write "
-                                     "it off")
-          .error;
+      return RefusedAgain(ReasonText(denied));
   }
 }
 
@@ -190,20 +206,46 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
       if (auto given = RequiredText(request->reason(), kMaxDiscardReason, "reason"); !given) {
         return call.Finish(given);
       }
-      std::vector<Operation> operations;
-      operations.push_back(ResolveDeadLetter{key->id, key->workspace, key->number, to,
-                                             call.caller().actor, request->reason(),
-                                             call.caller().address, call.caller().request_id});
-      ledger_.Submit(
-          std::move(operations), [=, this, key = *key](const Result<std::vector<Reply>>& replies) {
-            if (!replies.ok()) return call.Refuse(replies.error());
-            const Reply& reply = replies->front();
-            if (!reply.ok) return call.Finish(Fail{WhyRefused(reply.denied_by)});
-            response->set_charged_usd(admin::FormatUsd(reply.charged_nano_usd));
-            OnLedger{ledger_}.Run(context, call, [key, response](sql::Database& database) {
-              return ReadInto(database, key, *response);
-            });
-          });
+      ResolveDeadLetter resolve{key->id,
+                                key->workspace,
+                                key->number,
+                                to,
+                                call.caller().actor,
+                                request->reason(),
+                                call.caller().address,
+                                call.caller().request_id};
+      resolve.proved = admin::RequireProved(admin::PersonOf(call.caller())).ok();
+      // Reads first, because a retry changes the rows that the settle names.
+      OnLedger{ledger_}.Post(call, [=, this, key = *key](sql::Database& database) {
+        auto found = FindDeadLetter(database, key.workspace, key.id, key.number);
+        if (!found.ok()) return call.Finish(SqlFailure(found));
+        if (!*found) return call.Finish(admin::NotFound("there is no such dead letter"));
+        ResolveNow(context, call, resolve, **found, response);
+      });
+    });
+  }
+
+  void ResolveNow(CallbackServerContext* context, const admin::Call& call,
+                  ResolveDeadLetter resolve, const DeadLetter& letter, pb::DeadLetter* response) {
+    const bool open = letter.state == DeadLetterState::kOpen;
+    if (const auto settle = DecodeSettle(letter.operation, letter.id, letter.workspace)) {
+      resolve.letter_admission = settle->admission;
+    }
+    const Key key{letter.workspace, letter.id, letter.number};
+    std::vector<Operation> operations;
+    operations.push_back(std::move(resolve));
+    ledger_.Submit(std::move(operations), [=, this](const Result<std::vector<Reply>>& replies) {
+      if (!replies.ok()) return call.Refuse(replies.error());
+      const Reply& reply = replies->front();
+      if (reply.denied_by == Deny::kClosed && !open) {
+        return call.Finish(
+            admin::Precondition("ALREADY_DECIDED", "the dead letter was resolved differently"));
+      }
+      if (!reply.ok) return call.Finish(WhyRefused(reply.denied_by, call.caller()));
+      response->set_charged_usd(admin::FormatUsd(reply.charged_nano_usd));
+      OnLedger{ledger_}.Run(context, call, [key, response](sql::Database& database) {
+        return ReadInto(database, key, *response);
+      });
     });
   }
 

@@ -1,7 +1,8 @@
 #include <set>
 
 #include "common/observability/metrics.h"
-#include "services/billing/domain/testing/ledger_world.h"
+#include "services/billing/domain/dead_letter.h"
+#include "services/billing/domain/testing/lease_world.h"
 #include "services/billing/rpc/testing/admin_rpc_world.h"
 
 namespace tollgate::billing {
@@ -90,6 +91,32 @@ TEST_F(DeadLetterRpcTest, AreListedInPagesReadRetriedAndWrittenOff) {
   EXPECT_EQ(List(10, "", true).dead_letters_size(), 3);
   const auto charged = 5 * kNanoPerUsd - *ParseDecimalUsdToNano(Balance().available_usd());
   EXPECT_EQ(charged, 160) << "once";
+}
+
+// ADR 0055
+TEST_F(DeadLetterRpcTest, WhatCameTooLateIsChargedByTwoProvedPersons) {
+  ASSERT_EQ(OpenWallet(), "");
+  ASSERT_EQ(Grant("g", "5"), "");
+  const int64_t begun_ms = SystemClock::Get().WallUs() / 1000 - 8LL * 24 * 3600 * 1000;
+  Settle settle = MakeSettle(Id::Make(begun_ms, 0, 1), 100, 30);
+  settle.admission = MakeAdmission(settle.request_id, 100, 400, UtcMonth(begun_ms * 1000));
+  ASSERT_FALSE(Do({settle}).front().ok);
+  const std::string name = NameOf(settle.request_id);
+  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, name), "PERSON_NOT_PROVED");
+  SignIn("ben");
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(Resolve(&Stub::RetryDeadLetter, name), "");
+    EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_ADJUSTED);
+    const std::string id = AdjustmentIdOf(settle.request_id);
+    EXPECT_EQ(letter_.adjustment(), "workspaces/ws/adjustments/" + id);
+  }
+  EXPECT_EQ(Resolve(&Stub::WriteOffDeadLetter, name), "ALREADY_DECIDED");
+  EXPECT_EQ(Balance().available_usd(), "5.00");
+  const std::string id = AdjustmentIdOf(settle.request_id);
+  EXPECT_EQ(Approve(id), "SAME_PERSON");
+  SignIn("cora");
+  ASSERT_EQ(Approve(id), "");
+  EXPECT_EQ(5 * kNanoPerUsd - *ParseDecimalUsdToNano(Balance().available_usd()), 160);
 }
 
 // Such a dead letter can only be written off; the error of a retry says so.

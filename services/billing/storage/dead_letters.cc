@@ -42,19 +42,23 @@ DeadLetter ReadDeadLetter(const Row& row) {
 
 SqlResult<void> LoadDeadLetters(Connection& db, std::span<const Operation> operations,
                                 State& state) {
-  static const std::string kSelect = SelectWhere("shard = $1 AND id = $2 AND number = $3");
+  static const std::string kSelect =
+      "SELECT " + std::string(kDeadLetterColumns) +
+      ", (SELECT a.month FROM archive_workspace a WHERE a.shard = $1 AND a.workspace = $2)"
+      " FROM dead_letter WHERE shard = $1 AND workspace = $2 AND id = $3 AND number = $4";
   for (const Operation& operation : operations) {
     const auto* resolve = std::get_if<ResolveDeadLetter>(&operation);
     if (resolve == nullptr) continue;
     const std::string id = resolve->request_id.ToBytes();
-    auto done =
-        db.Query(kSelect, {LedgerShard(resolve->workspace), Param::Blob(id), resolve->number},
-                 [&state, resolve](const Row& row) {
-                   DeadLetter letter = ReadDeadLetter(row);
-                   if (letter.workspace != resolve->workspace) return;
-                   std::string key = DeadLetterKey(letter.id, letter.number);
-                   state.dead_letters.emplace(std::move(key), std::move(letter));
-                 });
+    auto done = db.Query(
+        kSelect,
+        {LedgerShard(resolve->workspace), resolve->workspace, Param::Blob(id), resolve->number},
+        [&state](const Row& row) {
+          DeadLetter letter = ReadDeadLetter(row);
+          if (!row.IsNull(10)) letter.archived_month = static_cast<int32_t>(row.Int(10));
+          std::string key = DeadLetterKey(letter.id, letter.number);
+          state.dead_letters.emplace(std::move(key), std::move(letter));
+        });
     if (!done.ok()) return done;
   }
   return {};

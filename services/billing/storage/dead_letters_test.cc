@@ -1,5 +1,7 @@
 #include "services/billing/storage/dead_letters.h"
 
+#include "services/billing/domain/dead_letter.h"
+#include "services/billing/domain/testing/lease_world.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {
@@ -57,6 +59,49 @@ TEST_P(DeadLettersTest, ResolvedInTheTransactionOfTheSettle) {
   EXPECT_EQ(letters[1].resolved_us, kNowUs);
   EXPECT_TRUE(Run({MakeSettle(other, 100, 5)}).dead_letters.empty())
       << "its router does not open a resolved one again";
+  ExpectVerified();
+}
+
+// A request that a router admitted from a lease, whose workspace a restore has lost.
+TEST_P(DeadLettersTest, ARetryOpensTheHoldOfAnAdmission) {
+  const int64_t begun_us = kNowUs - kHourUs;
+  Settle settle = MakeSettle(TestId(1, begun_us), 100, 5);
+  settle.admission = MakeAdmission(settle.request_id, 100, 400, UtcMonth(begun_us));
+  Run({settle});
+  Run({MakeAddCredit("c", 1000)});
+  const auto letters = List();
+  ASSERT_EQ(letters.size(), 1u);
+  const auto kept = DecodeSettle(letters[0].operation, letters[0].id, "ws");
+  ASSERT_TRUE(kept && kept->admission);
+  ResolveDeadLetter retry{settle.request_id, "ws", 1, DeadLetterState::kRetried, "ann", "restored"};
+  retry.letter_admission = kept->admission;
+  EXPECT_EQ(Run({retry}).replies[0].charged_nano_usd, 110);
+  EXPECT_EQ(Open(), 0);
+  ExpectVerified();
+}
+
+TEST_P(DeadLettersTest, OneThatCameTooLateBecomesOneAdjustment) {
+  const int64_t begun_us = kNowUs - 8 * 24 * kHourUs;
+  Settle settle = MakeSettle(TestId(1, begun_us), 100, 5);
+  settle.admission = MakeAdmission(settle.request_id, 100, 400, UtcMonth(begun_us));
+  Settle other = settle;
+  other.usage.completion = 6;
+  Run({MakeAddCredit("c", 1000), settle, other});
+  ASSERT_EQ(Open(), 2);
+  ResolveDeadLetter retry{settle.request_id, "ws", 1, DeadLetterState::kRetried, "ann", "late"};
+  retry.proved = true;
+  retry.letter_admission = settle.admission;
+  ResolveDeadLetter second = retry;
+  second.number = 2;
+  const Applied applied = Run({retry, second});
+  EXPECT_TRUE(applied.replies[0].ok);
+  EXPECT_EQ(applied.replies[1].denied_by, Deny::kIdReuse) << "the other letter of the request";
+  EXPECT_EQ(Run({second}).replies[0].denied_by, Deny::kIdReuse) << "in a later batch, too";
+  EXPECT_TRUE(Run({retry}).entries.empty()) << "a repetition";
+  EXPECT_EQ(Open(), 1);
+  const Applied approved =
+      Run({Decide{"ws", AdjustmentIdOf(settle.request_id), true, "bob", "checked"}});
+  EXPECT_EQ(approved.entries.at(0).amount_nano_usd, 110);
   ExpectVerified();
 }
 

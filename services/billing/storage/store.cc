@@ -9,6 +9,7 @@
 #include "common/base/ledger_shard.h"
 #include "common/base/sort_unique.h"
 #include "common/base/try.h"
+#include "services/billing/domain/dead_letter.h"
 #include "services/billing/storage/audit_outbox.h"
 #include "services/billing/storage/credit_by_hand.h"
 #include "services/billing/storage/dead_letters.h"
@@ -107,10 +108,13 @@ SqlResult<void> LoadMonths(sql::Connection& db, std::span<const LeaseName> lease
 
 SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Operation> operations,
                              State& state) {
-  std::vector<std::pair<std::string_view, std::string_view>> ids;
+  std::vector<std::pair<std::string_view, std::string>> ids;
   for (const Operation& op : operations) {
     const std::string_view id = CommandIdOf(op);
     if (!id.empty()) ids.emplace_back(WorkspaceOf(op), id);
+    if (std::holds_alternative<ResolveDeadLetter>(op)) {
+      ids.emplace_back(WorkspaceOf(op), AdjustmentIdOf(RequestIdOf(op)));
+    }
   }
   if (ids.empty()) return {};
   SortUnique(ids);

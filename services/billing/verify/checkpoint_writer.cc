@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "common/audit/log.h"
 #include "common/base/try.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
@@ -117,6 +118,14 @@ sql::SqlResult<void> CheckpointWriter::ReadArchive(sql::Connection& connection,
   return read;
 }
 
+sql::SqlResult<void> CheckpointWriter::ReadAuditHead(sql::Connection& connection,
+                                                     Checkpoint& checkpoint) {
+  TRY(auto head, audit::ReadHead(connection, audit::kEntries));
+  if (!head || head->sequence == 0) return {};
+  Add(checkpoint, {std::string(kBillingAuditChain), head->sequence, std::move(head->hash)});
+  return {};
+}
+
 std::string CheckpointWriter::Write(sql::Connection& connection, bool last) {
   Checkpoint checkpoint;
   checkpoint.at_us = clock_.WallUs();
@@ -128,6 +137,7 @@ std::string CheckpointWriter::Write(sql::Connection& connection, bool last) {
       heads = ReadHeads(connection, "payment_head", kPaymentChain, checkpoint);
     }
     if (!heads.ok()) return heads;
+    TRY(ReadAuditHead(connection, checkpoint));
     return ReadArchive(connection, checkpoint);
   }();
   std::string failed = read.ok() ? "" : read.error().message;

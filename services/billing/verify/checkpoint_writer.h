@@ -45,6 +45,7 @@ class CheckpointWriter {
                                  std::string_view prefix, Checkpoint& checkpoint);
   // Reads the digests of archived states, if a month was archived since the last checkpoint.
   sql::SqlResult<void> ReadArchive(sql::Connection& connection, Checkpoint& checkpoint);
+  sql::SqlResult<void> ReadAuditHead(sql::Connection& connection, Checkpoint& checkpoint);
   void Add(Checkpoint& checkpoint, Anchor anchor) const;
   // Returns false if the writer stops meanwhile.
   bool Sleep(int64_t ms);

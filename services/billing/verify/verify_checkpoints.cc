@@ -21,6 +21,37 @@ void Report(VerifyReport& report, const std::string& what) {
   if (report.violations.size() < kMaxViolations) report.violations.push_back(what);
 }
 
+struct LogNames {
+  std::string_view table, row, rows;
+  bool by_workspace;
+};
+// Indexed by Log.
+constexpr LogNames kLogNames[] = {
+    {"entry", "entry", "entries", true},
+    {"payment_event", "event of payments", "events of payments", true},
+    {"audit_entry", "entry", "entries", false},
+};
+
+std::span<const sql::Connection::KeyColumn> KeyOf(const LogNames& names) {
+  static constexpr sql::Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
+                                                        {"workspace", sql::Param::Kind::kText},
+                                                        {"sequence", sql::Param::Kind::kInt}};
+  return names.by_workspace ? std::span(kKey) : std::span(kKey).last(1);
+}
+
+// Number of the newest row; 0: none.
+SqlResult<int64_t> ReadNewest(sql::Connection& db, const LogNames& names,
+                              const std::string& workspace) {
+  const std::string head = "SELECT sequence FROM " + std::string(names.table);
+  const std::string tail = " ORDER BY sequence DESC LIMIT 1";
+  int64_t newest = 0;
+  const auto read = [&newest](const Row& row) { newest = row.Int(0); };
+  TRY(names.by_workspace ? db.Query(head + " WHERE shard = $1 AND workspace = $2" + tail,
+                                    {LedgerShard(workspace), workspace}, read)
+                         : db.Query(head + tail, {}, read));
+  return newest;
+}
+
 }  // namespace
 
 BasicResult<Anchors, std::string> Anchors::Read(const std::string& file,
@@ -47,44 +78,40 @@ BasicResult<Anchors, std::string> Anchors::Read(const std::string& file,
 SqlResult<void> Anchors::Compare(sql::Connection& db, const std::string& workspace,
                                  VerifyReport& report) const {
   for (const auto& [chain, heads] : heads_) {
+    if (chain == kBillingAuditChain) {
+      if (!workspace.empty()) continue;
+      TRY(CompareOne(db, "", Log::kAudit, heads, Findings::OfAuditLog(report)));
+      continue;
+    }
     const std::string name = chain.substr(chain.find('/') + 1);
     if (!workspace.empty() && name != workspace) continue;
-    TRY(chain.starts_with(kArchiveChain)   ? CompareArchive(db, name, heads, report)
-        : chain.starts_with(kPaymentChain) ? CompareOne(db, name, Log::kPayments, heads, report)
-                                           : CompareOne(db, name, Log::kEntries, heads, report));
+    if (chain.starts_with(kArchiveChain)) {
+      TRY(CompareArchive(db, name, heads, report));
+      continue;
+    }
+    const Log log = chain.starts_with(kPaymentChain) ? Log::kPayments : Log::kEntries;
+    TRY(CompareOne(db, name, log, heads, Findings(report, name)));
   }
   return {};
 }
 
 SqlResult<void> Anchors::CompareOne(sql::Connection& db, const std::string& workspace, Log log,
-                                    const std::vector<Head>& heads, VerifyReport& report) const {
-  static constexpr sql::Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
-                                                        {"workspace", sql::Param::Kind::kText},
-                                                        {"sequence", sql::Param::Kind::kInt}};
-  const bool payments = log == Log::kPayments;
-  const std::string table = payments ? "payment_event" : "entry";
-  const std::string row_name = payments ? "event of payments" : "entry";
-  const std::string rows_name = payments ? "events of payments" : "entries";
-  Findings findings(report, workspace);
+                                    const std::vector<Head>& heads, Findings findings) const {
+  const LogNames& names = kLogNames[static_cast<size_t>(log)];
   const int32_t shard = LedgerShard(workspace);
-  int64_t last = 0;
-  auto read = db.Query("SELECT sequence FROM " + table +
-                           " WHERE shard = $1 AND workspace = $2 ORDER BY sequence DESC LIMIT 1",
-                       {shard, workspace}, [&](const Row& row) { last = row.Int(0); });
+  TRY(auto newest, ReadNewest(db, names, workspace));
   // Entries before the cut are only in the archive; only the newest of them is known here.
   int64_t archived = 0;
   std::string archived_head;
-  if (read.ok() && !payments) {
-    read =
-        db.Query("SELECT sequence, head FROM archive_workspace WHERE shard = $1 AND workspace = $2",
+  if (log == Log::kEntries) {
+    TRY(db.Query("SELECT sequence, head FROM archive_workspace WHERE shard = $1 AND workspace = $2",
                  {shard, workspace}, [&](const Row& row) {
                    archived = row.Int(0);
                    archived_head = row.Text(1);
-                 });
+                 }));
   }
-  if (!read.ok()) return read;
-  last = std::max(last, archived);
-  if (last == 0 && !payments) {
+  const int64_t last = std::max(newest, archived);
+  if (last == 0 && log == Log::kEntries) {
     findings.Report("the workspace was deleted: checkpoint " +
                     std::to_string(heads.back().checkpoint) + " has " +
                     std::to_string(heads.back().sequence) + " entries of it");
@@ -96,19 +123,21 @@ SqlResult<void> Anchors::CompareOne(sql::Connection& db, const std::string& work
     std::map<int64_t, std::string> hashes;
     std::vector<sql::Param> keys;
     for (const Head& head : batch) {
-      keys.insert(keys.end(), {shard, workspace, head.sequence});
+      if (names.by_workspace) keys.insert(keys.end(), {shard, workspace});
+      keys.push_back(head.sequence);
     }
-    read = db.QueryKeys("SELECT sequence, hash FROM " + table + " WHERE", kKey, keys, "",
-                        [&](const Row& row) { hashes[row.Int(0)] = row.Text(1); });
-    if (!read.ok()) return read;
+    TRY(db.QueryKeys("SELECT sequence, hash FROM " + std::string(names.table) + " WHERE",
+                     KeyOf(names), keys, "",
+                     [&](const Row& row) { hashes[row.Int(0)] = row.Text(1); }));
     if (archived > 0) hashes[archived] = archived_head;
     for (const Head& head : batch) {
+      const std::string row_name(names.row);
       const std::string place = "checkpoint " + std::to_string(head.checkpoint) + " has " +
                                 row_name + " " + std::to_string(head.sequence);
       const auto stored = hashes.find(head.sequence);
       if (head.sequence > last) {
-        findings.Report(rows_name + " were removed: the last one is " + std::to_string(last) +
-                        ", " + place);
+        findings.Report(std::string(names.rows) + " were removed: the last one is " +
+                        std::to_string(last) + ", " + place);
         return {};
       }
       if (stored == hashes.end()) {

@@ -1,6 +1,6 @@
-// Compares the ledger with its signed checkpoints: finds a chain that was rewritten or cut, a
-// workspace that was deleted, a standby that lost acknowledged entries, and archived months whose
-// state was changed.
+// Compares the ledger with its signed checkpoints: finds a chain that was rewritten or cut, also
+// the one of billing's audit log, a workspace that was deleted, a standby that lost acknowledged
+// entries, and archived months whose state was changed.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include "common/base/result.h"
 #include "common/sql/sql.h"
 #include "services/billing/verify/verify.h"
+#include "services/billing/verify/verify_findings.h"
 
 namespace tollgate::billing {
 
@@ -23,7 +24,7 @@ class Anchors {
                                                 const std::string& public_key_file,
                                                 VerifyReport& report);
 
-  // Compares with the entries of one workspace, or of all if the name is empty.
+  // Compares with the entries of one workspace, or of all and the audit log if the name is empty.
   sql::SqlResult<void> Compare(sql::Connection& db, const std::string& workspace,
                                VerifyReport& report) const;
 
@@ -36,10 +37,11 @@ class Anchors {
     std::array<char, 32> head{};
   };
 
-  // The entries of the ledger, or the events of payments.
-  enum class Log : uint8_t { kEntries, kPayments };
+  // The entries of the ledger, the events of payments, or billing's audit log, which is of no
+  // workspace.
+  enum class Log : uint8_t { kEntries, kPayments, kAudit };
   sql::SqlResult<void> CompareOne(sql::Connection& db, const std::string& workspace, Log log,
-                                  const std::vector<Head>& heads, VerifyReport& report) const;
+                                  const std::vector<Head>& heads, Findings findings) const;
 
   // Compares the states of archived months.
   sql::SqlResult<void> CompareArchive(sql::Connection& db, const std::string& workspace,

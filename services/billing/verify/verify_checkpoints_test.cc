@@ -229,6 +229,18 @@ TEST_P(VerifyCheckpointsTest, RemovedEventsOfPaymentsAreFound) {
   Must("DROP TABLE payment_head; DROP TABLE payment_event");
 }
 
+// Who can write to the database can set the head of the log back, too.
+TEST_P(VerifyCheckpointsTest, AuditEntriesThatWereCutOffAreFound) {
+  Must("UPDATE audit_entry SET hash = (SELECT audit_hash FROM audit_head) WHERE sequence = 2");
+  ExpectNamed("billing's audit log: the chain was rewritten: checkpoint 1 has entry 2");
+  Must(
+      "DELETE FROM audit_entry WHERE sequence > 1;"
+      "UPDATE audit_head SET audit_sequence = 1, audit_hash = (SELECT hash FROM audit_entry)");
+  ExpectNamed("billing's audit log: entries were removed: the last one is 1, checkpoint 1 has");
+  Must("DELETE FROM audit_entry; UPDATE audit_head SET audit_sequence = 0");
+  ExpectNamed("billing's audit log: entries were removed: the last one is 0, checkpoint 1 has");
+}
+
 // A crash during an append leaves a partial line; the next process continues after it.
 TEST_P(VerifyCheckpointsTest, ATornLineIsNoTampering) {
   const std::vector<std::string> lines = Lines();

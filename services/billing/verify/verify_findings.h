@@ -1,4 +1,4 @@
-// Collects what the verification of one workspace finds.
+// Collects what the verification of one workspace, or of billing's audit log, finds.
 #pragma once
 
 #include <string>
@@ -9,12 +9,17 @@ namespace tollgate::billing {
 
 class Findings {
  public:
-  Findings(VerifyReport& report, std::string workspace)
-      : report_(report), workspace_(std::move(workspace)) {}
+  Findings(VerifyReport& report, const std::string& workspace)
+      : report_(report), of_("workspace " + workspace + ": ") {}
+  static Findings OfAuditLog(VerifyReport& report) {
+    Findings findings(report, "");
+    findings.of_ = "billing's audit log: ";
+    return findings;
+  }
 
   void Report(const std::string& what) {
     if (report_.violations.size() < kMaxViolations) {
-      report_.violations.push_back("workspace " + workspace_ + ": " + what);
+      report_.violations.push_back(of_ + what);
     }
   }
   void Expect(int64_t stored, int64_t computed, const std::string& what) {
@@ -25,7 +30,7 @@ class Findings {
 
  private:
   VerifyReport& report_;
-  const std::string workspace_;
+  std::string of_;
 };
 
 }  // namespace tollgate::billing

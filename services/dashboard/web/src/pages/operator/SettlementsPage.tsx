@@ -81,6 +81,7 @@ function LetterPanel({ letter, onDone }: { letter: DeadLetter; onDone: () => voi
           { label: i18n.t({ id: 'operator.engine', message: 'Engine' }), value: letter.engine || '—' },
           { label: i18n.t({ id: 'operator.refusedAt', message: 'Refused' }), value: <Time at={letter.createTime} exact /> },
           ...(letter.actor ? [{ label: i18n.t({ id: 'operator.decidedBy', message: 'Decided by' }), value: <>{letter.actor} · <Time at={letter.resolveTime} exact /> · {letter.note}</> }] : []),
+          ...(letter.adjustment ? [{ label: i18n.t({ id: 'operator.deadAdjusted', message: 'Adjustment' }), value: <code>{letter.adjustment.split('/').pop()}</code> }] : []),
           ...(letter.chargedUsd ? [{ label: i18n.t({ id: 'operator.charged', message: 'Charged' }), value: <Money usd={letter.chargedUsd} style="exact" /> }] : []),
         ]}
       />
@@ -100,7 +101,7 @@ function LetterPanel({ letter, onDone }: { letter: DeadLetter; onDone: () => voi
           onDone();
         }}
       >
-        <p>{i18n.t({ id: 'operator.retryText', message: 'Tollgate asks the ledger again to charge this request. If the ledger refuses again, the settlement stays open.' })}</p>
+        <p>{i18n.t({ id: 'operator.retryText', message: 'Tollgate asks the ledger again to charge this request. If it only comes too late, an adjustment of its price waits for a second person. If the ledger refuses it for another reason, the settlement stays open.' })}</p>
       </ReasonDialog>
       <ReasonDialog
         opened={act === 'writeOff'}

@@ -79,6 +79,7 @@ export function DeadLetterState({ state }: { state: DeadLetter['state'] }) {
     DEAD_LETTER_STATE_OPEN: ['bad', i18n.t({ id: 'operator.deadOpen', message: 'Open' })],
     DEAD_LETTER_STATE_RETRIED: ['ok', i18n.t({ id: 'operator.deadRetried', message: 'Settled' })],
     DEAD_LETTER_STATE_WRITTEN_OFF: ['quiet', i18n.t({ id: 'operator.deadWrittenOff', message: 'Written off' })],
+    DEAD_LETTER_STATE_ADJUSTED: ['info', i18n.t({ id: 'operator.deadAdjusted', message: 'Adjustment' })],
     DEAD_LETTER_STATE_UNSPECIFIED: ['quiet', '—'],
   };
   return <Chip of={shown[state]} />;
