@@ -42,6 +42,8 @@ add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COM
                         TOLLGATE_VERSION="${PROJECT_VERSION}")
 add_compile_options(-Wall -Wextra -Wpedantic -Wno-unused-parameter -Wno-missing-field-initializers
                     -fstack-protector-strong)
+# Addresses of functions are resolved at the start and are read-only from then on.
+add_link_options(-Wl,-z,relro,-z,now)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # -Wpedantic of Clang warns about variadic macros without arguments, which library headers use.
   add_compile_options(-Wno-gnu-zero-variadic-macro-arguments)

@@ -186,7 +186,7 @@ class GatewayModule : public Module {
     for (const std::string& host : media_hosts_) {
       if (!gateway::ReadMediaHostRule(host)) {
         return Internal("gateway.media_hosts: \"" + host +
-                        "\" is neither a host nor \"*.\" and a host, without scheme and port");
+                        "\" is not a host, \"*.\" and a host, or \"*\", without scheme and port");
       }
     }
     for (const std::string& key : debug_keys_) {

@@ -44,7 +44,58 @@ size_t Utf8SequenceLength(std::string_view text) {
   return *begin < 0x80 ? 1 : static_cast<size_t>(utf8::LengthAt(begin, begin + text.size()));
 }
 
+// The code point of a valid sequence.
+char32_t CodePoint(std::string_view sequence) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return byte(0);
+  char32_t point = byte(0) & (0xFF >> (sequence.size() + 1));
+  for (size_t i = 1; i < sequence.size(); ++i) point = point << 6 | (byte(i) & 0x3F);
+  return point;
+}
+
+// Unicode's categories Cc, Cf, Zl and Zp except U+200C and U+200D, which scripts and emoji need.
+constexpr struct {
+  char32_t first, last;
+} kInvisible[] = {
+    {0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x0600, 0x0605},
+    {0x061C, 0x061C},   {0x06DD, 0x06DD},   {0x070F, 0x070F},   {0x0890, 0x0891},
+    {0x08E2, 0x08E2},   {0x180E, 0x180E},   {0x200B, 0x200B},   {0x200E, 0x200F},
+    {0x2028, 0x202E},   {0x2060, 0x206F},   {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB},
+    {0x110BD, 0x110BD}, {0x110CD, 0x110CD}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3},
+    {0x1D173, 0x1D17A}, {0xE0000, 0xE007F},
+};
+
+bool IsInvisible(char32_t point) {
+  return std::any_of(std::begin(kInvisible), std::end(kInvisible), [point](const auto& range) {
+    return point >= range.first && point <= range.last;
+  });
+}
+
 }  // namespace
+
+bool IsVisibleText(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8SequenceLength(text);
+    if (length == 0 || IsInvisible(CodePoint(text.substr(0, length)))) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string WithoutInvisible(std::string_view text, char substitute) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t length = Utf8SequenceLength(text);
+    const std::string_view one = text.substr(0, std::max<size_t>(length, 1));
+    if (length == 0 || IsInvisible(CodePoint(one))) {
+      out += substitute;
+    } else {
+      out += one;
+    }
+    text.remove_prefix(one.size());
+  }
+  return out;
+}
 
 bool IsValidUtf8(std::string_view text) {
   const auto* p = reinterpret_cast<const utf8::Byte*>(text.data());

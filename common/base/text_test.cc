@@ -23,6 +23,22 @@ TEST(IsValidUtf8, RejectsOverlongSurrogateTruncatedAndOutOfRange) {
   }
 }
 
+TEST(VisibleText, HasNoControlBidirectionalOrInvisibleCharacters) {
+  for (const char* text : {"", "Anna M\u00fcller", "\u4f60\u597d", "\U0001f468\u200d\U0001f4bb",
+                           "\u0645\u06cc\u200c\u062e", "x\u00a0y"}) {
+    EXPECT_TRUE(IsVisibleText(text)) << text;
+    EXPECT_EQ(WithoutInvisible(text, '?'), text);
+  }
+  for (const char* character :
+       {"\n",     "\x1b",   "\x7f",   "\u0080", "\u009b",     "\u00ad", "\u061c",
+        "\u180e", "\u200b", "\u200e", "\u2028", "\u2029",     "\u202e", "\u2060",
+        "\u2066", "\u2069", "\ufeff", "\ufffb", "\U000e0041", "\xff",   "\xe2\x82"}) {
+    const std::string text = std::string("a") + character + "b";
+    EXPECT_FALSE(IsVisibleText(text)) << text;
+    EXPECT_NE(WithoutInvisible(text, '?').find("a?"), std::string::npos) << text;
+  }
+}
+
 TEST(ToValidUtf8, ReplacesInvalidBytesAndCutsBetweenCharacters) {
   EXPECT_EQ(ToValidUtf8("ok \xFF\xE2\x82 \xE2\x82\xAC", 100), "ok ??? \xE2\x82\xAC");
   EXPECT_EQ(ToValidUtf8("ab\xE2\x82\xAC", 5), "ab\xE2\x82\xAC");

@@ -209,6 +209,7 @@ void Connection::AssignRequestId() {
   std::string_view sent = request_.header("x-request-id");
   for (const auto& [name, value] : request_.headers) {
     if (name == "x-request-id") request_.x_request_id_was_sent = true;
+    if (name == "x-forwarded-for") core_->NoteForwarded(peer_address_);
   }
   request_.id = Id::New();
   request_.x_request_id =

@@ -21,6 +21,7 @@ void Connection::WriteHead(int status, const Headers& headers, BodyForm form, si
   writer.Add(headers);
   writer.Add("x-request-id", request_.x_request_id);
   writer.Add("request-id", request_.x_request_id);
+  writer.Add(core_->options().headers);
   if (core_->options().extra_headers) writer.Add(core_->options().extra_headers(request_));
   if (core_->draining()) keep_alive_ = false;
   if (!keep_alive_) {

@@ -7,6 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "common/base/try.h"
 #include "common/http/connection.h"
 #include "common/http/keep_alive.h"
@@ -74,7 +75,12 @@ ServerCore::ServerCore(LoopPool& loops, ServerOptions options, Server::Handler h
       handler_(std::move(handler)),
       slots_(options_.max_connections, options_.max_connections_per_address > 0
                                            ? options_.max_connections_per_address
-                                           : std::max(1, options_.max_connections / 4)) {
+                                           : std::max(1, options_.max_connections / 4)),
+      untrusted_forwards_(
+          metrics::Counter("tollgate_http_untrusted_forwards_total",
+                           "Requests with X-Forwarded-For from an address that is not in "
+                           "trusted_proxies. The header "
+                           "is ignored: all clients behind such a proxy count as one address.")) {
   for (int i = 0; i < loops_.size(); ++i) {
     shards_.push_back(std::make_unique<Shard>());
     shards_.back()->loop = &loops_.loop(i);
@@ -85,6 +91,21 @@ ServerCore::ServerCore(LoopPool& loops, ServerOptions options, Server::Handler h
 
 ServerCore::~ServerCore() {
   if (spare_descriptor_ >= 0) ::close(spare_descriptor_);
+}
+
+void ServerCore::NoteForwarded(const std::string& peer_address) {
+  if (options_.trusted_proxies.Contains(peer_address)) return;
+  untrusted_forwards_.Increment();
+  const int64_t now_us = MonotonicNowUs();
+  int64_t logged_us = untrusted_logged_us_.load();
+  if (now_us - logged_us < kHourUs ||
+      !untrusted_logged_us_.compare_exchange_strong(logged_us, now_us)) {
+    return;
+  }
+  log::Warn(
+      "X-Forwarded-For is ignored: the peer is not in trusted_proxies; if it is your proxy, "
+      "all clients behind it count as one address",
+      {{"peer", peer_address}});
 }
 
 void ServerCore::UpdateGauges() const {
@@ -208,6 +229,12 @@ void ServerCore::Stop() {
   bool ended = WaitUntil(MonotonicNowUs() + kStopWaitUs, [this] { return AllEnded(); });
   if (!ended)
     log::Error("stopped while HTTP handlers are still running", {{"running", running_.load()}});
+}
+
+Headers SecurityHeaders(bool https) {
+  Headers headers = {{"x-content-type-options", "nosniff"}};
+  if (https) headers.emplace_back("strict-transport-security", "max-age=31536000");
+  return headers;
 }
 
 Server::Server(LoopPool& loops, ServerOptions options, Handler handler)

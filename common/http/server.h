@@ -82,11 +82,17 @@ struct ServerOptions {
   // Checks a complete head before the rest of its body is buffered (decision 46). Not called for
   // requests that arrived in full: their handler checks them. Default: no check.
   std::function<HeadVerdict(HttpRequest&, Loop&)> judge_head;
+  // Headers added to every response.
+  Headers headers;
   // Headers added to every response to this request.
   std::function<Headers(const HttpRequest&)> extra_headers;
   // Called on the loop of the request after the last byte of every response.
   std::function<void(const HttpRequest&, const RequestSummary&)> on_done;
 };
+
+// Headers of every response to a browser: no guessing of media types, and with https only https
+// from now on.
+Headers SecurityHeaders(bool https);
 
 class Server {
  public:

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/http/testing/raw_client.h"
 #include "common/http/testing/server_fixture.h"
+#include "common/observability/metrics.h"
 
 namespace tollgate::http {
 namespace {
@@ -170,9 +171,15 @@ TEST_P(ServerConformance, UsesTheClientAddressOfATrustedProxy) {
   };
   const std::string spoofed =
       "X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\nVia: 1.1 x\r\n";
+  prometheus::Counter& ignored = metrics::Counter("tollgate_http_untrusted_forwards_total", "");
+  const double before = ignored.Value();
+  EXPECT_EQ(peer_of(""), "127.0.0.1");
+  EXPECT_EQ(ignored.Value(), before);
   EXPECT_EQ(peer_of(spoofed), "127.0.0.1");
+  EXPECT_EQ(ignored.Value(), before + 1);
   options.trusted_proxies = TrustedProxies::Parse({"127.0.0.0/8"}).value();
   EXPECT_EQ(peer_of(spoofed + "X-Forwarded-For: 1.2.3.4\r\n"), "1.2.3.4");
+  EXPECT_EQ(ignored.Value(), before + 1);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "common/http/connection_slots.h"
 #include "common/http/request_reader.h"
 #include "common/http/server.h"
+#include "common/observability/metrics.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate::http {
@@ -50,6 +51,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   // Called by connections, on their loops.
   void RequestStarted() { running_.fetch_add(1, std::memory_order_relaxed); }
   void RequestEnded();
+  // A request from this peer has X-Forwarded-For. Counts and logs it if the peer is not trusted.
+  void NoteForwarded(const std::string& peer_address);
   // Idle connections may be evicted. They wait for a request, or discard the rest of a refused one.
   void SetIdle(Connection& connection, bool idle);
   // Closes the idle connections, at most once a second. Called when memory is almost used up.
@@ -117,6 +120,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   int64_t refusals_logged_us_ = INT64_MIN / 2;
   std::string host_;
   uint16_t port_ = 0;
+  prometheus::Counter& untrusted_forwards_;
+  std::atomic<int64_t> untrusted_logged_us_{INT64_MIN / 2};
   std::atomic<bool> listening_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> stopped_{false};

@@ -227,6 +227,21 @@ TEST_P(ServerTest, AnAbortedStreamHasNoLastChunk) {
   EXPECT_TRUE(response.ends_with("data: 1\n\n\r\n")) << response;
 }
 
+TEST_P(ServerTest, EveryResponseHasTheFixedHeaders) {
+  ServerOptions options;
+  options.headers = SecurityHeaders(/*https=*/true);
+  TestServer server(GetParam(), options);
+  for (const std::string line : {"GET /echo HTTP/1.1", "nonsense"}) {
+    TestClient client(server);
+    client.Write(line + "\r\nHost: t\r\nConnection: close\r\n\r\n");
+    client.ReadToEnd();
+    EXPECT_NE(client.received().find("x-content-type-options: nosniff\r\n"
+                                     "strict-transport-security: max-age=31536000\r\n"),
+              std::string::npos)
+        << client.received();
+  }
+}
+
 TEST_P(ServerTest, RenderErrorGetsThePathIfKnown) {
   ServerOptions options;
   options.render_error = [](const Error& error, const HttpRequest& request) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/error/error.h"
 
 struct ssl_st;
@@ -88,8 +89,9 @@ struct CertificateFiles {
 class TlsServerContext {
  public:
   // A client that names a host gets the first certificate that is valid for it, otherwise the first
-  // one. The error names the setting and the file.
-  static Result<std::shared_ptr<TlsServerContext>> Load(std::vector<CertificateFiles> files);
+  // one. The error names the setting and the file. The clock outlives the context.
+  static Result<std::shared_ptr<TlsServerContext>> Load(std::vector<CertificateFiles> files,
+                                                        const Clock& clock = SystemClock::Get());
 
   std::unique_ptr<TlsSession> Accept(int socket);
 
@@ -106,14 +108,17 @@ class TlsServerContext {
     CertificateFiles files;
     Stamp stamp;
     int64_t expiry_s = 0;
+    int64_t loaded_us = 0;
     TlsContextPointer context;
   };
-  TlsServerContext() = default;
+  explicit TlsServerContext(const Clock& clock) : clock_(clock) {}
   static Stamp StatFiles(const CertificateFiles& files);
   Result<void> LoadFiles(Certificate& certificate);
-  void ReloadIfChanged();
+  // A certificate whose files changed, and each one daily: a new context has a new key for tickets.
+  void Reload();
   void ReportExpiry() const;
 
+  const Clock& clock_;
   std::mutex mutex_;
   std::vector<Certificate> certificates_;
   int64_t checked_us_ = 0;

@@ -8,7 +8,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "common/base/clock.h"
+#include "common/base/time_units.h"
 #include "common/base/try.h"
 #include "common/http/tls.h"
 #include "common/observability/log.h"
@@ -19,6 +19,8 @@ namespace {
 
 // How often Accept checks whether the files have changed.
 constexpr int64_t kCheckIntervalUs = 1'000'000;
+// Who steals the key for tickets can read the resumed TLS 1.2 connections of one day.
+constexpr int64_t kTicketKeyLifetimeUs = kDayUs;
 
 // Supported protocols in ALPN's wire format, in order of preference. The client offers only the
 // first one.
@@ -91,19 +93,21 @@ struct ServerName {
 };
 
 Result<std::shared_ptr<TlsServerContext>> TlsServerContext::Load(
-    std::vector<CertificateFiles> files) {
-  std::shared_ptr<TlsServerContext> made(new TlsServerContext());
+    std::vector<CertificateFiles> files, const Clock& clock) {
+  std::shared_ptr<TlsServerContext> made(new TlsServerContext(clock));
+  made->checked_us_ = clock.MonotonicUs();
   for (CertificateFiles& pair : files) {
     if (pair.certificate_file.empty() || pair.private_key_file.empty()) {
       return Internal("TLS needs both certificate_file and private_key_file");
     }
-    Certificate certificate{.files = std::move(pair), .context = {nullptr, SSL_CTX_free}};
+    Certificate certificate{.files = std::move(pair),
+                            .loaded_us = made->checked_us_,
+                            .context = {nullptr, SSL_CTX_free}};
     certificate.stamp = StatFiles(certificate.files);
     TRY(made->LoadFiles(certificate));
     made->certificates_.push_back(std::move(certificate));
   }
   if (made->certificates_.empty()) return Internal("TLS needs a certificate");
-  made->checked_us_ = SystemClock::Get().MonotonicUs();
   made->ReportExpiry();
   return made;
 }
@@ -167,18 +171,21 @@ void TlsServerContext::ReportExpiry() const {
       .Set(static_cast<double>(first_s));
 }
 
-void TlsServerContext::ReloadIfChanged() {
-  const int64_t now_us = SystemClock::Get().MonotonicUs();
+void TlsServerContext::Reload() {
+  const int64_t now_us = clock_.MonotonicUs();
   if (now_us - checked_us_ < kCheckIntervalUs) return;
   checked_us_ = now_us;
   for (Certificate& certificate : certificates_) {
     const Stamp stamp = StatFiles(certificate.files);
-    if (stamp == certificate.stamp) continue;
+    if (stamp == certificate.stamp && now_us - certificate.loaded_us < kTicketKeyLifetimeUs) {
+      continue;
+    }
     certificate.stamp = stamp;
+    certificate.loaded_us = now_us;
     // A certificate may be replaced before its key. The old pair stays in use until the new one
     // matches.
     if (auto loaded = LoadFiles(certificate); !loaded) {
-      log::Warn("cannot load the changed TLS certificate; the previous one stays in use",
+      log::Warn("cannot load the TLS certificate again; the previous one stays in use",
                 {{"error", loaded.error().internal}});
     }
     ReportExpiry();
@@ -187,7 +194,7 @@ void TlsServerContext::ReloadIfChanged() {
 
 std::unique_ptr<TlsSession> TlsServerContext::Accept(int socket) {
   std::lock_guard lock(mutex_);
-  ReloadIfChanged();
+  Reload();
   auto session = std::make_unique<TlsSession>(certificates_.front().context.get(), socket);
   session->SetServerSide();
   return session;

@@ -41,8 +41,9 @@ class OpenSslClient {
   SSL_CTX* context() { return context_; }
   SSL* ssl() { return ssl_; }
   // server_name: the host that the client names, or null.
-  bool Connect(const char* server_name = nullptr) {
+  bool Connect(const char* server_name = nullptr, SSL_SESSION* resumed = nullptr) {
     ssl_ = SSL_new(context_);
+    if (resumed != nullptr) SSL_set_session(ssl_, resumed);
     if (server_name != nullptr) SSL_set_tlsext_host_name(ssl_, server_name);
     SSL_set_fd(ssl_, socket_.fd());
     return SSL_connect(ssl_) == 1;
@@ -225,6 +226,36 @@ TEST(TlsServer, UsesRenewedFilesOnceCertificateAndKeyMatch) {
 
   before.Write(TlsGet("/echo"));
   EXPECT_TRUE(before.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST(TlsServer, TheKeyForTicketsLivesOneDay) {
+  TestPki& pki = TestPki::Get();
+  ManualClock clock;
+  ServerOptions options;
+  options.tls = TlsServerContext::Load({{pki.certificate(), pki.key()}}, clock).value();
+  TestServer server(Transport::kTls, options);
+  const auto tls12 = [](OpenSslClient& client) {  // its ticket is part of the handshake
+    SSL_CTX_set_max_proto_version(client.context(), TLS1_2_VERSION);
+  };
+  OpenSslClient first(server.port());
+  tls12(first);
+  ASSERT_TRUE(first.Connect());
+  SSL_SESSION* session = SSL_get1_session(first.ssl());
+  const auto is_resumed = [&] {
+    OpenSslClient client(server.port());
+    tls12(client);
+    // A session whose connection ends without close_notify is not used again.
+    SSL_SESSION* const copy = SSL_SESSION_dup(session);
+    EXPECT_TRUE(client.Connect(nullptr, copy));
+    SSL_SESSION_free(copy);
+    return SSL_session_reused(client.ssl()) == 1;
+  };
+  EXPECT_TRUE(is_resumed());
+  clock.Advance(23 * int64_t{3600} * 1'000'000);
+  EXPECT_TRUE(is_resumed());
+  clock.Advance(2 * int64_t{3600} * 1'000'000);
+  EXPECT_FALSE(is_resumed());
+  SSL_SESSION_free(session);
 }
 
 TEST(TlsServer, SelectsTheCertificateByTheNamedHost) {

@@ -73,9 +73,9 @@ MadeKey MakeKey(std::string_view brand) {
   MadeKey key;
   key.key_id = RandomBase62(kKeyIdLength);
   const std::string secret = RandomBase62(kKeySecretLength);
-  key.last_four = secret.substr(kKeySecretLength - 4);
   key.text = Prefix(brand) + key.key_id + secret;
   key.text += Checksum(key.text);
+  key.last_four = key.text.substr(key.text.size() - 4);
   return key;
 }
 

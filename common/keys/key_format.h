@@ -30,7 +30,7 @@ struct MadeKey {
   // The whole key. Shown once to its owner, never stored or logged.
   std::string text;
   std::string key_id;
-  // The last four characters of the secret.
+  // The last four characters of the text, which its owner sees.
   std::string last_four;
 };
 

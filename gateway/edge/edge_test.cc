@@ -190,6 +190,15 @@ TEST_F(EdgeTest, FramingErrorsUseTheFamilyOfThePath) {
   EXPECT_TRUE(Ask("nonsense").ends_with("openai bad_request"));
 }
 
+TEST_F(EdgeTest, NoResponseLetsABrowserGuessItsType) {
+  Start();
+  for (const char* line : {"GET /v1/models", "GET /nowhere", "nonsense"}) {
+    const std::string answer = Ask(line);
+    EXPECT_NE(answer.find("x-content-type-options: nosniff\r\n"), std::string::npos) << answer;
+    EXPECT_EQ(answer.find("strict-transport-security"), std::string::npos) << "over plain http";
+  }
+}
+
 TEST_F(EdgeTest, EveryResponseHasBothIds) {
   Start();
   for (const char* line : {"GET /v1/models", "GET /nowhere", "nonsense"}) {

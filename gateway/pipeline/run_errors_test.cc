@@ -445,30 +445,46 @@ TEST_F(RunErrors, TemplatesNeedTheCatalogsPermission) {
             bad + "chat_template_kwargs");
 }
 
-TEST(RunErrorsWithMediaHosts, OtherHostsAreRefused) {  // H67
-  PipelineOptions options;
-  options.media_hosts = {"*.cdn.example"};
-  Rig rig(std::move(options));
-  rig.snapshot.mutable_models(0)->add_capabilities(catalog::v1::CAPABILITY_VISION);
-  rig.snapshot.mutable_models(0)->set_context_window(100'000);
-  rig.Publish();
-  const auto send = [&](const std::string& url) {
-    return rig
-        .Run(ChatSurface(),
-             rig.ChatRequest(
-                 R"({"model":"ns/model","messages":[{"role":"user","content":[{"type":"image_url",)"
-                 R"("image_url":{"url":")" +
-                 url + R"("}}]}]})"))
-        ->status;
-  };
-  for (const char* url : {"https://evil.example/a", "https://cdn.example/", "https://10.0.0.1/"}) {
-    EXPECT_EQ(send(url), 400) << url;
+// H67.
+class RunErrorsWithMediaHosts : public ::testing::Test {
+ protected:
+  static void ExpectHosts(const std::vector<std::string>& rules,
+                          const std::vector<std::string>& refused,
+                          const std::vector<std::string>& allowed) {
+    PipelineOptions options;
+    options.media_hosts = rules;
+    Rig rig(std::move(options));
+    rig.snapshot.mutable_models(0)->add_capabilities(catalog::v1::CAPABILITY_VISION);
+    rig.snapshot.mutable_models(0)->set_context_window(100'000);
+    rig.Publish();
+    const auto send = [&](const std::string& url) {
+      const std::string part = R"({"type":"image_url","image_url":{"url":")" + url + R"("}})";
+      return rig
+          .Run(ChatSurface(),
+               rig.ChatRequest(R"({"model":"ns/model","messages":[{"role":"user","content":[)" +
+                               part + "]}]}"))
+          ->status;
+    };
+    for (const std::string& url : refused) EXPECT_EQ(send(url), 400) << url;
+    for (const std::string& url : allowed) {
+      rig.RunOnLoop(
+          [&](Loop&) { rig.inference->script->Push({Started(), Text("a"), Finish(), End(5, 1)}); });
+      EXPECT_EQ(send(url), 200) << url;
+    }
   }
-  for (const char* url : {"https://a.CDN.example/a", "data:image/png;base64,AA=="}) {
-    rig.RunOnLoop(
-        [&](Loop&) { rig.inference->script->Push({Started(), Text("a"), Finish(), End(5, 1)}); });
-    EXPECT_EQ(send(url), 200) << url;
-  }
+};
+
+TEST_F(RunErrorsWithMediaHosts, OtherHostsAreRefused) {
+  ExpectHosts({"*.cdn.example"},
+              {"https://evil.example/a", "https://cdn.example/", "https://10.0.0.1/"},
+              {"https://a.CDN.example/a", "data:image/png;base64,AA=="});
+}
+
+TEST_F(RunErrorsWithMediaHosts, ByDefaultPrivateHostsAreRefused) {
+  ExpectHosts({},
+              {"https://169.254.169.254/latest", "https://[fd00::1]/", "https://LOCALHOST/",
+               "https://metadata.google.internal/"},
+              {"https://a.example/a", "data:image/png;base64,AA=="});
 }
 
 // A router that passes an endless answer on is cut off (H75).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/text.h"
 #include "common/base/utc_text.h"
 #include "common/json/writer.h"
 #include "common/money/money.h"
@@ -21,17 +22,12 @@ void AppendPadded(std::string& out, const std::string& text, size_t width, bool 
   out += right ? padding + text : text + padding;
 }
 
-// Names may contain escape sequences, which must not reach the terminal.
-std::string WithoutControls(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
-  return text;
-}
-
 }  // namespace
 
-Cell Text(const std::string& text) { return {json::Quoted(text), WithoutControls(text)}; }
+Cell Text(const std::string& text) {
+  // Texts may contain escape sequences, which must not reach the terminal.
+  return {json::Quoted(text), WithoutInvisible(text, '?')};
+}
 
 Cell Integer(int64_t number) { return {std::to_string(number), std::to_string(number), true}; }
 
@@ -63,7 +59,7 @@ Cell Time(int64_t unix_us, const std::string& zero) {
 Cell List(const std::vector<std::string>& texts, const std::string& empty_shown) {
   std::string shown;
   for (const std::string& text : texts) {
-    shown += (shown.empty() ? "" : ", ") + WithoutControls(text);
+    shown += (shown.empty() ? "" : ", ") + WithoutInvisible(text, '?');
   }
   const auto quote = [](const std::string& text) { return json::Quoted(text); };
   return {json::WriteArray(texts, quote), texts.empty() ? empty_shown : shown};

@@ -74,9 +74,7 @@ class DashboardModule : public Module {
     if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
     std::unique_ptr<const dashboard::WebFiles> web;
     if (!web_folder_.empty()) {
-      const bool https =
-          session_options_.public_url.starts_with("https://") || !tls_.certificate_file().empty();
-      TRY(auto loaded, dashboard::WebFiles::Load(web_folder_, https));
+      TRY(auto loaded, dashboard::WebFiles::Load(web_folder_));
       web = std::move(loaded);
     }
     site_.emplace(session_options_.base_url, std::move(web));
@@ -119,6 +117,9 @@ class DashboardModule : public Module {
     playground_ = std::move(playground);
 
     http::ServerOptions options;
+    options.headers = http::SecurityHeaders(
+        /*https=*/session_options_.public_url.starts_with("https://") || tls != nullptr);
+    options.headers.emplace_back("cross-origin-resource-policy", "same-origin");
     options.max_body_bytes = kMaxBodyBytes;
     options.max_connections = kMaxConnections;
     options.tls = std::move(tls);

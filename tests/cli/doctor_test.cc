@@ -108,6 +108,7 @@ TEST_F(DoctorClusterTest, AHealthyClusterHasNothingToDoAndNoSecretIsPrinted) {
   EXPECT_TRUE(diagnosis.Has("engine", "ok", "sim-1 at the routers", "up"));
   EXPECT_TRUE(diagnosis.Has("engine", "ok", "catalog file as catalog", "1 models, 1 engines"));
   EXPECT_TRUE(diagnosis.Has("machine", "ok", "gateway.yaml open files", "the process may open"));
+  EXPECT_TRUE(diagnosis.Has("machine", "ok", "gateway.yaml trusted_proxies", "no request came"));
   for (const std::string& secret : {std::string(kEngineKey), std::string("a pepper for tests"),
                                     std::string("login-token-for")}) {
     EXPECT_EQ(diagnosis.text().find(secret), std::string::npos) << secret;

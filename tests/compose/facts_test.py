@@ -326,6 +326,13 @@ class ProgramsTest(unittest.TestCase):
                 self.check("promtool", "check", "config", f"{folder}/prometheus.yml")
         self.check("amtool", "check-config", f"{ROOT}/deploy/alertmanager/alertmanager.yml")
 
+    def test_keys_are_made_only_in_a_folder_that_other_users_cannot_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            refused = subprocess.run([f"{ROOT}/deploy/make-certificates", folder], capture_output=True, text=True, check=False)
+            self.assertEqual((refused.returncode, os.listdir(folder)), (1, []))
+            self.assertIn(f"chmod 700 {folder}", refused.stderr)
+
     def test_haproxy_takes_its_file(self):
         with tempfile.TemporaryDirectory() as folder:
             self.check(f"{ROOT}/deploy/make-certificates", f"{folder}/tls")

@@ -111,12 +111,12 @@ test('csrf: every answer tells browsers to be strict', async ({ request }) => {
     const headers = (await request.get(path)).headers();
     const policy = Object.fromEntries(headers['content-security-policy'].split('; ').map((one) => one.split(/ (.*)/s).slice(0, 2)));
     expect(policy).toMatchObject({ 'default-src': "'none'", 'script-src': "'self'", 'style-src': "'self'", 'connect-src': "'self'", 'frame-ancestors': "'none'", 'base-uri': "'none'", 'form-action': "'self'", 'require-trusted-types-for': "'script'" });
-    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer', 'cross-origin-opener-policy': 'same-origin' });
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer', 'cross-origin-opener-policy': 'same-origin', 'cross-origin-resource-policy': 'same-origin' });
     expect(headers['cache-control']).toContain('no-cache');
   }
   for (const path of ['/admin/v1/users/me', '/session/v1/session', '/admin/v1/nothing']) {
     const headers = (await request.get(path)).headers();
-    expect(headers, path).toMatchObject({ 'x-content-type-options': 'nosniff', 'content-type': expect.stringContaining('application/json'), 'cache-control': 'no-store' });
+    expect(headers, path).toMatchObject({ 'x-content-type-options': 'nosniff', 'content-type': expect.stringContaining('application/json'), 'cache-control': 'no-store', 'cross-origin-resource-policy': 'same-origin' });
     expect(headers['access-control-allow-origin'], path).toBeUndefined();
   }
 });

@@ -47,9 +47,10 @@ def table():
 
 
 # Values that an installation must give; set in every rendering unless a case overrides them.
-GIVEN = {"secrets": {"existingSecret": "given"}, "postgresql": {"host": "pg.example"}, "redis": {"url": "redis://r:6379"},
+GIVEN = {"trustedProxies": ["10.0.0.0/8"], "secrets": {"existingSecret": "given"},
+         "postgresql": {"host": "pg.example", "caSecret": "pg-ca"}, "redis": {"url": "redis://r:6379"},
          "catalog": {"existingConfigMap": "given-catalog"}}
-TRYING = {"secrets": {"generate": True}, "tls": {"mode": "off"}, "postgresql": {"mode": "builtin"}, "redis": {"mode": "builtin"},
+TRYING = {"trustedProxies": ["none"], "secrets": {"generate": True}, "tls": {"mode": "off"}, "postgresql": {"mode": "builtin"}, "redis": {"mode": "builtin"},
           "simulatedEngines": {"enabled": True}}
 
 
@@ -159,7 +160,7 @@ LISTS = {
     "networkPolicy.collector": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
     "networkPolicy.internet": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}], "networkPolicy.prometheus": [],
     "gatewayApi.dashboardHostnames": ["d.example"], "monitoring.labels": {"release": "p"},
-    "services.gateway.config": {"gateway": {"keep_alive_seconds": 20, "trusted_proxies": ["10.0.0.0/8"]}},
+    "services.gateway.config": {"gateway": {"keep_alive_seconds": 20}},
 }
 
 
@@ -190,7 +191,7 @@ def tree_of(row):
         for part in path:
             node = node.setdefault(part, {})
         node[last] = value
-    tree = merged({"postgresql": {"host": "pg.example"}, "redis": {"url": "redis://r:6379"}, "ingress": {"host": "a.example"},
+    tree = merged({"trustedProxies": ["10.0.0.0/8"], "postgresql": {"host": "pg.example"}, "redis": {"url": "redis://r:6379"}, "ingress": {"host": "a.example"},
                    "gatewayApi": {"parentRefs": [{"name": "edge", "namespace": "edge"}], "hostnames": ["a.example"]}}, tree)
     # Values that an installation must give in one form or another.
     if not tree["secrets"]["existingSecret"]:

@@ -164,14 +164,14 @@ class Switches(unittest.TestCase):
         self.assertEqual(owners, {"Deployment", "StatefulSet", "Job", "Pod"})
 
     def test_what_is_missing_is_said(self):
-        for without, message in [("secrets", "secrets.existingSecret"), ("postgresql", "postgresql.host"), ("redis", "redis.url"),
+        for without, message in [("trustedProxies", "trustedProxies"), ("secrets", "secrets.existingSecret"), ("postgresql", "postgresql.host"), ("redis", "redis.url"),
                                  ("catalog", "catalog.file")]:
             values = {key: value for key, value in chart.GIVEN.items() if key != without}
             objects, error = chart.template(values)
             self.assertIsNone(objects, without)
             self.assertIn(message, error)
         for more, message in [({"ingress": {"enabled": True}}, "ingress.host"), ({"gatewayApi": {"enabled": True}}, "gatewayApi.parentRefs"),
-                              ({"postgresql": {"sslMode": "verify-full"}}, "postgresql.caSecret"),
+                              ({"postgresql": {"caSecret": ""}}, "postgresql.caSecret"),
                               ({"operator": {"enabled": True, "name": "ada"}}, "operator.name")]:
             objects, error = chart.template(chart.merged(chart.GIVEN, more))
             self.assertIsNone(objects, more)

@@ -23,6 +23,7 @@ from node import ROOT, Node  # noqa: E402
 DOMAIN = "gate.example"
 READY_SECONDS = 240
 PRODUCTION = {
+    "trustedProxies": ["10.0.0.0/8"],
     "secrets": {"existingSecret": "given"},
     "tls": {"mode": "secrets", "trustDomain": DOMAIN, "secrets": {"prefix": "given-tls-"}},
     "postgresql": {"mode": "builtin"}, "redis": {"mode": "builtin"}, "simulatedEngines": {"enabled": True},
@@ -37,6 +38,7 @@ DOCTOR = {"auth": ["database"], "billing": ["database"], "catalog": ["engine"], 
 # Findings that are expected here: a database without fsync, a low file limit, a catalog without access to engines.
 OF_THIS_TEST = ("fsync is off", "the process may open", "cannot be reached: Timeout")
 TRYING = {
+    "trustedProxies": ["none"],
     "secrets": {"generate": True}, "tls": {"mode": "off"}, "postgresql": {"mode": "builtin"}, "redis": {"mode": "builtin"},
     "simulatedEngines": {"enabled": True}, "operator": {"enabled": True}, "autoscaling": {"mode": "none"}, "defaults": {"replicas": 1},
 }

@@ -70,7 +70,7 @@ TEST_F(BindingTest, QueryErrors) {
             "3 more than one value provided for key \"v\" in map "
             "\"tollgate.testing.v1.Everything.string_map\"");
   EXPECT_EQ(Query("color=NOPE"), "3 parsing field \"color\": \"NOPE\" is not a valid value");
-  EXPECT_THAT(Query("name=%ff"), HasSubstr("13 "));
+  EXPECT_EQ(Query("name=%ff"), "3 a value of the path or of the query is not UTF-8");
   EXPECT_EQ(Query("bytes_value=/w=="), "");
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "common/base/ascii.h"
+#include "common/base/public_address.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
+constexpr std::string_view kPublic = "*";
 constexpr std::string_view kAnyName = "*.";
 
 bool IsNameCharacter(char c) { return IsAlnum(c) || c == '.' || c == '-' || c == '_'; }
@@ -21,6 +23,7 @@ std::optional<std::string> ReadMediaHostRule(std::string_view text) {
     if (IsUpper(c)) c = static_cast<char>(c | 0x20);
   }
   std::string_view host = rule;
+  if (host == kPublic) return rule;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
     return std::all_of(host.begin(), host.end(), IsAddressCharacter) ? std::optional(rule)
@@ -33,8 +36,9 @@ std::optional<std::string> ReadMediaHostRule(std::string_view text) {
 }
 
 bool IsMediaHostAllowed(const std::vector<std::string>& rules, std::string_view host) {
-  if (rules.empty()) return true;
+  if (rules.empty()) return IsPublicHost(host);
   return std::any_of(rules.begin(), rules.end(), [host](std::string_view rule) {
+    if (rule == kPublic) return IsPublicHost(host);
     if (!rule.starts_with(kAnyName)) return host == rule;
     const std::string_view end = rule.substr(1);  // includes the dot
     return host.size() > end.size() && host.ends_with(end);

@@ -6,8 +6,16 @@
 namespace tollgate::gateway {
 namespace {
 
-TEST(MediaHosts, WithoutRulesEveryHostIsAllowed) {
-  EXPECT_TRUE(IsMediaHostAllowed({}, "anything.example"));
+TEST(MediaHosts, WithoutRulesPublicHostsAreAllowed) {
+  for (const std::vector<std::string>& rules : {std::vector<std::string>{}, {"*", "10.0.0.7"}}) {
+    EXPECT_TRUE(IsMediaHostAllowed(rules, "anything.example"));
+    EXPECT_TRUE(IsMediaHostAllowed(rules, "8.8.8.8"));
+    for (const char* inside : {"169.254.169.254", "127.0.0.1", "10.0.0.1", "[fd00::1]", "localhost",
+                               "intranet", "metadata.google.internal"}) {
+      EXPECT_FALSE(IsMediaHostAllowed(rules, inside)) << inside;
+    }
+  }
+  EXPECT_TRUE(IsMediaHostAllowed({"*", "10.0.0.7"}, "10.0.0.7"));
 }
 
 TEST(MediaHosts, ARuleIsAHostOrEveryNameBelowOne) {
@@ -27,7 +35,8 @@ TEST(MediaHosts, ARuleIsAHostOrEveryNameBelowOne) {
 TEST(MediaHosts, RulesAreReadInLowerCase) {
   EXPECT_EQ(ReadMediaHostRule("*.CDN.Example"), "*.cdn.example");
   EXPECT_EQ(ReadMediaHostRule("[2001:DB8::1]"), "[2001:db8::1]");
-  for (const char* bad : {"", "*", "*.", "https://example.com", "example.com:443", "a/b", "a b",
+  EXPECT_EQ(ReadMediaHostRule("*"), "*");
+  for (const char* bad : {"", "**", "*.", "https://example.com", "example.com:443", "a/b", "a b",
                           "*.*.example", "a.*", ".example", "example.", "[x]", "user@host"}) {
     EXPECT_FALSE(ReadMediaHostRule(bad)) << bad;
   }

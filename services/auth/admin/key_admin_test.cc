@@ -108,7 +108,7 @@ TEST_P(KeyAdminTest, AnUpdateChangesWhatItsMaskNames) {
   pb::UpdateKeyRequest request;
   pb::Key& key = *request.mutable_key();
   key.set_name(made.name());
-  key.set_display_name("Suche");
+  key.set_display_name("Suche; expires: never");
   key.add_allowed_addresses("192.0.2.0/24");
   key.mutable_limits()->set_requests_per_minute(60);
   key.mutable_limits()->set_tokens_per_minute(99);
@@ -118,14 +118,14 @@ TEST_P(KeyAdminTest, AnUpdateChangesWhatItsMaskNames) {
   request.mutable_update_mask()->add_paths("monthly_quota_usd");
   const auto updated = keys().Update(Operator(), request);
   ASSERT_TRUE(updated) << updated.error().message;
-  EXPECT_EQ(updated->display_name(), "Suche");
+  EXPECT_EQ(updated->display_name(), "Suche; expires: never");
   EXPECT_EQ(updated->limits().requests_per_minute(), 60);
   EXPECT_EQ(updated->limits().tokens_per_minute(), 0);
   EXPECT_FALSE(updated->has_monthly_quota_usd());
   EXPECT_EQ(updated->allowed_models(0), "acme/*");
   EXPECT_EQ(updated->labels().at("team"), "search");
   EXPECT_EQ(Read(made.name()).SerializeAsString(), updated->SerializeAsString());
-  EXPECT_THAT(Events().back().detail, HasSubstr("name: robot → Suche"));
+  EXPECT_THAT(Events().back().detail, HasSubstr("name: \"robot\" → \"Suche; expires: never\"; "));
   EXPECT_EQ(Events().back().address, "192.0.2.1");
   // An update that changes nothing writes no event.
   const size_t events = Events().size();

@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #include "common/base/try.h"
 #include "common/base/utc_text.h"
+#include "common/json/writer.h"
 #include "common/money/money.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/rows.h"
@@ -47,14 +48,16 @@ std::string LimitsText(const v1::Limits& limits) {
 
 std::string LabelsText(const std::map<std::string, std::string>& labels) {
   std::string text;
-  for (const auto& [name, value] : labels) text += (text.empty() ? "" : ", ") + name + "=" + value;
+  for (const auto& [name, value] : labels)
+    text += (text.empty() ? "" : ", ") + name + "=" + json::Quoted(value);
   return text.empty() ? "none" : text;
 }
 
 // Each setting with its name in the audit log.
 std::vector<std::pair<std::string, std::string>> Settings(const KeyRecord& record) {
   const v1::Key& key = record.key;
-  return {{"name", key.name()},
+  // Quoted: a name must not look like another setting.
+  return {{"name", json::Quoted(key.name())},
           {"expires", key.expires_at_us() == 0 ? "never" : UtcText(key.expires_at_us())},
           {"models", Comma(key.allowed_models(), "all")},
           {"addresses", Comma(key.allowed_addresses(), "all")},

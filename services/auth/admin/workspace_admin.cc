@@ -9,6 +9,7 @@
 #include "common/base/crypto.h"
 #include "common/base/text.h"
 #include "common/base/try.h"
+#include "common/json/writer.h"
 #include "common/observability/log.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/key_rows.h"
@@ -155,7 +156,8 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
     if (!caller.user_id.empty()) {
       TRY(MakeOwner(change, row.id, caller.user_id));
     }
-    TRY(change.Audit(EventOf(caller, "workspace.create", row.id, row.id, "name: " + row.name)));
+    TRY(change.Audit(
+        EventOf(caller, "workspace.create", row.id, row.id, "name: " + json::Quoted(row.name))));
     return ToAdmin(row).SerializeAsString();
   }));
 }

@@ -22,12 +22,6 @@ constexpr size_t kMaxLabelName = 40;
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
 constexpr int64_t kMaxQuotaNanoUsd = 1'000'000'000'000'000'000;
 
-bool IsPrintableUtf8(std::string_view text) {
-  return IsValidUtf8(text) && std::none_of(text.begin(), text.end(), [](char c) {
-           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-         });
-}
-
 bool IsModelWord(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return IsAlnum(c) || c == '.' || c == '_' || c == '-';
@@ -51,7 +45,7 @@ Result<void> CheckWorkspaceId(std::string_view id) {
 }
 
 Result<void> CheckName(std::string_view name) {
-  if (name.size() <= kMaxNameBytes && IsPrintableUtf8(name)) return {};
+  if (name.size() <= kMaxNameBytes && IsVisibleText(name)) return {};
   return BadRequest("A name is at most 100 bytes of text without control characters.", "name");
 }
 
@@ -108,7 +102,7 @@ Result<void> CheckLabels(const std::map<std::string, std::string>& labels) {
       return BadRequest("The name of a label is 1 to 40 lower-case letters, digits, _ and -.",
                         "labels");
     }
-    if (value.size() > kMaxNameBytes || !IsPrintableUtf8(value)) {
+    if (value.size() > kMaxNameBytes || !IsVisibleText(value)) {
       return BadRequest("A label is at most 100 bytes of text without control characters.",
                         "labels");
     }
@@ -122,7 +116,7 @@ Result<void> CheckQuota(int64_t quota_nano_usd) {
 }
 
 Result<void> CheckRemark(std::string_view text, std::string_view field) {
-  if (text.size() <= kMaxRemarkBytes && IsPrintableUtf8(text)) return {};
+  if (text.size() <= kMaxRemarkBytes && IsVisibleText(text)) return {};
   return BadRequest("At most 500 bytes of text without control characters.", std::string(field));
 }
 

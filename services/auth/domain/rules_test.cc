@@ -18,6 +18,7 @@ TEST(AuthRules, NamesAndRemarksHaveNoControlCharacters) {
   EXPECT_TRUE(CheckName("Größe 1"));
   EXPECT_FALSE(CheckName("a\nb"));
   EXPECT_FALSE(CheckName("\xff"));
+  EXPECT_FALSE(CheckName("a\u202eb"));
   EXPECT_FALSE(CheckName(std::string(101, 'a')));
   EXPECT_FALSE(CheckRemark(std::string("a\0b", 3), "reason"));
   EXPECT_EQ(CheckRemark(std::string(501, 'a'), "reason").error().param, "reason");

@@ -17,18 +17,15 @@ constexpr size_t kMaxDisplayName = 100;
 constexpr size_t kMaxScopes = 20;
 constexpr int kRecoveryCodes = 10;
 
-bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
 }  // namespace
 
 AdminResult<std::string> NormalEmail(std::string_view text, std::string_view field) {
   const size_t at = text.find('@');
-  const bool possible = text.size() <= kMaxEmail && IsValidUtf8(text) && at != 0 &&
-                        at != std::string_view::npos && at + 1 < text.size() &&
-                        text.find('@', at + 1) == std::string_view::npos &&
-                        std::ranges::none_of(text, [](char c) {
-                          return IsControl(c) || c == ' ' || c == '<' || c == '>' || c == ',';
-                        });
+  const bool possible =
+      text.size() <= kMaxEmail && IsVisibleText(text) && at != 0 && at != std::string_view::npos &&
+      at + 1 < text.size() && text.find('@', at + 1) == std::string_view::npos &&
+      std::ranges::none_of(text,
+                           [](char c) { return c == ' ' || c == '<' || c == '>' || c == ','; });
   if (!possible) {
     return admin::InvalidField(std::string(field),
                                "an e-mail address such as anna@example.com "
@@ -57,11 +54,9 @@ AdminResult<void> CheckPassword(std::string_view password, std::string_view emai
 }
 
 AdminResult<void> CheckDisplayName(std::string_view name, std::string_view field) {
-  if (name.size() <= kMaxDisplayName && IsValidUtf8(name) &&
-      std::ranges::none_of(name, IsControl)) {
-    return {};
-  }
-  return admin::InvalidField(std::string(field), "a name has at most 100 bytes and no line breaks");
+  if (name.size() <= kMaxDisplayName && IsVisibleText(name)) return {};
+  return admin::InvalidField(std::string(field),
+                             "a name has at most 100 bytes and no control or invisible characters");
 }
 
 AdminResult<Role> ParseRole(std::string_view name, std::string_view field) {

@@ -4,10 +4,11 @@
 #include <curl/curl.h>
 #include <netinet/in.h>
 
-#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 
+#include "common/base/public_address.h"
 #include "common/mail/mail.h"
 
 namespace tollgate::billing::alerts {
@@ -15,48 +16,20 @@ namespace {
 
 constexpr size_t kMaxUrl = 2048;
 
-struct Network {
-  uint32_t address;
-  int bits;
-};
-// Networks that are not part of the public internet (the IANA registry of special-purpose IPv4
-// addresses).
-constexpr Network kSpecial[] = {
-    {0x00000000, 8},  {0x0A000000, 8},  {0x64400000, 10}, {0x7F000000, 8},  {0xA9FE0000, 16},
-    {0xAC100000, 12}, {0xC0000000, 24}, {0xC0000200, 24}, {0xC0586300, 24}, {0xC0A80000, 16},
-    {0xC6120000, 15}, {0xC6336400, 24}, {0xCB007100, 24}, {0xE0000000, 4},  {0xF0000000, 4},
-};
-
-bool IsPublic4(uint32_t address) {
-  for (const Network& network : kSpecial) {
-    if ((address ^ network.address) >> (32 - network.bits) == 0) return false;
-  }
-  return true;
-}
-
-bool IsPublic6(const uint8_t* bytes) {
-  // Only 2000::/3 is allocated. 2001::/23 (protocols, Teredo), 2001:db8::/32 (documentation) and
-  // 2002::/16 (6to4, which contains an IPv4 address) are not ordinary hosts.
-  if ((bytes[0] & 0xE0) != 0x20) return false;
-  if (bytes[0] == 0x20 && bytes[1] == 0x01 && bytes[2] < 0x02) return false;
-  if (bytes[0] == 0x20 && bytes[1] == 0x01 && bytes[2] == 0x0D && bytes[3] == 0xB8) return false;
-  if (bytes[0] == 0x20 && bytes[1] == 0x02) return false;
-  return !(bytes[0] == 0x3F && bytes[1] == 0xFF);
-}
-
-template <typename Judge4, typename Judge6>
-bool Judge(const sockaddr& address, Judge4 judge4, Judge6 judge6) {
+// nullopt: not IP, or an IPv4 address as IPv6, which no resolver returns for an ordinary host.
+std::optional<IpAddress> AddressOf(const sockaddr& address) {
+  char text[INET6_ADDRSTRLEN] = "";
   if (address.sa_family == AF_INET) {
     sockaddr_in v4;
     std::memcpy(&v4, &address, sizeof v4);
-    return judge4(ntohl(v4.sin_addr.s_addr));
-  }
-  if (address.sa_family == AF_INET6) {
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+  } else if (address.sa_family == AF_INET6) {
     sockaddr_in6 v6;
     std::memcpy(&v6, &address, sizeof v6);
-    return judge6(v6.sin6_addr.s6_addr);
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) return std::nullopt;
+    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
   }
-  return false;
+  return ParseIpAddress(text);
 }
 
 struct FreeUrl {
@@ -71,29 +44,18 @@ std::string Part(CURLU* url, CURLUPart part) {
   return copy;
 }
 
-// Parses the address of a literal host, "[::1]" included. Returns false for a name.
-bool Literal(std::string_view host, sockaddr_storage& out) {
-  std::string text(host);
-  if (text.size() > 2 && text.front() == '[' && text.back() == ']') {
-    text = text.substr(1, text.size() - 2);
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(out);
-    v6.sin6_family = AF_INET6;
-    return inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1;
-  }
-  auto& v4 = reinterpret_cast<sockaddr_in&>(out);
-  v4.sin_family = AF_INET;
-  return inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1;
-}
-
 }  // namespace
 
-bool IsPublicAddress(const sockaddr& address) { return Judge(address, IsPublic4, IsPublic6); }
+bool IsPublicPeer(const sockaddr& address) {
+  const auto known = AddressOf(address);
+  return known && IsPublicAddress(*known);
+}
 
-bool IsLoopbackAddress(const sockaddr& address) {
-  constexpr uint8_t kLoopback6[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  return Judge(
-      address, [](uint32_t v4) { return v4 >> 24 == 127; },
-      [&](const uint8_t* v6) { return std::memcmp(v6, kLoopback6, 16) == 0; });
+bool IsLoopbackPeer(const sockaddr& address) {
+  static const IpNetwork v4 = *IpNetwork::Parse("127.0.0.0/8");
+  static const IpNetwork v6 = *IpNetwork::Parse("::1");
+  const auto known = AddressOf(address);
+  return known && (v4.Contains(*known) || v6.Contains(*known));
 }
 
 std::string CheckWebhookUrl(const std::string& url, bool allow_private) {
@@ -118,10 +80,9 @@ std::string CheckWebhookUrl(const std::string& url, bool allow_private) {
     return "the URL must start with https://";
   }
   if (allow_private) return "";
-  sockaddr_storage address{};
-  const bool literal = Literal(host, address);
-  if (mail::IsLoopbackHost(host) ||
-      (literal && !IsPublicAddress(reinterpret_cast<sockaddr&>(address)))) {
+  // A name is resolved later: the address is checked when the socket is opened.
+  const bool literal = host.starts_with('[') || ParseIpAddress(host).has_value();
+  if (mail::IsLoopbackHost(host) || (literal && !IsPublicHost(host))) {
     return "the host must be a public address";
   }
   return "";

@@ -12,9 +12,9 @@ namespace tollgate::billing::alerts {
 // plain http to the loopback of this machine.
 std::string CheckWebhookUrl(const std::string& url, bool allow_private);
 
-// Whether the address is on the public internet: not private, loopback, link-local, shared,
-// multicast, reserved, and not an IPv6 address that contains an IPv4 address.
-bool IsPublicAddress(const sockaddr& address);
-bool IsLoopbackAddress(const sockaddr& address);
+// Whether a socket address is public (common/base/public_address.h), or this machine's loopback.
+// An IPv4 address as IPv6 is neither.
+bool IsPublicPeer(const sockaddr& address);
+bool IsLoopbackPeer(const sockaddr& address);
 
 }  // namespace tollgate::billing::alerts

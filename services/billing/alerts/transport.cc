@@ -44,8 +44,8 @@ struct Door {
 };
 curl_socket_t OpenSocket(void* context, curlsocktype, curl_sockaddr* address) {
   auto& door = *static_cast<Door*>(context);
-  const bool open = door.only_loopback ? IsLoopbackAddress(address->addr)
-                                       : door.allow_private || IsPublicAddress(address->addr);
+  const bool open = door.only_loopback ? IsLoopbackPeer(address->addr)
+                                       : door.allow_private || IsPublicPeer(address->addr);
   if (!open) {
     door.refused = true;
     return CURL_SOCKET_BAD;

@@ -22,12 +22,7 @@ struct Slots {
 };
 
 // Answers of servers may contain escape sequences, which must not reach the terminal.
-std::string WithoutControls(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  return text;
-}
+std::string WithoutControls(const std::string& text) { return WithoutInvisible(text, ' '); }
 
 // Wraps the text at 100 columns, with all lines after the first indented.
 std::string Wrapped(const std::string& text, size_t indent) {

@@ -31,9 +31,8 @@ int64_t MetricOf(const std::string& text, const std::string& name) {
   return static_cast<int64_t>(value);
 }
 
-// File descriptor limit of the process with this configuration on this machine; -1 if it does not
-// answer.
-int64_t LimitOfProcess(const ServiceConfig& service, int timeout_ms) {
+// A metric of the process with this configuration on this machine; -1 if it does not answer.
+int64_t AskProcess(const ServiceConfig& service, const std::string& metric, int timeout_ms) {
   const auto& host = service.config.host();
   const std::string ops = host.ops_listen().empty() ? host.admin_listen() : host.ops_listen();
   if (ops.empty() || ops.ends_with(":0")) return -1;
@@ -42,7 +41,7 @@ int64_t LimitOfProcess(const ServiceConfig& service, int timeout_ms) {
   call.timeout_ms = timeout_ms / 2;
   call.connect_timeout_ms = timeout_ms / 2;
   const http::HttpAnswer answer = http::Send(call);
-  return answer.status == 200 ? MetricOf(answer.body, "process_max_fds") : -1;
+  return answer.status == 200 ? MetricOf(answer.body, metric) : -1;
 }
 
 // Number that docs/operations.md, Connections and file descriptors, requires.
@@ -58,7 +57,7 @@ int64_t DescriptorsFor(const ServiceConfig& service) {
 Findings LookAtDescriptors(const ServiceConfig& service, int timeout_ms) {
   const std::string subject = service.path + " open files";
   const int64_t needed = DescriptorsFor(service);
-  int64_t limit = LimitOfProcess(service, timeout_ms);
+  int64_t limit = AskProcess(service, "process_max_fds", timeout_ms);
   std::string whose = "the process may open ";
   if (limit < 0) {
     rlimit own{};
@@ -73,6 +72,20 @@ Findings LookAtDescriptors(const ServiceConfig& service, int timeout_ms) {
                   "LimitNOFILE=" + std::to_string(needed) +
                       " in its systemd unit, or ulimits of its container; else it takes fewer "
                       "connections")};
+}
+
+// Whether a proxy stands in front whose X-Forwarded-For is ignored.
+Findings LookAtProxies(const ServiceConfig& service, int timeout_ms) {
+  const std::string subject = service.path + " trusted_proxies";
+  const int64_t ignored = AskProcess(service, "tollgate_http_untrusted_forwards_total", timeout_ms);
+  if (ignored < 0) return {Skipped(subject, "the process does not answer here")};
+  if (ignored == 0) return {Ok(subject, "no request came through a proxy that is not listed")};
+  return {Warning(subject,
+                  std::to_string(ignored) +
+                      " requests had X-Forwarded-For and came from an address that is not listed: "
+                      "if it is your proxy, all clients behind it count as one address",
+                  "list the address that the log names in gateway.trusted_proxies or "
+                  "dashboard.trusted_proxies")};
 }
 
 int64_t KernelNumber(const std::string& path) {
@@ -149,6 +162,11 @@ void AddMachineChecks(const Inventory& inventory, const DoctorOptions& options, 
       has_gateway = true;
       checks.push_back({"machine", service.path, [service, timeout_ms = options.timeout_ms] {
                           return LookAtDescriptors(service, timeout_ms);
+                        }});
+    }
+    if (config.has_gateway() || config.has_dashboard()) {
+      checks.push_back({"machine", service.path, [service, timeout_ms = options.timeout_ms] {
+                          return LookAtProxies(service, timeout_ms);
                         }});
     }
     database(service, "auth", config.auth().sql().url());

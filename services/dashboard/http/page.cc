@@ -114,7 +114,6 @@ void AddSecurityHeaders(http::Headers& headers) {
   headers.emplace_back("content-security-policy",
                        "default-src 'none'; style-src 'self'; frame-ancestors 'none'; "
                        "base-uri 'none'; form-action 'none'");
-  headers.emplace_back("x-content-type-options", "nosniff");
   headers.emplace_back("x-frame-options", "DENY");
   headers.emplace_back("referrer-policy", "no-referrer");
   headers.emplace_back("cross-origin-opener-policy", "same-origin");

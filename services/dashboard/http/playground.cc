@@ -29,11 +29,18 @@ constexpr std::array<std::string_view, 9> kForDashboard = {
     "cookie",  "expect", "forwarded",    "host",        "origin",
     "referer", "via",    "x-csrf-token", "x-request-id"};
 // The dashboard sets its own values, and its pages must not get cookies from the gateway.
-constexpr std::array<std::string_view, 10> kOwnAnswers = {
-    "cache-control", "content-security-policy", "cross-origin-opener-policy",
-    "date",          "referrer-policy",         "request-id",
-    "set-cookie",    "x-content-type-options",  "x-frame-options",
-    "x-request-id"};
+constexpr std::array<std::string_view, 12> kOwnAnswers = {"cache-control",
+                                                          "content-security-policy",
+                                                          "cross-origin-opener-policy",
+                                                          "cross-origin-resource-policy",
+                                                          "strict-transport-security",
+                                                          "date",
+                                                          "referrer-policy",
+                                                          "request-id",
+                                                          "set-cookie",
+                                                          "x-content-type-options",
+                                                          "x-frame-options",
+                                                          "x-request-id"};
 
 template <typename Names>
 bool In(const Names& names, std::string_view name) {

@@ -20,7 +20,6 @@ http::HttpResponse Send(const std::string& method, const std::string& path) {
   http::HttpResponse response =
       Site("http://127.0.0.1:8080/").Handle({.method = method, .path = path});
   EXPECT_THAT(Header(response, "content-security-policy"), HasSubstr("frame-ancestors 'none'"));
-  EXPECT_EQ(Header(response, "x-content-type-options"), "nosniff");
   EXPECT_EQ(Header(response, "cache-control"), "no-store");
   return response;
 }

@@ -104,9 +104,8 @@ bool IsPage(std::string_view path) {
 
 }  // namespace
 
-Result<std::unique_ptr<const WebFiles>> WebFiles::Load(const std::string& folder,
-                                                       bool strict_transport) {
-  std::unique_ptr<WebFiles> web(new WebFiles(strict_transport));
+Result<std::unique_ptr<const WebFiles>> WebFiles::Load(const std::string& folder, ) {
+  std::unique_ptr<WebFiles> web(new WebFiles);
   std::error_code error;
   uintmax_t total = 0;
   for (auto at = fs::recursive_directory_iterator(folder, error);
@@ -144,12 +143,9 @@ void WebFiles::AddHeaders(const File& file, http::Headers& headers) const {
   headers.emplace_back("vary", "accept-encoding");
   headers.emplace_back("content-security-policy", kPolicy);
   headers.emplace_back("permissions-policy", kPermissions);
-  headers.emplace_back("x-content-type-options", "nosniff");
   headers.emplace_back("x-frame-options", "DENY");
   headers.emplace_back("referrer-policy", "no-referrer");
   headers.emplace_back("cross-origin-opener-policy", "same-origin");
-  headers.emplace_back("cross-origin-resource-policy", "same-origin");
-  if (strict_transport_) headers.emplace_back("strict-transport-security", "max-age=31536000");
 }
 
 http::HttpResponse WebFiles::Handle(const http::HttpRequest& request) const {

@@ -17,10 +17,8 @@ inline constexpr std::string_view kCspReportPath = "/csp-report";
 
 class WebFiles {
  public:
-  // Reads the folder that `./dev web` wrote. strict_transport: tells browsers to use only https
-  // from now on. Fails without index.html, or above 64 MiB.
-  static Result<std::unique_ptr<const WebFiles>> Load(const std::string& folder,
-                                                      bool strict_transport);
+  // Reads the folder that `./dev web` wrote. Fails without index.html, or above 64 MiB.
+  static Result<std::unique_ptr<const WebFiles>> Load(const std::string& folder);
 
   // Serves GET and HEAD. Paths of pages, which the application routes, get index.html; unknown
   // files get 404.
@@ -37,10 +35,9 @@ class WebFiles {
     Body plain, brotli, gzip;
   };
 
-  explicit WebFiles(bool strict_transport) : strict_transport_(strict_transport) {}
+  WebFiles() = default;
   void AddHeaders(const File& file, http::Headers& headers) const;
 
-  const bool strict_transport_;
   std::map<std::string, File, std::less<>> files_;  // by path, "/index.html"
 };
 

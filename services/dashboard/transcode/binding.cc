@@ -340,7 +340,7 @@ grpc::Status Bind(const Route& route, const RequestParts& parts, pb::Message& re
     if (auto done = BindQuery(route, parts, query, request); !done.ok()) return invalid(done);
   }
   if (path.saw_bad_utf8() || query.saw_bad_utf8()) {
-    return {grpc::StatusCode::INTERNAL, "a value of the path or of the query is not UTF-8"};
+    return {grpc::StatusCode::INVALID_ARGUMENT, "a value of the path or of the query is not UTF-8"};
   }
   return grpc::Status::OK;
 }

@@ -28,8 +28,7 @@ struct RequestParts {
   std::string_view form;
 };
 
-// INVALID_ARGUMENT with the problem; INTERNAL for text of path or query that is not UTF-8. request
-// must be empty.
+// INVALID_ARGUMENT with the problem. request must be empty.
 grpc::Status Bind(const Route& route, const RequestParts& parts,
                   google::protobuf::Message& request);
 

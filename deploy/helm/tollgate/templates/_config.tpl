@@ -67,7 +67,8 @@ auth:
   {{- end }}
   people:
     seal_key_file: /run/secrets/seal_key
-    public_url: {{ $.Values.dashboardUrl | quote }}
+    {{- include "tollgate.trustedProxies" $ | nindent 2 }}
+  public_url: {{ $.Values.dashboardUrl | quote }}
 targets:
   billing_admin: {{ include "tollgate.target" (list $ "billing" "admin") }}
   ratelimit: {{ include "tollgate.target" (list $ "ratelimit" "grpc") }}
@@ -159,12 +160,17 @@ gateway:
   # A proxy in front ends TLS: an Ingress, a Gateway or a load balancer.
   insecure_plaintext: true
   {{- end }}
+  {{- include "tollgate.trustedProxies" $ | nindent 2 }}
   base_url: {{ $.Values.baseUrl | quote }}
   dashboard_url: {{ $.Values.dashboardUrl | quote }}
   drain_notice_seconds: {{ int $.Values.streams.noticeSeconds }}
   catalog_cache_file: /var/lib/tollgate/catalog
   idempotency_key_file: /run/secrets/idempotency_key
   reasoning_key_file: /run/secrets/reasoning_key
+{{- end -}}
+
+{{- define "tollgate.trustedProxies" -}}
+trusted_proxies: {{ without .Values.trustedProxies "none" | toJson }}
 {{- end -}}
 
 {{- define "tollgate.config.dashboard" -}}

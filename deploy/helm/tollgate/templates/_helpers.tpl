@@ -111,11 +111,14 @@ capabilities: {drop: [ALL]}
 {{- if not (or .Values.secrets.existingSecret .Values.secrets.generate) -}}
 {{- fail "set secrets.existingSecret, or for trying secrets.generate" -}}
 {{- end -}}
+{{- if not .Values.trustedProxies -}}
+{{- fail "set trustedProxies to the networks of the proxies in front, or to [none]" -}}
+{{- end -}}
 {{- if and (eq .Values.postgresql.mode "external") (not .Values.postgresql.host) -}}
 {{- fail "set postgresql.host, or for trying postgresql.mode: builtin" -}}
 {{- end -}}
 {{- if and (hasPrefix "verify-" .Values.postgresql.sslMode) (eq .Values.postgresql.mode "external") (not .Values.postgresql.caSecret) -}}
-{{- fail "postgresql.sslMode verify-ca and verify-full want postgresql.caSecret" -}}
+{{- fail "set postgresql.caSecret, which postgresql.sslMode verify-full and verify-ca require, or postgresql.sslMode" -}}
 {{- end -}}
 {{- if and (eq .Values.redis.mode "external") (not .Values.redis.url) -}}
 {{- fail "set redis.url, or for trying redis.mode: builtin" -}}
