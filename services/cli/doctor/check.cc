@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/text.h"
 #include "common/json/writer.h"
 
 namespace tollgate::cli {

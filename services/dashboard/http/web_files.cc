@@ -104,7 +104,7 @@ bool IsPage(std::string_view path) {
 
 }  // namespace
 
-Result<std::unique_ptr<const WebFiles>> WebFiles::Load(const std::string& folder, ) {
+Result<std::unique_ptr<const WebFiles>> WebFiles::Load(const std::string& folder) {
   std::unique_ptr<WebFiles> web(new WebFiles);
   std::error_code error;
   uintmax_t total = 0;
