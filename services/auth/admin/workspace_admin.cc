@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "common/admin/values.h"
+#include "common/auth_schema/auth_schema.h"
 #include "common/base/crypto.h"
 #include "common/base/text.h"
 #include "common/base/try.h"
 #include "common/observability/log.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/key_rows.h"
-#include "services/auth/storage/people_store.h"
 
 namespace tollgate::auth {
 namespace pb = tollgate::admin::v1;
@@ -89,15 +89,9 @@ SqlResult<void> Save(Change& change, WorkspaceRow& row) {
 // The person who creates a workspace becomes its owner.
 SqlResult<void> MakeOwner(Change& change, const std::string& workspace,
                           const std::string& user_id) {
-  PeopleTx tx(change.connection, change.now_us);
-  const auto person = FindPerson(tx, user_id);
-  if (tx.error()) return Fail{*tx.error()};
-  if (!person.ok() || !*person) {
-    return Fail{change.Refuse(admin::NotFound("there is no such user: " + user_id).error).error()};
-  }
-  (void)PutMembership(tx, workspace, user_id, Role::ROLE_OWNER);
-  if (tx.error()) return Fail{*tx.error()};
-  return {};
+  TRY(auto known, auth_schema::AddOwner(change.connection, workspace, user_id, change.now_us));
+  if (known) return {};
+  return Fail{change.Refuse(admin::NotFound("there is no such user: " + user_id).error).error()};
 }
 
 Caller Policy() {
