@@ -209,6 +209,13 @@ class Layout(unittest.TestCase):
             self.assertTrue(found(check.check_test_name, "common/a/" + bad, "", there), bad)
         self.assertFalse(found(check.check_test_name, "tests/contract/contract_test.cc", "", there))
 
+    def test_sql_is_in_storage(self):
+        for statement in ('"SELECT a FROM b"', '"UPDATE a SET b = 1"', 'R"(CREATE TABLE a (b {int}))"', '"DELETE FROM a"'):
+            self.assertTrue(found(check.check_sql, "services/people/sign_in/a.cc", statement), statement)
+            for path in ("services/people/storage/a.cc", "services/people/sign_in/a_test.cc", "services/billing/verify/a.cc"):
+                self.assertFalse(found(check.check_sql, path, statement), path)
+        self.assertFalse(found(check.check_sql, "services/people/rpc/a.cc", '"SELECTED", "PATCH"'))
+
     def test_every_service_has_the_same_shape(self):
         def service(name, folders):
             top = ("CMakeLists.txt", "README.md", "main.cc", f"{name}_module.cc", f"{name}_module.h")

@@ -2,6 +2,8 @@
 import os
 import re
 
+from tree import SOURCE, is_test
+
 # The services of one shape. The folders of each are layers: a folder includes those before it, and itself.
 SERVICES = {
     "auth": ["domain", "storage", "admin", "rpc", "command"],
@@ -12,6 +14,9 @@ SERVICES = {
     "people": ["domain", "rules", "storage", "mail", "sign_in", "oidc", "rpc"],
     "ratelimit": ["domain", "storage", "redis", "rpc"],
 }
+# Services whose SQL is in storage/ only.
+SQL_IN_STORAGE = {"catalog", "dashboard", "inference_router", "people", "ratelimit"}
+SQL = re.compile(r'"\(?\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|(CREATE|ALTER|DROP) (TABLE|INDEX|UNIQUE))\s')
 # Services whose module runs in the process of another service only.
 WITHOUT_PROCESS = {"people"}
 # Also layers.
@@ -42,6 +47,18 @@ def check_test_name(path, _, exists):
     sources = ["_".join(parts[:count]) for count in range(len(parts), 0, -1)]
     if not any(exists(f"{folder}/{source}{ending}") for source in sources for ending in (".cc", ".h")):
         yield 1, f"{folder} has no {sources[0]}.cc or .h: a test is named after a source beside it"
+
+
+def check_sql(path, text, _):
+    """Statements of SQL are in the folder storage/ of a service."""
+    parts = path.split("/")
+    if parts[0] != "services" or len(parts) < 3 or parts[1] not in SQL_IN_STORAGE or parts[2] == "storage":
+        return
+    if not path.endswith(SOURCE) or is_test(path):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if SQL.search(line):
+            yield number, f"SQL belongs into services/{parts[1]}/storage (SQL_IN_STORAGE of tests/structure/rules_layout.py)"
 
 
 def check_services(files):

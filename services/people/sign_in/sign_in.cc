@@ -4,17 +4,15 @@
 #include "common/base/id.h"
 #include "common/base/seal.h"
 #include "common/base/text.h"
-#include "common/base/time_units.h"
 #include "common/base/try.h"
 #include "services/people/domain/totp.h"
 #include "services/people/sign_in/sign_in_events.h"
+#include "services/people/storage/sign_in_rows.h"
 #include "services/people/storage/try_limits.h"
 
 namespace tollgate::people {
 namespace {
 
-constexpr int64_t kChallengeUs = 300 * kSecondUs;
-constexpr int kChallengeTries = 5;
 constexpr size_t kMaxUserAgent = 200;
 
 }  // namespace
@@ -49,13 +47,11 @@ AdminResult<void> SignIn::Refused(const std::string& user_id, const char* what,
 
 AdminResult<NewSession> SignIn::Open(PeopleTx& tx, const Person& person, const Browser& browser,
                                      const std::string& how, std::optional<int64_t> signed_in_us) {
-  TRY(tx.Execute("DELETE FROM session WHERE expires_at_us < $1 OR used_at_us < $2",
-                 {tx.now_us(), tx.now_us() - store_.times().idle_us}));
+  TRY(DeleteEndedSessions(tx, store_.times()));
   // Each sign-in gets a new session id, so an attacker who knew the old one gains nothing (session
   // fixation).
   if (!browser.cookie.empty()) {
-    const std::string hash = HashSecret(browser.cookie);
-    TRY(tx.Execute("DELETE FROM session WHERE token_hash = $1", {sql::Param::Blob(hash)}));
+    TRY(DeleteSessionOf(tx, browser.cookie));
   }
   Session session{.id = Id::New().ToHex(),
                   .user_id = person.user_id,
@@ -82,12 +78,7 @@ AdminResult<SignedIn> SignIn::OpenOrChallenge(PeopleTx& tx, const Person& person
     return result;
   }
   result.challenge = NewSecret();
-  const std::string hash = HashSecret(result.challenge);
-  TRY(tx.Execute("DELETE FROM sign_in_challenge WHERE expires_at_us < $1", {tx.now_us()}));
-  TRY(tx.Execute(
-      "INSERT INTO sign_in_challenge (token_hash, user_id, tries, expires_at_us) VALUES ($1, $2, "
-      "0, $3)",
-      {sql::Param::Blob(hash), person.user_id, tx.now_us() + kChallengeUs}));
+  TRY(AddChallenge(tx, result.challenge, person.user_id));
   return result;
 }
 
@@ -127,10 +118,7 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
 AdminResult<bool> SignIn::TakeCode(PeopleTx& tx, Person& person, const std::string& code,
                                    const std::string& recovery_code) {
   if (!recovery_code.empty()) {
-    const std::string hash = RecoveryHash(recovery_code);
-    TRY(auto used, tx.Execute("DELETE FROM recovery_code WHERE user_id = $1 AND code_hash = $2",
-                              {person.user_id, sql::Param::Blob(hash)}));
-    return used > 0;
+    return TakeRecoveryCode(tx, person.user_id, RecoveryHash(recovery_code));
   }
   const auto secret = Unseal(seal_key_, "totp " + person.user_id, person.totp_sealed);
   if (!secret) return false;
@@ -146,15 +134,10 @@ AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const s
                                            const Browser& browser) {
   TRY(TakeTries({AddressSubjectOf(browser)}, browser));
   std::optional<NewSession> session;
-  const std::string hash = HashSecret(challenge);
   std::string user_id;
-  auto find = store_.database().Read([&](PeopleTx& tx) {
-    user_id.clear();
-    return tx.Query(
-        "SELECT user_id FROM sign_in_challenge WHERE token_hash = $1 AND expires_at_us > $2 AND "
-        "tries < $3",
-        {sql::Param::Blob(hash), tx.now_us(), kChallengeTries},
-        [&](const sql::Row& row) { user_id = row.Text(0); });
+  auto find = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
+    TRY(user_id, HolderOfChallenge(tx, challenge));
+    return {};
   });
   if (!find) return Fail{find.error()};
   if (user_id.empty()) {
@@ -165,19 +148,15 @@ AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const s
   TRY(TakeTries({CodeSubject(user_id)}, browser));
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     session.reset();
-    TRY(auto counted, tx.Execute("UPDATE sign_in_challenge SET tries = tries + 1 WHERE "
-                                 "token_hash = $1 AND expires_at_us > "
-                                 "$2 AND tries < $3",
-                                 {sql::Param::Blob(hash), tx.now_us(), kChallengeTries}));
+    TRY(auto counted, TakeChallengeTry(tx, challenge));
     TRY(auto person, FindPerson(tx, user_id));
-    if (counted == 0 || !person || !person->active()) return {};
+    if (!counted || !person || !person->active()) return {};
     TRY(auto right, TakeCode(tx, *person, code, recovery_code));
     if (!right) {
       return tx.Audit(
           SignInEvent("anonymous", "sign_in.refuse", "user:" + user_id, "second step", browser));
     }
-    TRY(tx.Execute("DELETE FROM sign_in_challenge WHERE token_hash = $1",
-                   {sql::Param::Blob(hash)}));
+    TRY(DeleteChallenge(tx, challenge));
     TRY(ForgetTries(tx, CodeSubject(user_id)));
     TRY(auto opened,
         Open(tx, *person, browser,

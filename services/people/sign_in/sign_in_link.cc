@@ -2,6 +2,7 @@
 #include "common/base/id.h"
 #include "common/base/try.h"
 #include "services/people/sign_in/sign_in_events.h"
+#include "services/people/storage/sign_in_rows.h"
 #include "services/people/storage/try_limits.h"
 
 namespace tollgate::people {
@@ -49,15 +50,10 @@ AdminResult<SignedIn> SignIn::ByLink(const std::string& token, const std::string
     TRY(auto made, HashOfNew(new_password, "new_password"));
     password_hash = std::move(made);
   }
-  const std::string hash = HashSecret(token);
   SignedIn result;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     result = {};
-    std::string user_id;
-    TRY(tx.Query("SELECT user_id FROM sign_in_link WHERE token_hash = $1 AND expires_at_us > $2",
-                 {sql::Param::Blob(hash), tx.now_us()},
-                 [&](const sql::Row& row) { user_id = row.Text(0); }));
-    TRY(tx.Execute("DELETE FROM sign_in_link WHERE token_hash = $1", {sql::Param::Blob(hash)}));
+    TRY(auto user_id, TakeSignInLink(tx, token));
     TRY(auto person, FindPerson(tx, user_id));
     if (!person || !person->active()) return LinkInvalid();
     if (!password_hash.empty()) {

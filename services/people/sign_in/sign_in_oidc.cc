@@ -4,6 +4,7 @@
 #include "common/base/id.h"
 #include "common/base/try.h"
 #include "services/people/sign_in/sign_in_events.h"
+#include "services/people/storage/sign_in_rows.h"
 #include "services/people/storage/try_limits.h"
 
 namespace tollgate::people {
@@ -22,10 +23,7 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
                                        const Browser& browser) {
   NewSession session;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    std::string user_id;
-    TRY(tx.Query("SELECT user_id FROM oidc_link WHERE issuer = $1 AND subject = $2",
-                 {claims.issuer, claims.subject},
-                 [&](const sql::Row& row) { user_id = row.Text(0); }));
+    TRY(auto user_id, PersonOfOidc(tx, claims.issuer, claims.subject));
     std::optional<Person> person;
     if (!user_id.empty()) {
       TRY(auto found, FindPerson(tx, user_id));
@@ -45,11 +43,8 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
             "there is an account with a password for this address: sign in with the password");
       }
       if (!person) {
-        int64_t invitations = 0;
-        TRY(tx.Query("SELECT count(*) FROM invitation WHERE email = $1 AND expires_at_us > $2",
-                     {*email, tx.now_us()},
-                     [&](const sql::Row& row) { invitations = row.Int(0); }));
-        if (invitations == 0 && !DomainAllowed(*email)) return SignInFailed();
+        TRY(auto invited, IsInvited(tx, *email));
+        if (!invited && !DomainAllowed(*email)) return SignInFailed();
         person = Person();
         person->user_id = Id::New().ToHex();
         person->email = *email;
@@ -60,8 +55,7 @@ AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
         const std::string name = "user:" + person->user_id;
         TRY(tx.Audit(SignInEvent(name, "user.create", name, "by " + claims.issuer, browser)));
       }
-      TRY(tx.Execute("INSERT INTO oidc_link (issuer, subject, user_id) VALUES ($1, $2, $3)",
-                     {claims.issuer, claims.subject, person->user_id}));
+      TRY(LinkOidc(tx, claims.issuer, claims.subject, person->user_id));
       if (!person->email_verified) {
         person->email_verified = true;
         TRY(UpdatePerson(tx, *person));

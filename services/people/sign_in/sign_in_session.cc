@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "services/people/domain/totp.h"
 #include "services/people/sign_in/sign_in_events.h"
+#include "services/people/storage/sign_in_rows.h"
 #include "services/people/storage/try_limits.h"
 
 namespace tollgate::people {
@@ -54,7 +55,7 @@ AdminResult<void> SignIn::SignOut(const std::string& cookie, const Browser& brow
   return store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     auto holder = HolderOf(tx, cookie);
     if (!holder) return tx.error() ? AdminResult<void>(Fail{holder.error()}) : AdminResult<void>();
-    TRY(tx.Execute("DELETE FROM session WHERE session_id = $1", {holder->session.id}));
+    TRY(DeleteSession(tx, holder->session));
     return tx.Audit(Event(holder->person.user_id, "sign_out", browser));
   });
 }
@@ -196,12 +197,9 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
     person.totp_pending.clear();
     person.totp_step = *step;
     TRY(UpdatePerson(tx, person));
-    TRY(tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id}));
-    for (const std::string& one : codes) {
-      const std::string hash = RecoveryHash(one);
-      TRY(tx.Execute("INSERT INTO recovery_code (user_id, code_hash) VALUES ($1, $2)",
-                     {person.user_id, sql::Param::Blob(hash)}));
-    }
+    std::vector<std::string> hashes;
+    for (const std::string& one : codes) hashes.push_back(RecoveryHash(one));
+    TRY(ReplaceRecoveryCodes(tx, person.user_id, hashes));
     TRY(DeleteSessions(tx, person.user_id, holder.session.id));
     TRY(store_.outbox().Tell(tx, person, SecurityChange::kTotpOn, browser.address));
     return tx.Audit(Event(person.user_id, "user.enable_totp", browser));
@@ -245,11 +243,7 @@ AdminResult<std::optional<common::v1::Identity>> SignIn::ResolveCookie(const std
   });
   if (!done) return Fail{done.error()};
   if (session && session->used_us + kUsedStepUs <= store_.database().NowUs()) {
-    auto touched = store_.database().Touch([&](PeopleTx& tx) -> AdminResult<void> {
-      TRY(tx.Execute("UPDATE session SET used_at_us = $1 WHERE session_id = $2 AND used_at_us < $1",
-                     {tx.now_us(), session->id}));
-      return {};
-    });
+    auto touched = store_.database().Touch([&](PeopleTx& tx) { return MarkUsed(tx, *session); });
     if (!touched) return Fail{touched.error()};
   }
   return identity;
@@ -277,12 +271,7 @@ AdminResult<std::optional<common::v1::Identity>> SignIn::ResolveToken(const std:
   });
   if (!done) return Fail{done.error()};
   if (identity && found->used_us + kUsedStepUs <= store_.database().NowUs()) {
-    auto touched = store_.database().Touch([&](PeopleTx& tx) -> AdminResult<void> {
-      TRY(tx.Execute(
-          "UPDATE access_token SET used_at_us = $1 WHERE token_id = $2 AND used_at_us < $1",
-          {tx.now_us(), found->id}));
-      return {};
-    });
+    auto touched = store_.database().Touch([&](PeopleTx& tx) { return MarkUsed(tx, *found); });
     if (!touched) return Fail{touched.error()};
   }
   return identity;
