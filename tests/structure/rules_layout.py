@@ -15,7 +15,7 @@ SERVICES = {
     "ratelimit": ["domain", "storage", "redis", "rpc"],
 }
 # Services whose SQL is in storage/ only.
-SQL_IN_STORAGE = {"catalog", "dashboard", "inference_router", "people", "ratelimit"}
+SQL_IN_STORAGE = {"auth", "catalog", "dashboard", "inference_router", "people", "ratelimit"}
 SQL = re.compile(r'"\(?\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|(CREATE|ALTER|DROP) (TABLE|INDEX|UNIQUE))\s')
 # Services whose module runs in the process of another service only.
 WITHOUT_PROCESS = {"people"}
