@@ -1,4 +1,4 @@
-// tollgate-allinone: all seven modules in one process. Calls on a request's path are plain function
+// tollgate-allinone: all eight modules in one process. Calls on a request's path are plain function
 // calls; all others use in-process gRPC (docs/adr/0006).
 #include <algorithm>
 
@@ -10,6 +10,7 @@
 #include "services/catalog/catalog_module.h"
 #include "services/dashboard/dashboard_module.h"
 #include "services/inference_router/inference_router_module.h"
+#include "services/people/people_module.h"
 #include "services/ratelimit/ratelimit_module.h"
 
 namespace {
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
         tollgate::host::Modules modules;
         modules.push_back(tollgate::MakeCatalogModule(context, config.catalog()));
         modules.push_back(tollgate::MakeAuthModule(context, config.auth()));
+        modules.push_back(tollgate::MakePeopleModule(context, config.auth()));
         modules.push_back(tollgate::MakeRateLimitModule(context, config.ratelimit()));
         modules.push_back(tollgate::MakeBillingModule(context, billing));
         modules.push_back(tollgate::MakeInferenceRouterModule(context, router));

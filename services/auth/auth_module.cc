@@ -13,7 +13,6 @@
 #include "services/auth/rpc/billing_audit.h"
 #include "services/auth/rpc/callers.h"
 #include "services/auth/rpc/limit_rpc.h"
-#include "services/auth/rpc/people_part.h"
 
 namespace tollgate {
 namespace {
@@ -38,8 +37,7 @@ class AuthModule : public Module {
         keys_(auth::MakeKeyAdmin(slot_)),
         audit_(auth::MakeAuditAdmin(slot_)),
         limits_(auth::MakeLimitAdmin(slot_)),
-        front_(auth::MakeFrontRpc(slot_)),
-        people_(settings, context.clock) {
+        front_(auth::MakeFrontRpc(slot_)) {
     options_.database.url = settings.sql().url();
     disk_ = metrics::ReportDatabaseDisk("auth", options_.database.url);
     // One connection more than threads, for the change feed.
@@ -73,7 +71,6 @@ class AuthModule : public Module {
     for (const auto& service : {&workspaces_, &keys_, &audit_, &limits_, &front_}) {
       builder.RegisterService(service->get());
     }
-    people_.Register(builder);
   }
 
   Result<void> Start() override {
@@ -101,7 +98,7 @@ class AuthModule : public Module {
         std::make_shared<auth::AuthBackend>(std::move(store), threads_, clock_, backend_options_);
     TRY(backend_->Start());
     slot_ = backend_.get();
-    return people_.Start(backend_->store().database());
+    return {};
   }
   bool Ready() const override {
     const auth::AuthBackend* backend = slot_.load();
@@ -113,7 +110,6 @@ class AuthModule : public Module {
   }
   void Stop() override {
     slot_ = nullptr;
-    people_.Stop();
     if (backend_) backend_->Stop();
     if (billing_ || limiter_) {
       context_.loops.loop(0).RunAndWait([this] {
@@ -217,7 +213,6 @@ class AuthModule : public Module {
   std::shared_ptr<rpc::Replicas> billing_replicas_;
   std::shared_ptr<RateLimitClient> limiter_;    // as billing_
   std::shared_ptr<auth::AuthBackend> backend_;  // null before Start
-  auth::PeoplePart people_;                     // in the backend's database
 };
 
 }  // namespace

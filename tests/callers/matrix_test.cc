@@ -18,6 +18,7 @@
 #include "services/billing/rpc/callers.h"
 #include "services/catalog/rpc/callers.h"
 #include "services/inference_router/rpc/callers.h"
+#include "services/people/rpc/callers.h"
 #include "services/ratelimit/rpc/callers.h"
 #include "tests/callers/all_methods.h"
 #include "tests/callers/certificates.h"
@@ -163,9 +164,10 @@ bool IsProcessInfo(const std::string& method) {
 // The callers that the tables allow for a method at an address.
 rpc::CallerSet AllowedBy(const std::string& process, bool is_admin, const std::string& method) {
   using Rows = std::span<const rpc::MethodCallers>;
-  static const std::map<std::pair<std::string, bool>, Rows> tables = {
+  static const std::multimap<std::pair<std::string, bool>, Rows> tables = {
       {{"auth", false}, auth::kCallers},
       {{"auth", true}, auth::kAdminCallers},
+      {{"auth", true}, people::kAdminCallers},
       {{"billing", false}, billing::kCallers},
       {{"billing", true}, billing::kAdminCallers},
       {{"catalog", false}, catalog::kCallers},
@@ -175,8 +177,8 @@ rpc::CallerSet AllowedBy(const std::string& process, bool is_admin, const std::s
   };
   // Every process serves ProcessInfo at each of its addresses.
   if (IsProcessInfo(method)) return rpc::kDashboard | rpc::kOperator;
-  const auto table = tables.find({process, is_admin});
-  if (table != tables.end()) {
+  const auto [first, last] = tables.equal_range({process, is_admin});
+  for (auto table = first; table != last; ++table) {
     for (const rpc::MethodCallers& row : table->second) {
       const std::string name(row.method);
       if (name == method) return row.callers;

@@ -374,6 +374,12 @@ TEST_F(DoctorTest, ADatabaseThatCanLoseMoneyIsAFailure) {
   EXPECT_EQ(good.Wrong(), "");
   EXPECT_TRUE(good.Has("database", "ok", "billing.sql", "schema: billing 3")) << good.text();
   EXPECT_TRUE(look("100").Has("database", "failure", "billing.sql", "max_connections is too low"));
+  ASSERT_EQ(sql("INSERT INTO schema_migration VALUES ('auth', 14)"), 0);
+  const Diagnosis auth = Look(
+      "auth.yaml", "auth:\n  pepper: a pepper for tests that is longer than 32\n  sql: {url: \"" +
+                       url + "\", connections: 4}\n");
+  EXPECT_TRUE(auth.Has("database", "ok", "auth.sql", "10 wanted by 1 of auth"))
+      << "with those of people: " << auth.text();
 
   ASSERT_EQ(sql("ALTER SYSTEM SET fsync = off"), 0);
   ASSERT_EQ(sql("ALTER SYSTEM SET full_page_writes = off"), 0);

@@ -19,10 +19,10 @@
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/admin/workspace_admin.h"
 #include "services/auth/storage/auth_store.h"
-#include "services/auth/storage/people_store.h"
 #include "services/billing/reports/rollups.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
+#include "services/people/storage/people_store.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace {
@@ -80,21 +80,21 @@ BasicResult<std::vector<std::string>, std::string> MakeKeys(auth::AuthStore& sto
 
 // The rows that accepted invitations leave.
 BasicResult<void, std::string> MakeMembers(auth::AuthStore& store, const Clock& clock, int count) {
-  auth::PeopleStore people(store.database(), clock, {});
-  auto done = people.database().Write([&](auth::PeopleTx& tx) -> auth::AdminResult<void> {
+  people::PeopleStore people(store.database(), clock, {});
+  auto done = people.database().Write([&](people::PeopleTx& tx) -> auth::AdminResult<void> {
     for (int n = 0; n < count; ++n) {
-      auth::Person person;
+      people::Person person;
       person.user_id = "scale-" + std::to_string(n);
       person.email = "person-" + std::to_string(n) + "@scale.invalid";
       person.display_name = "Person " + std::to_string(n);
       person.created_us = tx.now_us();
-      if (auto made = auth::InsertPerson(tx, person); !made) return made;
-      auto put =
-          auth::PutMembership(tx, kWorkspace, person.user_id,
-                              n % 10 == 0 ? auth::Role::ROLE_VIEWER : auth::Role::ROLE_DEVELOPER);
+      if (auto made = people::InsertPerson(tx, person); !made) return made;
+      auto put = people::PutMembership(
+          tx, kWorkspace, person.user_id,
+          n % 10 == 0 ? people::Role::ROLE_VIEWER : people::Role::ROLE_DEVELOPER);
       if (!put) return put;
       auto audited = tx.Audit(
-          auth::RecordOf({kActor, ""}, "member.add", kWorkspace, "user:" + person.user_id));
+          people::RecordOf({kActor, ""}, "member.add", kWorkspace, "user:" + person.user_id));
       if (!audited) return audited;
     }
     return {};

@@ -11,14 +11,14 @@ from rules_alerts import check_alerts  # noqa: E402
 from rules_citations import Pages, check_citations  # noqa: E402
 from rules_includes import check_includes  # noqa: E402
 from rules_layout import (check_error_table, check_pages, check_readmes, check_reason_table, check_services,  # noqa: E402
-                          check_test_name)
+                          check_sql, check_test_name)
 from rules_text import (check_calls, check_cmake, check_envelope, check_lengths, check_ports,  # noqa: E402
                         check_propagation, check_words)
 from rules_words import check_grammar, check_money_names, check_phrases  # noqa: E402
 from tree import ROOT, read, tracked_files  # noqa: E402
 
 PER_FILE = [check_includes, check_lengths, check_calls, check_propagation, check_words, check_ports, check_cmake, check_envelope,
-            check_pages, check_test_name, check_phrases, check_grammar, check_money_names]
+            check_pages, check_sql, check_test_name, check_phrases, check_grammar, check_money_names]
 
 
 def main():

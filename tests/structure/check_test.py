@@ -33,6 +33,9 @@ class Includes(unittest.TestCase):
         self.assertTrue(include("gateway/gateway_module.cc", "services/auth/a.h"))
         self.assertTrue(include("services/auth/a.cc", "services/billing/a.h"))
         self.assertTrue(include("services/auth/a.cc", "gateway/edge/a.h"))
+        self.assertTrue(include("services/auth/main.cc", "services/people/rpc/a.h"))
+        self.assertTrue(include("services/auth/auth_module.cc", "services/people/people_module.h"))
+        self.assertFalse(include("services/auth/main.cc", "services/people/people_module.h"))
         self.assertFalse(include("services/allinone/main.cc", "services/billing/a.h"))
         self.assertFalse(include("services/auth/a.cc", "services/auth/domain/a.h"))
 
@@ -206,9 +209,18 @@ class Layout(unittest.TestCase):
             self.assertTrue(found(check.check_test_name, "common/a/" + bad, "", there), bad)
         self.assertFalse(found(check.check_test_name, "tests/contract/contract_test.cc", "", there))
 
+    def test_sql_is_in_storage(self):
+        for statement in ('"SELECT a FROM b"', '"UPDATE a SET b = 1"', 'R"(CREATE TABLE a (b {int}))"', '"DELETE FROM a"'):
+            self.assertTrue(found(check.check_sql, "services/people/sign_in/a.cc", statement), statement)
+            for path in ("services/people/storage/a.cc", "services/people/sign_in/a_test.cc", "services/billing/verify/a.cc"):
+                self.assertFalse(found(check.check_sql, path, statement), path)
+        self.assertFalse(found(check.check_sql, "services/people/rpc/a.cc", '"SELECTED", "PATCH"'))
+
     def test_every_service_has_the_same_shape(self):
         def service(name, folders):
             top = ("CMakeLists.txt", "README.md", "main.cc", f"{name}_module.cc", f"{name}_module.h")
+            if name in rules_layout.WITHOUT_PROCESS:
+                top = tuple(file for file in top if file != "main.cc")
             return {f"services/{name}/{file}" for file in top} | {f"services/{name}/{f}/a.cc" for f in folders}
 
         files = set().union(*(service(name, {"domain", "rpc"}) for name in rules_layout.SERVICES

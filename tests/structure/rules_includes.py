@@ -5,7 +5,7 @@ from rules_layout import GATEWAY, PIPELINE, SERVICES
 from tree import SOURCE, is_test
 
 # A folder of common/ may include those before it in this list, and itself.
-COMMON_ORDER = ["base", "coding", "money", "checkpoint", "keys", "engines", "error", "json", "config", "observability", "runtime", "http", "mail", "sql", "audit", "rpc", "tracing",
+COMMON_ORDER = ["base", "coding", "money", "checkpoint", "keys", "engines", "error", "json", "config", "observability", "runtime", "http", "mail", "sql", "audit", "auth_schema", "rpc", "tracing",
                 "admin", "clients", "host"]
 
 
@@ -27,10 +27,6 @@ def common_rule(path, name):
     return None
 
 
-# storage/ includes these rules of people, until they have a service of their own.
-BELOW = {("services/auth", "storage", "people")}
-
-
 def layer_rule(path, name):
     """Inside the gateway, its pipeline or a service, a folder includes only those before it in the list of its layers."""
     rooms = [("gateway", GATEWAY), ("gateway/pipeline", PIPELINE)] + [(f"services/{one}", layers) for one, layers in SERVICES.items()]
@@ -38,7 +34,7 @@ def layer_rule(path, name):
         if is_test(path) or not path.startswith(room + "/") or not name.startswith(room + "/"):
             continue
         own, other = path[len(room) + 1:].split("/")[0], name[len(room) + 1:].split("/")[0]
-        if own == other or own not in layers or (room, own, other) in BELOW:
+        if own == other or own not in layers:
             continue
         # Files of the pipeline itself are what its folders share.
         if other not in layers and room == "gateway/pipeline":
@@ -65,7 +61,9 @@ def include_rule(path, name):
     if area == "services" and not path.startswith("services/allinone/"):
         if target == "gateway":
             return f"a service must not include the gateway: {name}"
-        if target == "services" and name.split("/")[1] != path.split("/")[1]:
+        other = name.split("/")[1]
+        composes = path.endswith("/main.cc") and name == f"services/{other}/{other}_module.h"
+        if target == "services" and other != path.split("/")[1] and not composes:
             return f"a service must not include another: {name}"
     if wrong := layer_rule(path, name):
         return wrong

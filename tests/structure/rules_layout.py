@@ -2,15 +2,23 @@
 import os
 import re
 
+from tree import SOURCE, is_test
+
 # The services of one shape. The folders of each are layers: a folder includes those before it, and itself.
 SERVICES = {
-    "auth": ["domain", "storage", "admin", "people", "oidc", "rpc", "command"],
+    "auth": ["domain", "storage", "admin", "rpc", "command"],
     "billing": ["domain", "storage", "verify", "reports", "archive", "statement", "commit", "payments", "alerts", "rpc", "command"],
     "catalog": ["domain", "storage", "rpc"],
     "dashboard": ["transcode", "openapi", "http", "session", "front", "web"],
     "inference_router": ["domain", "balancer", "engine", "count", "settlement", "rpc", "run", "admin"],
+    "people": ["domain", "rules", "storage", "mail", "sign_in", "oidc", "rpc"],
     "ratelimit": ["domain", "storage", "redis", "rpc"],
 }
+# Services whose SQL is in storage/ only.
+SQL_IN_STORAGE = {"auth", "catalog", "dashboard", "inference_router", "people", "ratelimit"}
+SQL = re.compile(r'"\(?\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|(CREATE|ALTER|DROP) (TABLE|INDEX|UNIQUE))\s')
+# Services whose module runs in the process of another service only.
+WITHOUT_PROCESS = {"people"}
 # Also layers.
 GATEWAY = ["worker", "edge", "envelopes", "pipeline", "surfaces", "handlers"]
 PIPELINE = ["checks", "admission", "answer"]
@@ -41,6 +49,18 @@ def check_test_name(path, _, exists):
         yield 1, f"{folder} has no {sources[0]}.cc or .h: a test is named after a source beside it"
 
 
+def check_sql(path, text, _):
+    """Statements of SQL are in the folder storage/ of a service."""
+    parts = path.split("/")
+    if parts[0] != "services" or len(parts) < 3 or parts[1] not in SQL_IN_STORAGE or parts[2] == "storage":
+        return
+    if not path.endswith(SOURCE) or is_test(path):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if SQL.search(line):
+            yield number, f"SQL belongs into services/{parts[1]}/storage (SQL_IN_STORAGE of tests/structure/rules_layout.py)"
+
+
 def check_services(files):
     """Every service has the same shape: see services/README.md."""
     for service in sorted(SERVICES):
@@ -50,7 +70,9 @@ def check_services(files):
             if parts[:2] == ["services", service]:
                 (top if len(parts) == 3 else folders).add(parts[2])
         module = f"{service}_module"
-        needed = {"CMakeLists.txt", "README.md", "main.cc", f"{module}.cc", f"{module}.h"}
+        needed = {"CMakeLists.txt", "README.md", f"{module}.cc", f"{module}.h"}
+        if service not in WITHOUT_PROCESS:
+            needed.add("main.cc")
         for name in sorted(needed - top):
             yield f"services/{service}", 1, f"has no {name}"
         for name in sorted(top - needed):

@@ -1,7 +1,7 @@
 #include "services/auth/admin/calls.h"
 
 #include "common/base/try.h"
-#include "services/auth/storage/rows.h"
+#include "services/auth/storage/workspace_rows.h"
 
 namespace tollgate::auth {
 
@@ -35,15 +35,13 @@ AdminResult<void> FirstFailure(std::initializer_list<AdminResult<void>> checks) 
 }
 
 sql::SqlResult<void> RequireOpen(AuthStore::Change& change, const std::string& workspace) {
-  int64_t state = 0;
-  TRY(change.connection.Query("SELECT state FROM workspace WHERE workspace_id = $1", {workspace},
-                              [&](const sql::Row& row) { state = row.Int(0); }));
-  if (state != 0 && state != kWorkspaceClosed) return {};
+  TRY(auto found, ReadWorkspace(change.connection, workspace));
+  if (found && found->state != admin::v1::WORKSPACE_STATE_CLOSED) return {};
   auto refused = change.Refuse(
-      state == 0 ? admin::NotFound("there is no workspace " + workspace).error
-                 : admin::Precondition("WORKSPACE_CLOSED",
-                                       "the workspace " + workspace + " is closed: it gets no keys")
-                       .error);
+      !found ? admin::NotFound("there is no workspace " + workspace).error
+             : admin::Precondition("WORKSPACE_CLOSED",
+                                   "the workspace " + workspace + " is closed: it gets no keys")
+                   .error);
   return Fail{refused.error()};
 }
 

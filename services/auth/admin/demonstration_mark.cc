@@ -1,6 +1,7 @@
 // Marks workspaces whose history is made up.
 #include "common/base/try.h"
 #include "services/auth/admin/workspace_admin.h"
+#include "services/auth/storage/workspace_rows.h"
 
 namespace tollgate::auth {
 
@@ -11,10 +12,8 @@ AdminResult<void> WorkspaceAdmin::MarkDemonstration(const Caller& caller,
                              .content = "MarkDemonstration\n" + workspace};
   const auto done =
       store_.ChangeOnce(once, [&](AuthStore::Change& change) -> sql::SqlResult<std::string> {
-        TRY(auto marked,
-            change.connection.Execute(
-                "UPDATE workspace SET demonstration = 1 WHERE workspace_id = $1", {workspace}));
-        if (marked == 0) {
+        TRY(auto marked, MarkAsDemonstration(change.connection, workspace));
+        if (!marked) {
           return change.Refuse(admin::NotFound("there is no workspace " + workspace).error);
         }
         TRY(change.Audit(

@@ -1,8 +1,9 @@
 #include "services/auth/admin/front_facts.h"
 
 #include "common/base/try.h"
-#include "services/auth/admin/key_policy.h"
-#include "services/auth/domain/rules.h"
+#include "services/auth/storage/key_query.h"
+#include "services/auth/storage/key_use.h"
+#include "services/auth/storage/workspace_rows.h"
 
 namespace tollgate::auth {
 namespace {
@@ -20,23 +21,15 @@ Result<v1::ReadWorkspaceFactsResponse> ReadWorkspaceFacts(
   v1::ReadWorkspaceFactsResponse response;
   const auto done = store.Read([&](sql::Connection& sql) -> SqlResult<void> {
     response.Clear();
-    auto read = sql.Query("SELECT report_time_zone FROM workspace WHERE workspace_id = $1",
-                          {request.workspace_id()},
-                          [&](const sql::Row& row) { response.set_report_time_zone(row.Text(0)); });
-    if (!read) return read;
-    read = sql.Query(
-        "SELECT key_id, name, expires_at_us FROM virtual_key WHERE workspace_id = $1"
-        " AND state = $2 AND expires_at_us >= $3 AND expires_at_us < $4"
-        " ORDER BY expires_at_us, key_id LIMIT $5",
-        {request.workspace_id(), static_cast<int>(v1::KEY_STATE_ACTIVE), request.expire_start_us(),
-         request.expire_end_us(), kMaxExpiring},
-        [&](const sql::Row& row) {
-          v1::ExpiringKey& key = *response.add_expiring_keys();
-          key.set_key_id(row.Text(0));
-          key.set_display_name(row.Text(1));
-          key.set_expire_us(row.Int(2));
-        });
-    if (!read) return read;
+    TRY(auto workspace, ReadWorkspace(sql, request.workspace_id()));
+    if (workspace) response.set_report_time_zone(workspace->time_zone);
+    TRY(ReadExpiringKeys(
+        sql,
+        {.workspace = request.workspace_id(),
+         .start_us = request.expire_start_us(),
+         .end_us = request.expire_end_us(),
+         .limit = kMaxExpiring},
+        [&](v1::ExpiringKey key) { *response.add_expiring_keys() = std::move(key); }));
     return ReadRefusals(sql, request.workspace_id(), [&](RefusalSum sum) {
       v1::RefusalSum& refusal = *response.add_refusals();
       refusal.set_quarter(sum.quarter);

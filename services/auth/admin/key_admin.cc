@@ -45,10 +45,7 @@ admin::Failure NoKey(const KeyPath& path) {
 
 // Reads the key for a change, or refuses the change.
 SqlResult<KeyRecord> FindKey(Change& change, const Caller& caller, const KeyPath& path) {
-  std::optional<KeyRecord> found;
-  TRY(change.connection.Query(kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2",
-                              {path.key_id, path.workspace},
-                              [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
+  TRY(auto found, FindKeyIn(change.connection, path.workspace, path.key_id));
   if (!found) return Fail{change.Refuse(NoKey(path)).error()};
   if (caller.own_only && found->created_by != OwnerOf(caller)) {
     return Fail{change
@@ -137,10 +134,9 @@ AdminResult<pb::Key> KeyAdmin::Get(const pb::GetKeyRequest& request) {
   std::optional<pb::Key> key;
   const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
     key.reset();
-    auto read = sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2",
-                          {path.key_id, path.workspace},
-                          [&](const sql::Row& row) { key = ToAdmin(ReadKeyRecord(row), now_us); });
-    if (!read || !key) return read;
+    TRY(auto found, FindKeyIn(sql, path.workspace, path.key_id));
+    if (!found) return {};
+    key = ToAdmin(*found, now_us);
     std::vector<pb::Key*> keys = {&*key};
     return AddRequests(sql, now_us, keys);
   });

@@ -30,9 +30,7 @@ SqlResult<void> JoinLineage(AuthStore::Change& change, KeyRecord& old, const std
       lineage.push_back(id);
       continue;
     }
-    std::optional<KeyRecord> found;
-    TRY(change.connection.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
-                                [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
+    TRY(auto found, FindKeyById(change.connection, id));
     const int64_t end_us = found ? EndOf(found->key) : 1;
     if (lineage.empty() || end_us == 0 || end_us >= month_us) lineage.push_back(id);
     if (end_us == 0 || end_us > change.now_us) others.push_back(*std::move(found));

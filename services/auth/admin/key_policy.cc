@@ -1,7 +1,6 @@
 #include "services/auth/admin/key_policy.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "common/base/crypto.h"
@@ -11,6 +10,7 @@
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "services/auth/domain/rules.h"
+#include "services/auth/storage/key_use.h"
 
 namespace tollgate::auth {
 
@@ -21,31 +21,14 @@ using Change = AuthStore::Change;
 
 namespace {
 
-// Kinds of rows in key_use. A row belongs to a period of Unix time and a source: the reporter, or
-// the digest of an address.
-constexpr int64_t kRequestsOfHour = 1;
-constexpr int64_t kRefusalsOfMinute = 2;
-constexpr int64_t kAddressesOfHour = 3;
-
 // Label of canary keys. No program uses them, so any use means that the key leaked.
 constexpr std::string_view kCanaryLabel = "tollgate-canary=true";
 
-constexpr int64_t kQuarterUs = 15 * kMinuteUs;
-// Refusals are kept for 26 hours: the longest day and one more.
-constexpr int64_t kKeptQuarters = 26 * 4;
 constexpr int kMaxRefusals = 100;
 constexpr size_t kMaxCode = 64;
 constexpr int kMaxUses = 1000;
 constexpr int kMaxAddresses = 1000;
 constexpr size_t kMaxReporter = 64;
-// Largest clock difference between gateways and auth that is accepted.
-constexpr int64_t kMaxAheadUs = 5 * kMinuteUs;
-
-std::string Hex(uint64_t number) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
 
 bool IsCode(std::string_view text) {
   return text.size() <= kMaxCode && std::ranges::all_of(text, [](char c) {
@@ -76,59 +59,6 @@ Result<void> CheckReport(const v1::ReportKeyUseRequest& request) {
   return {};
 }
 
-SqlResult<void> WriteRefusals(sql::Connection& sql, const std::string& reporter,
-                              const v1::KeyUse& use, int64_t now_us) {
-  for (const v1::RefusalCount& refusal : use.refusals()) {
-    if (refusal.count() == 0 || refusal.quarter() < 0 ||
-        refusal.quarter() > (now_us + kMaxAheadUs) / kQuarterUs) {
-      continue;
-    }
-    TRY(sql.Execute(
-        "INSERT INTO key_refusal_reason (key_id, quarter, code, reason, source, amount)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (key_id, quarter, code, reason, source)"
-        " DO UPDATE SET amount = excluded.amount"
-        " WHERE excluded.amount > key_refusal_reason.amount",
-        {use.key_id(), refusal.quarter(), refusal.code(), refusal.reason(), reporter,
-         refusal.count()}));
-  }
-  return {};
-}
-
-// Writes one use, also of an unknown key: it is pruned with the rest.
-SqlResult<void> WriteUse(sql::Connection& sql, const std::string& reporter, const v1::KeyUse& use,
-                         int64_t now_us) {
-  const int64_t used_us = std::min(use.last_used_us(), now_us);
-  TRY(sql.Execute(
-      "UPDATE virtual_key SET last_used_us = $1 WHERE key_id = $2 AND last_used_us < $1",
-      {used_us, use.key_id()}));
-  static constexpr char kUpsert[] =
-      "INSERT INTO key_use (key_id, kind, period, source, amount) VALUES ($1, $2, $3, $4, $5) "
-      "ON CONFLICT (key_id, kind, period, source) DO UPDATE SET amount = excluded.amount "
-      "WHERE excluded.amount > key_use.amount";
-  const auto put = [&](int64_t kind, int64_t period, int64_t period_us, const std::string& source,
-                       int64_t amount) -> SqlResult<void> {
-    if (amount <= 0 || period < 0 || period > (now_us + kMaxAheadUs) / period_us) return {};
-    TRY(sql.Execute(kUpsert, {use.key_id(), kind, period, source, amount}));
-    return {};
-  };
-  TRY(put(kRequestsOfHour, use.hour(), kHourUs, reporter, use.requests_in_hour()));
-  TRY(put(kRefusalsOfMinute, use.minute(), kMinuteUs, reporter, use.refusals_in_minute()));
-  for (const uint64_t address : use.addresses()) {
-    TRY(put(kAddressesOfHour, use.hour(), kHourUs, Hex(address), 1));
-  }
-  return WriteRefusals(sql, reporter, use, now_us);
-}
-
-SqlResult<int64_t> SumOf(sql::Connection& sql, const std::string& key_id, int64_t kind,
-                         int64_t period) {
-  int64_t sum = 0;
-  TRY(
-      sql.Query("SELECT CAST(sum(amount) AS BIGINT) FROM key_use WHERE key_id = $1 AND kind = $2 "
-                "AND period = $3",
-                {key_id, kind, period}, [&](const sql::Row& row) { sum = row.Int(0); }));
-  return sum;
-}
-
 // Why to disable the key, and the id of this decision. An empty id: leave the key as it is.
 struct Verdict {
   std::string id, reason;
@@ -144,17 +74,12 @@ SqlResult<void> FindCanaries(sql::Connection& sql,
     ids.emplace_back(use->first);
   }
   if (ids.empty()) return {};
-  return sql.QueryIn(
-      "SELECT key_id, labels FROM virtual_key WHERE labels LIKE '%" + std::string(kCanaryLabel) +
-          "%' AND key_id IN",
-      ids, "", [&](const sql::Row& row) {
-        const std::string id = row.Text(0), labels = "\n" + row.Text(1) + "\n";
-        if (labels.find("\n" + std::string(kCanaryLabel) + "\n") == std::string::npos) {
-          return;
-        }
-        verdicts[id] = {"canary-" + id + "-" + std::to_string(now_us / kMinuteUs),
-                        "a canary key was used", "canary"};
-      });
+  TRY(auto canaries, KeysWithLabel(sql, ids, kCanaryLabel));
+  for (const std::string& id : canaries) {
+    verdicts[id] = {"canary-" + id + "-" + std::to_string(now_us / kMinuteUs),
+                    "a canary key was used", "canary"};
+  }
+  return {};
 }
 
 prometheus::Counter& CanaryUses() {
@@ -170,7 +95,7 @@ void SoundAlarm(const std::string& key_id) {
 
 SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, const v1::KeyUse& use) {
   if (policy.refusals_per_minute > 0 && use.refusals_in_minute() > 0) {
-    TRY(auto sum, SumOf(sql, use.key_id(), kRefusalsOfMinute, use.minute()));
+    TRY(auto sum, SumOfUse(sql, use.key_id(), UseKind::kRefusalsOfMinute, use.minute()));
     if (sum > policy.refusals_per_minute) {
       return Verdict{"refusals-" + use.key_id() + "-" + std::to_string(use.minute()),
                      "more than " + std::to_string(policy.refusals_per_minute) +
@@ -178,7 +103,7 @@ SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, cons
     }
   }
   if (policy.addresses_per_hour > 0 && use.addresses_size() > 0) {
-    TRY(auto sum, SumOf(sql, use.key_id(), kAddressesOfHour, use.hour()));
+    TRY(auto sum, SumOfUse(sql, use.key_id(), UseKind::kAddressesOfHour, use.hour()));
     if (sum > policy.addresses_per_hour) {
       return Verdict{"addresses-" + use.key_id() + "-" + std::to_string(use.hour()),
                      "used from more than " + std::to_string(policy.addresses_per_hour) +
@@ -235,13 +160,11 @@ std::string_view KeyAction(v1::KeyState state) {
 
 SqlResult<std::optional<KeyRecord>> KeyWithDigest(sql::Connection& connection,
                                                   const AuthStore& store, std::string_view digest) {
-  std::optional<KeyRecord> found;
   for (const std::string& lookup : store.LookupsOf(digest)) {
-    TRY(connection.Query(kSelectKeyRecords + " WHERE k.lookup = $1", {sql::Param::Blob(lookup)},
-                         [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
-    if (found) break;
+    TRY(auto found, FindKeyByLookup(connection, lookup));
+    if (found) return found;
   }
-  return found;
+  return std::optional<KeyRecord>();
 }
 
 AdminResult<void> DisableLeaked(AuthStore& store, std::string_view digest,
@@ -263,7 +186,7 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
       store.database().Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
         verdicts.clear();
         for (const auto& [key_id, use] : uses) {
-          TRY(WriteUse(sql, request.reporter(), *use, now_us));
+          TRY(WriteKeyUse(sql, request.reporter(), *use, now_us));
           TRY(auto verdict, Judge(sql, policy, *use));
           if (!verdict.id.empty()) verdicts[key_id] = verdict;
         }
@@ -272,14 +195,9 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
   if (!done) return Fail{sql::ToError(done.error())};
   for (const auto& [key_id, verdict] : verdicts) {
     if (verdict.policy == "canary") SoundAlarm(key_id);
-    auto disabled = DisableByPolicy(
-        store, verdict.policy, verdict.id, "", verdict.reason,
-        [&, id = key_id](sql::Connection& sql) -> SqlResult<std::optional<KeyRecord>> {
-          std::optional<KeyRecord> found;
-          TRY(sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
-                        [&](const sql::Row& row) { found = ReadKeyRecord(row); }));
-          return found;
-        });
+    auto disabled =
+        DisableByPolicy(store, verdict.policy, verdict.id, "", verdict.reason,
+                        [id = key_id](sql::Connection& sql) { return FindKeyById(sql, id); });
     // The reporter sends the report again, which repeats the decision.
     if (!disabled) return Unavailable("the policy could not disable a key");
   }
@@ -297,39 +215,16 @@ SqlResult<void> AddRequests(sql::Connection& connection, int64_t now_us,
     const auto [entry, added] = by_id.emplace(key->name().substr(key->name().rfind('/') + 1), key);
     ids.emplace_back(entry->first);
   }
-  return connection.QueryIn(
-      "SELECT key_id, amount FROM key_use WHERE kind = " + std::to_string(kRequestsOfHour) +
-          " AND period >= " + std::to_string(now_us / kHourUs - 24) + " AND key_id IN",
-      ids, "", [&](const sql::Row& row) {
-        pb::Key& key = *by_id[row.Text(0)];
-        key.set_requests_24h(key.requests_24h() + row.Int(1));
-      });
+  return ReadRequests(connection, ids, now_us, [&](const std::string& key_id, int64_t count) {
+    pb::Key& key = *by_id[key_id];
+    key.set_requests_24h(key.requests_24h() + count);
+  });
 }
 
 Result<void> PruneUse(AuthStore& store) {
   CanaryUses();  // registers the counter at 0, so that alerts see the first use
   const int64_t now_us = store.clock().WallUs();
-  return store.Read([&](sql::Connection& sql) -> SqlResult<void> {
-    for (const auto& [kind, before] :
-         std::map<int64_t, int64_t>{{kRequestsOfHour, now_us / kHourUs - 25},
-                                    {kRefusalsOfMinute, now_us / kMinuteUs - 10},
-                                    {kAddressesOfHour, now_us / kHourUs - 2}}) {
-      TRY(sql.Execute("DELETE FROM key_use WHERE kind = $1 AND period < $2", {kind, before}));
-    }
-    TRY(sql.Execute("DELETE FROM key_refusal_reason WHERE quarter < $1",
-                    {now_us / kQuarterUs - kKeptQuarters}));
-    return {};
-  });
-}
-
-SqlResult<void> ReadRefusals(sql::Connection& connection, const std::string& workspace,
-                             const std::function<void(RefusalSum)>& add) {
-  return connection.Query(
-      "SELECT r.quarter, r.code, r.reason, CAST(sum(r.amount) AS BIGINT) FROM virtual_key k"
-      " JOIN key_refusal_reason r ON r.key_id = k.key_id WHERE k.workspace_id = $1"
-      " GROUP BY r.quarter, r.code, r.reason ORDER BY r.quarter, r.code, r.reason",
-      {workspace},
-      [&](const sql::Row& row) { add({row.Int(0), row.Text(1), row.Text(2), row.Int(3)}); });
+  return store.Read([&](sql::Connection& sql) { return PruneKeyUse(sql, now_us); });
 }
 
 }  // namespace tollgate::auth

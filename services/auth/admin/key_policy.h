@@ -40,17 +40,6 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
 sql::SqlResult<void> AddRequests(sql::Connection& connection, int64_t now_us,
                                  const std::vector<admin::v1::Key*>& keys);
 
-// Calls of a workspace that gateways answered with an error, by error code, reason and quarter of
-// an hour of Unix time, for the last 26 hours.
-struct RefusalSum {
-  int64_t quarter = 0;
-  std::string code;
-  std::string reason;
-  int64_t count = 0;
-};
-sql::SqlResult<void> ReadRefusals(sql::Connection& connection, const std::string& workspace,
-                                  const std::function<void(RefusalSum)>& add);
-
 // Deletes counts that are no longer read.
 Result<void> PruneUse(AuthStore& store);
 

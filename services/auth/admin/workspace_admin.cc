@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/admin/values.h"
+#include "common/auth_schema/auth_schema.h"
 #include "common/base/crypto.h"
 #include "common/base/text.h"
 #include "common/base/try.h"
@@ -13,7 +14,7 @@
 #include "common/observability/log.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/key_rows.h"
-#include "services/auth/storage/people_store.h"
+#include "services/auth/storage/workspace_rows.h"
 
 namespace tollgate::auth {
 namespace pb = tollgate::admin::v1;
@@ -25,29 +26,6 @@ constexpr char kWorkspaceName[] = "workspaces/*";
 constexpr int64_t kCloseAfterUs = int64_t{7} * 24 * 3600 * 1'000'000;
 constexpr int64_t kPutOffUs = int64_t{3600} * 1'000'000;
 constexpr int kCloseBatch = 100;
-
-struct WorkspaceRow {
-  std::string id, name, time_zone;
-  pb::WorkspaceState state = pb::WORKSPACE_STATE_ACTIVE;
-  int64_t created_us = 0, updated_us = 0, close_us = 0, revision = 0;
-  bool demonstration = false;
-};
-
-constexpr std::string_view kSelect =
-    "SELECT workspace_id, name, report_time_zone, state, created_at_us, updated_at_us, "
-    "close_at_us, revision, demonstration FROM workspace";
-
-WorkspaceRow ReadWorkspaceRow(const sql::Row& row) {
-  return {.id = row.Text(0),
-          .name = row.Text(1),
-          .time_zone = row.Text(2),
-          .state = static_cast<pb::WorkspaceState>(row.Int(3)),
-          .created_us = row.Int(4),
-          .updated_us = row.Int(5),
-          .close_us = row.Int(6),
-          .revision = row.Int(7),
-          .demonstration = row.Int(8) != 0};
-}
 
 pb::Workspace ToAdmin(const WorkspaceRow& row) {
   pb::Workspace to;
@@ -68,9 +46,7 @@ admin::Failure NoWorkspace(const std::string& id) {
 }
 
 SqlResult<WorkspaceRow> FindWorkspace(Change& change, const std::string& id) {
-  std::optional<WorkspaceRow> found;
-  TRY(change.connection.Query(std::string(kSelect) + " WHERE workspace_id = $1", {id},
-                              [&](const sql::Row& row) { found = ReadWorkspaceRow(row); }));
+  TRY(auto found, ReadWorkspace(change.connection, id));
   if (found) return *std::move(found);
   return Fail{change.Refuse(NoWorkspace(id)).error()};
 }
@@ -79,26 +55,15 @@ SqlResult<WorkspaceRow> FindWorkspace(Change& change, const std::string& id) {
 SqlResult<void> Save(Change& change, WorkspaceRow& row) {
   row.updated_us = change.now_us;
   ++row.revision;
-  TRY(change.connection.Execute(
-      "UPDATE workspace SET name = $1, report_time_zone = $2, state = $3, updated_at_us = $4, "
-      "close_at_us = $5, revision = $6 WHERE workspace_id = $7",
-      {row.name, row.time_zone, static_cast<int64_t>(row.state), row.updated_us, row.close_us,
-       row.revision, row.id}));
-  return {};
+  return UpdateWorkspace(change.connection, row);
 }
 
 // The person who creates a workspace becomes its owner.
 SqlResult<void> MakeOwner(Change& change, const std::string& workspace,
                           const std::string& user_id) {
-  PeopleTx tx(change.connection, change.now_us);
-  const auto person = FindPerson(tx, user_id);
-  if (tx.error()) return Fail{*tx.error()};
-  if (!person.ok() || !*person) {
-    return Fail{change.Refuse(admin::NotFound("there is no such user: " + user_id).error).error()};
-  }
-  (void)PutMembership(tx, workspace, user_id, Role::ROLE_OWNER);
-  if (tx.error()) return Fail{*tx.error()};
-  return {};
+  TRY(auto known, auth_schema::AddOwner(change.connection, workspace, user_id, change.now_us));
+  if (known) return {};
+  return Fail{change.Refuse(admin::NotFound("there is no such user: " + user_id).error).error()};
 }
 
 Caller Policy() {
@@ -137,74 +102,56 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
                     Checked(CheckName(row.name), "workspace.display_name"),
                     CheckTimeZone(row.time_zone, "workspace.report_time_zone")}));
   TRY(auto once, OnceOf(caller, "CreateWorkspace", request));
-  return Parsed<
-      pb::Workspace>(store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
-    row.created_us = change.now_us;
-    ++change.version;
-    TRY(auto added,
-        change.connection.Execute(
-            "INSERT INTO workspace (workspace_id, name, requests_per_minute, tokens_per_minute, "
-            "concurrent_requests, created_at_us, report_time_zone, updated_at_us) "
-            "VALUES ($1, $2, 0, 0, 0, $3, $4, $3) ON CONFLICT (workspace_id) DO NOTHING",
-            {row.id, row.name, row.created_us, row.time_zone}));
-    if (added == 0) {
-      return change.Refuse(admin::Failure{
-          .code = grpc::StatusCode::ALREADY_EXISTS,
-          .reason = "WORKSPACE_EXISTS",
-          .message = "the workspace " + row.id + " exists already: choose another id"});
-    }
-    if (!caller.user_id.empty()) {
-      TRY(MakeOwner(change, row.id, caller.user_id));
-    }
-    TRY(change.Audit(
-        EventOf(caller, "workspace.create", row.id, row.id, "name: " + json::Quoted(row.name))));
-    return ToAdmin(row).SerializeAsString();
-  }));
+  return Parsed<pb::Workspace>(
+      store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+        row.created_us = change.now_us;
+        ++change.version;
+        TRY(auto added, InsertWorkspace(change.connection, row));
+        if (!added) {
+          return change.Refuse(admin::Failure{
+              .code = grpc::StatusCode::ALREADY_EXISTS,
+              .reason = "WORKSPACE_EXISTS",
+              .message = "the workspace " + row.id + " exists already: choose another id"});
+        }
+        if (!caller.user_id.empty()) {
+          TRY(MakeOwner(change, row.id, caller.user_id));
+        }
+        TRY(change.Audit(EventOf(caller, "workspace.create", row.id, row.id,
+                                 "name: " + json::Quoted(row.name))));
+        return ToAdmin(row).SerializeAsString();
+      }));
 }
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Get(const pb::GetWorkspaceRequest& request) {
   TRY(auto parts, admin::NameParts(kWorkspaceName, request.name(), "name"));
-  std::optional<pb::Workspace> found;
-  const auto done = store_.Read([&](sql::Connection& sql) {
-    found.reset();
-    return sql.Query(std::string(kSelect) + " WHERE workspace_id = $1", {parts.front()},
-                     [&](const sql::Row& row) { found = ToAdmin(ReadWorkspaceRow(row)); });
+  std::optional<WorkspaceRow> found;
+  const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
+    TRY(found, ReadWorkspace(sql, parts.front()));
+    return {};
   });
   if (!done) return Fail{admin::FromError(done.error())};
   if (!found) return Fail{NoWorkspace(parts.front())};
-  return *std::move(found);
+  return ToAdmin(*found);
 }
 
 AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
     const Caller& caller, const pb::ListWorkspacesRequest& request) {
   TRY(auto page, admin::PageOfList(request, caller));
-  std::string text = std::string(kSelect) + " WHERE 1 = 1";
-  std::vector<sql::Param> params;
-  const auto next = [&](sql::Param value) {
-    params.push_back(value);
-    return "$" + std::to_string(params.size());
-  };
+  WorkspaceQuery query{.limit = page.size + 1};
   if (!caller.installation && !caller.platform_operator) {
     if (caller.roles.empty()) return pb::ListWorkspacesResponse();
-    std::string marks;
-    for (const auto& [workspace, role] : caller.roles) {
-      marks += (marks.empty() ? "" : ", ") + next(workspace);
-    }
-    text += " AND workspace_id IN (" + marks + ")";
+    query.ids.emplace();
+    for (const auto& [workspace, role] : caller.roles) query.ids->push_back(workspace);
   }
-  std::string before_id;
   if (!page.position.empty()) {
     const size_t colon = page.position.find(':');
-    before_id = page.position.substr(colon + 1);
-    const std::string us = next(std::strtoll(page.position.c_str(), nullptr, 10));
-    text += " AND (created_at_us, workspace_id) < (" + us + ", " + next(before_id) + ")";
+    query.before_us = std::strtoll(page.position.c_str(), nullptr, 10);
+    query.before_id = page.position.substr(colon + 1);
   }
-  text += " ORDER BY created_at_us DESC, workspace_id DESC LIMIT " + std::to_string(page.size + 1);
   std::vector<WorkspaceRow> rows;
-  const auto done = store_.Read([&](sql::Connection& sql) {
-    rows.clear();
-    return sql.Query(text, params,
-                     [&](const sql::Row& row) { rows.push_back(ReadWorkspaceRow(row)); });
+  const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
+    TRY(rows, ListWorkspaces(sql, query));
+    return {};
   });
   if (!done) return Fail{admin::FromError(done.error())};
   pb::ListWorkspacesResponse response;
@@ -307,12 +254,9 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Reopen(const Caller& caller,
 
 AdminResult<void> WorkspaceAdmin::CloseDue(const PrepareClose& prepare_close) {
   std::vector<WorkspaceRow> due;
-  const auto done = store_.Read([&](sql::Connection& sql) {
-    due.clear();
-    return sql.Query(std::string(kSelect) + " WHERE state = $1 AND close_at_us <= $2 LIMIT " +
-                         std::to_string(kCloseBatch),
-                     {static_cast<int64_t>(pb::WORKSPACE_STATE_CLOSING), store_.clock().WallUs()},
-                     [&](const sql::Row& row) { due.push_back(ReadWorkspaceRow(row)); });
+  const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
+    TRY(due, WorkspacesToClose(sql, store_.clock().WallUs(), kCloseBatch));
+    return {};
   });
   if (!done) return Fail{admin::FromError(done.error())};
   for (const WorkspaceRow& row : due) {
@@ -361,12 +305,7 @@ AdminResult<void> WorkspaceAdmin::CloseNow(const std::string& workspace, int64_t
     if (row.state != pb::WORKSPACE_STATE_CLOSING || row.close_us != close_at_us) {
       return std::string();
     }
-    // Locks the rows in the same order as reports of use (StoreUse), so that they do not deadlock.
-    std::vector<KeyRecord> keys;
-    TRY(change.connection.Query(
-        kSelectKeyRecords + " WHERE k.workspace_id = $1 AND k.state <> $2 ORDER BY k.key_id",
-        {workspace, static_cast<int64_t>(v1::KEY_STATE_REVOKED)},
-        [&](const sql::Row& found) { keys.push_back(ReadKeyRecord(found)); }));
+    TRY(auto keys, KeysNotRevoked(change.connection, workspace));
     for (KeyRecord& record : keys) {
       record.key.set_state(v1::KEY_STATE_REVOKED);
       record.state_reason = "the workspace was closed";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/auth_schema/auth_schema.h"
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
 #include "common/config/config.h"
@@ -15,7 +16,6 @@
 #include "common/sql/beside.h"
 #include "common/sql/copy.h"
 #include "services/auth/storage/audit_copy.h"
-#include "services/auth/storage/schema.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::auth {
@@ -173,7 +173,7 @@ int VerifyCopy(const std::string& url) {
 
 int Copy(const std::string& from, const std::string& to) {
   if (const int code = VerifyCopy(from); code != 0) return code;
-  constexpr sql::Schema kSchemas[] = {{"auth", kMigrations}};
+  constexpr sql::Schema kSchemas[] = {auth_schema::kSchema};
   auto tables =
       sql::CopyDatabase({.from = from, .to = to, .schemas = kSchemas, .prepare = nullptr});
   if (!tables.ok()) return Failed(tables.error().message, 1);

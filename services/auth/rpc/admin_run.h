@@ -1,12 +1,12 @@
 // Serves the calls of tollgate.admin.v1 with the classes of services/auth/admin.
 #pragma once
 
+#include "common/admin/on_pool.h"
 #include "services/auth/rpc/auth_backend.h"
-#include "services/auth/rpc/on_pool.h"
 
 namespace tollgate::auth {
 
-using OnBackend = OnPool<AuthBackend>;
+using OnBackend = admin::OnPool<AuthBackend>;
 
 // Serves a call that reads with Admin(store).*method.
 template <typename Request, typename Response, typename Admin>

@@ -14,8 +14,6 @@ inline constexpr rpc::MethodCallers kCallers[] = {
 
 // Services on the admin port that are not part of tollgate.admin.v1.
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
-    // Sign-in and sessions: the dashboard only.
-    {"tollgate.auth.v1.SessionService/*", rpc::kDashboard},
     // Facts for the dashboard's own services.
     {"tollgate.auth.v1.FrontService/*", rpc::kDashboard},
 };

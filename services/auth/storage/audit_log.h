@@ -8,13 +8,14 @@
 #include <string>
 
 #include "common/audit/log.h"
+#include "common/auth_schema/auth_schema.h"
 #include "common/sql/sql.h"
 
 namespace tollgate::auth {
 
 using AuditRecord = audit::Record;
 
-inline constexpr audit::Tables kAuditTables = {"audit_event", "auth_head"};
+using auth_schema::kAuditTables;
 
 // Appends an event within a write transaction. The caller sets all fields but sequence, hash and
 // format. Other appends wait until the transaction ends.

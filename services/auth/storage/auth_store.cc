@@ -2,12 +2,12 @@
 
 #include <chrono>
 
+#include "common/auth_schema/auth_schema.h"
 #include "common/base/crypto.h"
 #include "common/base/try.h"
 #include "common/keys/key_filter.h"
 #include "services/auth/storage/audit_log.h"
 #include "services/auth/storage/rows.h"
-#include "services/auth/storage/schema.h"
 
 namespace tollgate::auth {
 
@@ -28,26 +28,16 @@ std::string PepperId(const std::string& pepper) {
 Result<std::unique_ptr<AuthStore>> AuthStore::Open(StoreOptions options, const Clock& clock) {
   auto database = sql::Database::Open(options.database);
   if (!database) return Fail{ToError(database.error())};
-  if (auto migrated = (*database)->Migrate("auth", kMigrations); !migrated) {
-    return Fail{ToError(migrated.error())};
+  auto ready = auth_schema::Migrate(**database);
+  // Keys without a pepper id were created when there was only one pepper. With retired peppers
+  // their pepper is unknown; they get its id at their next use.
+  if (ready && options.retired_peppers.empty()) {
+    ready = (*database)->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) {
+      return WithoutValue(sql.Execute("UPDATE virtual_key SET pepper_id = $1 WHERE pepper_id = ''",
+                                      {PepperId(options.pepper)}));
+    });
   }
-  const std::string genesis = audit::GenesisHash();
-  const auto initialized =
-      (*database)->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
-        auto done = sql.Execute(
-            "INSERT INTO auth_head (id, version, audit_sequence, audit_hash) "
-            "VALUES (1, 0, 0, $1) ON CONFLICT (id) DO NOTHING",
-            {sql::Param::Blob(genesis)});
-        // Keys without a pepper id were created when there was only one pepper. With retired
-        // peppers their pepper is unknown; they get its id at their next use.
-        if (done && options.retired_peppers.empty()) {
-          done = sql.Execute("UPDATE virtual_key SET pepper_id = $1 WHERE pepper_id = ''",
-                             {PepperId(options.pepper)});
-        }
-        if (!done) return Fail{done.error()};
-        return {};
-      });
-  if (!initialized) return Fail{ToError(initialized.error())};
+  if (!ready) return Fail{ToError(ready.error())};
   return std::make_unique<AuthStore>(std::move(*database), std::move(options), clock);
 }
 

@@ -1,5 +1,6 @@
 #include "services/auth/storage/key_rows.h"
 
+#include "common/base/try.h"
 #include "services/auth/storage/rows.h"
 
 namespace tollgate::auth {
@@ -46,6 +47,57 @@ KeyRecord ReadKeyRecord(const sql::Row& row) {
   record.state_reason = row.Text(kKeyColumns + 3);
   record.last_used_us = row.Int(kKeyColumns + 4);
   return record;
+}
+
+namespace {
+
+SqlResult<std::vector<KeyRecord>> KeysWhere(sql::Connection& connection, const char* condition,
+                                            std::initializer_list<sql::Param> params) {
+  std::vector<KeyRecord> records;
+  TRY(connection.Query(kSelectKeyRecords + condition, params,
+                       [&](const sql::Row& row) { records.push_back(ReadKeyRecord(row)); }));
+  return records;
+}
+SqlResult<MaybeKey> KeyWhere(sql::Connection& connection, const char* condition,
+                             std::initializer_list<sql::Param> params) {
+  TRY(auto records, KeysWhere(connection, condition, params));
+  if (records.empty()) return MaybeKey();
+  return MaybeKey(std::move(records.front()));
+}
+
+}  // namespace
+
+SqlResult<MaybeKey> FindKeyById(sql::Connection& connection, const std::string& key_id) {
+  return KeyWhere(connection, " WHERE k.key_id = $1", {key_id});
+}
+
+SqlResult<MaybeKey> FindKeyIn(sql::Connection& connection, const std::string& workspace,
+                              const std::string& key_id) {
+  return KeyWhere(connection, " WHERE k.key_id = $1 AND k.workspace_id = $2", {key_id, workspace});
+}
+
+SqlResult<MaybeKey> FindKeyByLookup(sql::Connection& connection, const std::string& lookup) {
+  return KeyWhere(connection, " WHERE k.lookup = $1", {sql::Param::Blob(lookup)});
+}
+
+SqlResult<std::vector<KeyRecord>> KeysNotRevoked(sql::Connection& connection,
+                                                 const std::string& workspace) {
+  return KeysWhere(connection, " WHERE k.workspace_id = $1 AND k.state <> $2 ORDER BY k.key_id",
+                   {workspace, static_cast<int64_t>(v1::KEY_STATE_REVOKED)});
+}
+
+SqlResult<std::vector<std::string>> KeysWithLabel(sql::Connection& connection,
+                                                  std::span<const sql::Param> key_ids,
+                                                  std::string_view label) {
+  std::vector<std::string> found;
+  const std::string line = "\n" + std::string(label) + "\n";
+  TRY(connection.QueryIn("SELECT key_id, labels FROM virtual_key WHERE labels LIKE '%" +
+                             std::string(label) + "%' AND key_id IN",
+                         key_ids, "", [&](const sql::Row& row) {
+                           const std::string labels = "\n" + row.Text(1) + "\n";
+                           if (labels.find(line) != std::string::npos) found.push_back(row.Text(0));
+                         }));
+  return found;
 }
 
 SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/sql/sql.h"
 #include "services/auth/storage/auth_store.h"
@@ -22,6 +26,21 @@ struct KeyRecord {
 // "SELECT … FROM virtual_key k JOIN workspace w …", to be followed by WHERE.
 extern const std::string kSelectKeyRecords;
 KeyRecord ReadKeyRecord(const sql::Row& row);
+
+using MaybeKey = std::optional<KeyRecord>;
+sql::SqlResult<MaybeKey> FindKeyById(sql::Connection& connection, const std::string& key_id);
+sql::SqlResult<MaybeKey> FindKeyIn(sql::Connection& connection, const std::string& workspace,
+                                   const std::string& key_id);
+// lookup: AuthStore::LookupsOf.
+sql::SqlResult<MaybeKey> FindKeyByLookup(sql::Connection& connection, const std::string& lookup);
+// The keys of a workspace, ordered by id: WriteKeyUse locks rows in the same order, so the two do
+// not deadlock.
+sql::SqlResult<std::vector<KeyRecord>> KeysNotRevoked(sql::Connection& connection,
+                                                      const std::string& workspace);
+// Returns the keys that have this label, "name=value".
+sql::SqlResult<std::vector<std::string>> KeysWithLabel(sql::Connection& connection,
+                                                       std::span<const sql::Param> key_ids,
+                                                       std::string_view label);
 
 // Inserts a new key. Its times of creation and change are those in `record.key`.
 sql::SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,

@@ -30,9 +30,6 @@ v1::Key ReadKeyWithPlan(const sql::Row& row);
 uint64_t ReadFilterTag(const sql::Row& row, std::string_view pepper_id);
 std::string_view ReadPepperId(const sql::Row& row);
 
-// Column `state` of a closed workspace (admin.v1.WorkspaceState).
-inline constexpr int64_t kWorkspaceClosed = 3;
-
 // Lists are stored in a column with one entry per line. Entries have no line breaks
 // (domain/rules.h).
 std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines);

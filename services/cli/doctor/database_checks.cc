@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <string_view>
 
 #include "common/base/clock.h"
 #include "common/sql/beside.h"
@@ -15,6 +16,8 @@ namespace {
 // Connections of a program without sql.connections, billing's archive included.
 constexpr int kDefaultPoolSize = 4;
 constexpr int kBesidePool = 2;
+// Connections of people, which runs in the process of auth.
+constexpr int kPeoplePool = 4;
 // Oldest tested version. PostgreSQL 14 has no known problem, but is untested.
 constexpr int64_t kTestedPostgres = 150'000;
 
@@ -286,7 +289,8 @@ void AddDatabaseChecks(const Inventory& inventory, const DoctorOptions&, Checks&
     Base base{.subject = service.path + " " + name + ".sql",
               .url = sql.url(),
               .service = name,
-              .connections = sql.connections() > 0 ? sql.connections() : kDefaultPoolSize,
+              .connections = (sql.connections() > 0 ? sql.connections() : kDefaultPoolSize) +
+                             (std::string_view(name) == "auth" ? kPeoplePool : 0),
               .replicas = ReplicasOf(inventory, name)};
     const std::string subject = base.subject;
     checks.push_back({"database", subject, [base = std::move(base)] { return LookAt(base); }});
