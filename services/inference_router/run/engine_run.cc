@@ -34,24 +34,38 @@ TokenMeter::Options MeterOptions(const RunContext& context, const EngineState& e
   return options;
 }
 
-// Time per token of the slowest acceptable engine, for answers that are not streamed.
-constexpr int64_t kSlowestTokenMs = 2'000;
+// Bounds on the time of a whole answer: time to the first token unless it is configured, for the
+// prompt, and for each token of an engine that was not measured or has this multiple of its pace.
+constexpr int64_t kFirstTokenMs = 60'000;
+constexpr int64_t kPromptTokensPerMs = 1;
+constexpr int64_t kUnmeasuredTokenMs = 1'000;
+constexpr int64_t kPaceMultiple = 4;
 // The most that a chat template adds to the bytes of a request.
 constexpr int64_t kMaxTemplateTokens = 8'192;
 
 }  // namespace
 
-AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer, int64_t max_tokens) {
+AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer) {
   AnswerTimes times = {.first_output_ms = settings.first_output_timeout_ms > 0
                                               ? settings.first_output_timeout_ms
                                               : settings.idle_timeout_ms,
                        .silence_ms = settings.idle_timeout_ms,
                        .answer_ms = settings.answer_timeout_ms};
   if (answer == EngineAnswer::kWhole) {
-    times.first_output_ms =
-        std::min(times.answer_ms, times.first_output_ms + max_tokens * kSlowestTokenMs);
+    times.first_output_ms = std::min(times.answer_ms, settings.unstreamed_answer_ms);
   }
   return times;
+}
+
+int64_t WholeAnswerMs(const RunSettings& settings, const TokenPace& pace, int64_t prompt_tokens,
+                      int64_t max_tokens) {
+  const int64_t first_ms = settings.first_output_timeout_ms > 0
+                               ? settings.first_output_timeout_ms
+                               : std::min(kFirstTokenMs, settings.idle_timeout_ms);
+  const int64_t p99_us = pace.p99_us();
+  const int64_t tokens_ms =
+      p99_us > 0 ? max_tokens * p99_us * kPaceMultiple / 1'000 : max_tokens * kUnmeasuredTokenMs;
+  return first_ms + prompt_tokens / kPromptTokensPerMs + tokens_ms;
 }
 
 EngineRun::EngineRun(RunContext& context, EngineState& engine, WorkMeter& work)
@@ -67,11 +81,18 @@ EngineRun::EngineRun(RunContext& context, EngineState& engine, WorkMeter& work)
 // answer is requested as a whole, unless it may have to be cut (decision 42).
 EngineAnswer EngineRun::AnswerToAsk() const {
   const GenerateRequest& request = context_.request;
-  const int64_t most = request.max_tokens() * request.samples();
+  const RunSettings& settings = context_.host.settings;
+  const int64_t most = MostTokens();
   const bool whole = !request.streamed() && most > 0 && !SeparateReports(request, engine_) &&
-                     most <= context_.host.settings.unstreamed_max_tokens &&
+                     most <= settings.unstreamed_max_tokens &&
+                     WholeAnswerMs(settings, engine_.pace(), request.prompt_tokens_estimate(),
+                                   most) <= settings.unstreamed_answer_ms &&
                      context_.hold->spending().CoversAll();
   return whole ? EngineAnswer::kWhole : EngineAnswer::kStreamed;
+}
+
+int64_t EngineRun::MostTokens() const {
+  return context_.request.max_tokens() * context_.request.samples();
 }
 
 Task<RunOutcome> EngineRun::Run() {
@@ -89,7 +110,7 @@ Task<RunOutcome> EngineRun::Run() {
                          .window = route.context_window,
                          .usage_follows_choice = SeparateReports(request, engine_),
                          .max_answer_bytes = host.settings.max_answer_bytes},
-                        TimesOf(host.settings, answer_, request.max_tokens()));
+                        TimesOf(host.settings, answer_));
   attempt_ = &attempt;
   RunOutcome outcome = RunOutcome::kFailed;
   if (co_await attempt.Open(BuildCall()) && !given_up_) {
@@ -113,9 +134,7 @@ Task<RunOutcome> EngineRun::Run() {
     }
   }
   if (outcome == RunOutcome::kFailed) {
-    failure_ = engine_lost_    ? Unreachable("the engine's health checks fail")
-               : above_window_ ? AboveWindow()
-                               : attempt.failure();
+    failure_ = own_failure_ ? std::move(*own_failure_) : attempt.failure();
     NoteFailure();
     if (failure_.pause_ms > 0) {
       engine_.PauseUntil(host.clock.MonotonicUs() + failure_.pause_ms * 1000);
@@ -154,9 +173,24 @@ void EngineRun::GiveUp() {
 
 void EngineRun::EndIfEngineIsLost() {
   if (answer_ == EngineAnswer::kStreamed || started_ || attempt_ == nullptr) return;
-  const int64_t down_us = engine_.DownForUs(context_.host.clock.MonotonicUs());
-  if (down_us == 0 || down_us < context_.host.settings.lost_engine_ms * 1000) return;
-  engine_lost_ = true;
+  const int64_t now_us = context_.host.clock.MonotonicUs();
+  const int64_t down_us = engine_.DownForUs(now_us);
+  if (down_us != 0 && down_us >= context_.host.settings.lost_engine_ms * 1000) {
+    return FailWith(Unreachable("the engine's health checks fail"));
+  }
+  if (!IsLate(now_us)) return;
+  engine_.pace().Forget();
+  FailWith(TimedOut(AnswerLimit::kFirstOutput));
+}
+
+bool EngineRun::IsLate(int64_t now_us) const {
+  const int64_t most_ms = WholeAnswerMs(context_.host.settings, engine_.pace(),
+                                        context_.request.prompt_tokens_estimate(), MostTokens());
+  return (now_us - begun_us_) / 1'000 > most_ms && !engine_.HasQueue(now_us);
+}
+
+void EngineRun::FailWith(EngineFailure failure) {
+  own_failure_ = std::move(failure);
   Abort();
 }
 
@@ -221,8 +255,7 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     work_.OnOutput(meter_.completion_tokens());
     if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
     if (IsAboveWindow()) {
-      above_window_ = true;
-      attempt.Abort();
+      FailWith(AboveWindow());
       co_return RunOutcome::kFailed;
     }
     if (!batch_.events.empty()) {
@@ -233,6 +266,11 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     context_.hold->ExtendAhead(UsageNow());
     if (result == EngineAttempt::ReadResult::kFailed) co_return RunOutcome::kFailed;
     if (result == EngineAttempt::ReadResult::kEnd) {
+      // A caller who streams may read slowly, which is not the engine's pace.
+      if (!context_.request.streamed()) {
+        engine_.pace().NoteAnswer(context_.host.clock.MonotonicUs() - begun_us_,
+                                  meter_.completion_tokens());
+      }
       if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
       co_return RunOutcome::kCompleted;
     }

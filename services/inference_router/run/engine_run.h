@@ -31,9 +31,13 @@ inline bool IsCut(RunOutcome outcome) {
          outcome == RunOutcome::kCutByNoAnswer;
 }
 
-// Time limits of an engine. An engine that answers as a whole has more time until its first output:
-// kSlowestTokenMs for each of max_tokens, the most that it may generate.
-AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer, int64_t max_tokens);
+// Time limits of an engine. The first output of one that answers as a whole is also its last.
+AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer);
+
+// The longest time that an engine of this pace needs for a whole answer, in milliseconds (ADR
+// 0058). max_tokens: of all choices.
+int64_t WholeAnswerMs(const RunSettings& settings, const TokenPace& pace, int64_t prompt_tokens,
+                      int64_t max_tokens);
 
 class EngineRun {
  public:
@@ -50,8 +54,9 @@ class EngineRun {
   // charged.
   void GiveUp();
   bool given_up() const { return given_up_; }
-  // Ends a run on an engine that has become unreachable. An engine that does not stream is silent
-  // until its answer, so only health checks detect this. Called with every heartbeat.
+  // Ends a run on an engine that has become unreachable, or has not answered in the time that its
+  // pace explains. An engine that does not stream is silent until its answer. Called with every
+  // heartbeat.
   void EndIfEngineIsLost();
   // Ends an answer that was cut: sends the finish reason `length` for every choice that has none
   // (decision 4).
@@ -77,6 +82,12 @@ class EngineRun {
 
  private:
   EngineAnswer AnswerToAsk() const;
+  int64_t MostTokens() const;
+  // Whether the engine should have answered as a whole by now. Requests that wait at the engine
+  // have the longest time.
+  bool IsLate(int64_t now_us) const;
+  // Ends the run with this failure.
+  void FailWith(EngineFailure failure);
   http::ClientRequest BuildCall() const;
   std::string EngineRequestId() const;
   Task<RunOutcome> Relay(EngineAttempt& attempt);
@@ -100,9 +111,8 @@ class EngineRun {
   bool given_up_ = false;
   const EngineAnswer answer_;
   TokenMeter meter_;
-  bool engine_lost_ = false;
-  bool above_window_ = false;
-  EngineAttempt* attempt_ = nullptr;  // set while one is open
+  std::optional<EngineFailure> own_failure_;  // why this run has ended the attempt
+  EngineAttempt* attempt_ = nullptr;          // set while one is open
   EngineFailure failure_;
 
   EngineBatch batch_;

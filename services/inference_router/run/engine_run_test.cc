@@ -15,34 +15,40 @@ RunSettings Settings() {
 // The first output has the time limit of any silence unless it has one of its own.
 TEST(EngineTimes, AStreamHasTheConfiguredTimes) {
   RunSettings settings = Settings();
-  AnswerTimes times = TimesOf(settings, EngineAnswer::kStreamed, 100'000);
+  AnswerTimes times = TimesOf(settings, EngineAnswer::kStreamed);
   EXPECT_EQ(times.first_output_ms, 60'000);
   EXPECT_EQ(times.silence_ms, 60'000);
   EXPECT_EQ(times.answer_ms, 900'000);
   settings.first_output_timeout_ms = 90'000;
-  times = TimesOf(settings, EngineAnswer::kStreamed, 100'000);
+  times = TimesOf(settings, EngineAnswer::kStreamed);
   EXPECT_EQ(times.first_output_ms, 90'000);
   EXPECT_EQ(times.silence_ms, 60'000);
 }
 
-// The first output of a whole answer is also its last, so time for each token is added.
-TEST(EngineTimes, AWholeAnswerHasTwoSecondsMoreForEachToken) {
+// The first output of a whole answer is also its last.
+TEST(EngineTimes, AWholeAnswerHasItsOwnTime) {
   RunSettings settings = Settings();
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 0).first_output_ms, 60'000);
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 100).first_output_ms, 260'000);
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 100).silence_ms, 60'000);
-  settings.first_output_timeout_ms = 90'000;
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 100).first_output_ms, 290'000);
+  settings.unstreamed_answer_ms = 120'000;
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole).first_output_ms, 120'000);
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole).silence_ms, 60'000);
+  settings.answer_timeout_ms = 100'000;
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole).first_output_ms, 100'000);
 }
 
-TEST(EngineTimes, NoAnswerHasLongerThanTheWholeAnswerMayTake) {
+TEST(EngineTimes, AnEngineThatWasNotMeasuredHasASecondForEachToken) {
+  const RunSettings settings = Settings();
+  EXPECT_EQ(WholeAnswerMs(settings, TokenPace(), 0, 100), 160'000);
+  EXPECT_EQ(WholeAnswerMs(settings, TokenPace(), 50'000, 100), 210'000)
+      << "and 1 ms for its prompt";
+}
+
+TEST(EngineTimes, AMeasuredEngineHasFourTimesItsPace) {
   RunSettings settings = Settings();
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 420).first_output_ms, 900'000);
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 421).first_output_ms, 900'000);
-  // With the largest max_tokens that is requested without streaming, and with far more.
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, settings.unstreamed_max_tokens).first_output_ms,
-            900'000);
-  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 1'000'000'000'000).first_output_ms, 900'000);
+  TokenPace pace;
+  for (size_t i = 0; i < TokenPace::kLeastAnswers; ++i) pace.NoteAnswer(2'000'000, 100);
+  EXPECT_EQ(WholeAnswerMs(settings, pace, 0, 100), 60'000 + 100 * 20 * 4);
+  settings.first_output_timeout_ms = 6'000;
+  EXPECT_EQ(WholeAnswerMs(settings, pace, 0, 100), 6'000 + 100 * 20 * 4);
 }
 
 }  // namespace
