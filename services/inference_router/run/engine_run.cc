@@ -5,6 +5,9 @@
 #include "common/base/id.h"
 #include "common/engines/kinds.h"
 #include "services/inference_router/engine/context_length.h"
+#include "services/inference_router/engine/request_members.h"
+#include "services/inference_router/run/admission.h"
+#include "services/inference_router/run/answer_times.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -17,12 +20,23 @@ bool SeparateReports(const GenerateRequest& request, const EngineState& engine) 
          engines::Of(engine.engine().kind()).usage_per_choice;
 }
 
+// Whether the answer contains the prompt, whose tokens are not those of the output.
+bool Echoes(const GenerateRequest& request) {
+  if (request.kind() != inference::v1::REQUEST_KIND_COMPLETION ||
+      request.members_json().find("\"echo\"") == std::string::npos) {
+    return false;
+  }
+  const auto members = ParseMembers(request.members_json());
+  return members && members->root().Find("echo").boolean();
+}
+
 TokenMeter::Options MeterOptions(const RunContext& context, const EngineState& engine) {
   const GenerateRequest& request = context.request;
   TokenMeter::Options options;
   options.choices = request.choices();
   options.prompt_tokens_bound = request.prompt_tokens_bound();
   options.prompt_tokens_estimate = request.prompt_tokens_estimate();
+  options.most_tokens = TokensPerChoice(request) * request.samples();
   options.unseen_tokens = context.UnseenTokens();
   options.usage_per_choice = engines::Of(engine.engine().kind()).usage_on_chunks;
   options.prompt_per_choice =
@@ -34,46 +48,19 @@ TokenMeter::Options MeterOptions(const RunContext& context, const EngineState& e
   return options;
 }
 
-// Bounds on the time of a whole answer: time to the first token unless it is configured, for the
-// prompt, and for each token of an engine that was not measured or has this multiple of its pace.
-constexpr int64_t kFirstTokenMs = 60'000;
-constexpr int64_t kPromptTokensPerMs = 1;
-constexpr int64_t kUnmeasuredTokenMs = 1'000;
-constexpr int64_t kPaceMultiple = 4;
 // The most that a chat template adds to the bytes of a request.
 constexpr int64_t kMaxTemplateTokens = 8'192;
 
 }  // namespace
-
-AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer) {
-  AnswerTimes times = {.first_output_ms = settings.first_output_timeout_ms > 0
-                                              ? settings.first_output_timeout_ms
-                                              : settings.idle_timeout_ms,
-                       .silence_ms = settings.idle_timeout_ms,
-                       .answer_ms = settings.answer_timeout_ms};
-  if (answer == EngineAnswer::kWhole) {
-    times.first_output_ms = std::min(times.answer_ms, settings.unstreamed_answer_ms);
-  }
-  return times;
-}
-
-int64_t WholeAnswerMs(const RunSettings& settings, const TokenPace& pace, int64_t prompt_tokens,
-                      int64_t max_tokens) {
-  const int64_t first_ms = settings.first_output_timeout_ms > 0
-                               ? settings.first_output_timeout_ms
-                               : std::min(kFirstTokenMs, settings.idle_timeout_ms);
-  const int64_t p99_us = pace.p99_us();
-  const int64_t tokens_ms =
-      p99_us > 0 ? max_tokens * p99_us * kPaceMultiple / 1'000 : max_tokens * kUnmeasuredTokenMs;
-  return first_ms + prompt_tokens / kPromptTokensPerMs + tokens_ms;
-}
 
 EngineRun::EngineRun(RunContext& context, EngineState& engine, WorkMeter& work)
     : context_(context),
       engine_(engine),
       work_(work),
       answer_(AnswerToAsk()),
-      meter_(MeterOptions(context, engine)) {
+      meter_(MeterOptions(context, engine)),
+      limit_(Echoes(context.request) ? 0 : TokensPerChoice(context.request),
+             context.request.choices()) {
   closed_choices_.resize(context.request.choices());
 }
 
@@ -264,17 +251,21 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     }
     SaveUsage(meter_.completion_tokens());
     context_.hold->ExtendAhead(UsageNow());
+    if (limit_.over() || result == EngineAttempt::ReadResult::kEnd) break;
     if (result == EngineAttempt::ReadResult::kFailed) co_return RunOutcome::kFailed;
-    if (result == EngineAttempt::ReadResult::kEnd) {
-      // A caller who streams may read slowly, which is not the engine's pace.
-      if (!context_.request.streamed()) {
-        engine_.pace().NoteAnswer(context_.host.clock.MonotonicUs() - begun_us_,
-                                  meter_.completion_tokens());
-      }
-      if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
-      co_return RunOutcome::kCompleted;
-    }
   }
+  if (limit_.over()) attempt.Abort();  // nothing that follows is delivered or charged
+  NoteAnswer();
+  if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
+  co_return RunOutcome::kCompleted;
+}
+
+void EngineRun::NoteAnswer() {
+  const RunHost& host = context_.host;
+  if (limit_.exceeded()) host.metrics.CountAnswerLimit(NameOf(AnswerLimit::kMaxTokens));
+  // A caller who streams may read slowly, which is not the engine's pace.
+  if (context_.request.streamed()) return;
+  engine_.pace().NoteAnswer(host.clock.MonotonicUs() - begun_us_, meter_.completion_tokens());
 }
 
 // Counts chunk by chunk, because the usage of a chunk includes the chunk's own text.
@@ -283,7 +274,8 @@ void EngineRun::CountBatch() {
   size_t at = 0;
   for (const EngineBatch::Chunk& chunk : batch_.chunks) {
     const size_t begin = at;
-    for (; at < chunk.events_end; ++at) meter_.OnDelta(batch_.events[at].delta());
+    at = chunk.events_end;
+    CountEvents(begin, at);
     if (chunk.usage) {
       meter_.OnUsage(*chunk.usage);
       if (meter_.prompt_tokens() > 0) {
@@ -293,7 +285,17 @@ void EngineRun::CountBatch() {
     if (chunk.whole && !meter_.reported()) {
       for (size_t i = begin; i < at; ++i) meter_.CountBySize(batch_.events[i].delta());
     }
+    if (chunk.whole)
+      limit_.Shorten(meter_.seen_tokens(), std::span(batch_.events).subspan(begin, at - begin));
     tokens_due_.resize(at, meter_.completion_tokens());
+  }
+}
+
+void EngineRun::CountEvents(size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    inference::v1::Delta& delta = *batch_.events[i].mutable_delta();
+    limit_.Apply(meter_.tokens_of(delta.choice()), delta);
+    meter_.OnDelta(delta);
   }
 }
 
@@ -330,6 +332,8 @@ EngineFailure EngineRun::AboveWindow() const {
 Task<RunOutcome> EngineRun::ForwardBatch() {
   HoldKeeper& hold = *context_.hold;
   for (size_t i = 0; i < batch_.events.size(); ++i) {
+    // Its choice was ended before.
+    if (limit_.exceeded() && batch_.events[i].delta().ByteSizeLong() == 0) continue;
     if (tokens_due_[i] > hold.spending().affordable()) {
       const common::v1::Usage usage = UsageNow();
       const Coverage coverage =

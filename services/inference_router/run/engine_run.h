@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "services/inference_router/domain/output_limit.h"
 #include "services/inference_router/domain/token_meter.h"
 #include "services/inference_router/engine/engine_attempt.h"
 #include "services/inference_router/engine/engine_request.h"
@@ -30,14 +31,6 @@ inline bool IsCut(RunOutcome outcome) {
   return outcome == RunOutcome::kCutByCredit || outcome == RunOutcome::kCutByHeld ||
          outcome == RunOutcome::kCutByNoAnswer;
 }
-
-// Time limits of an engine. The first output of one that answers as a whole is also its last.
-AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer);
-
-// The longest time that an engine of this pace needs for a whole answer, in milliseconds (ADR
-// 0058). max_tokens: of all choices.
-int64_t WholeAnswerMs(const RunSettings& settings, const TokenPace& pace, int64_t prompt_tokens,
-                      int64_t max_tokens);
 
 class EngineRun {
  public:
@@ -92,6 +85,8 @@ class EngineRun {
   std::string EngineRequestId() const;
   Task<RunOutcome> Relay(EngineAttempt& attempt);
   void CountBatch();
+  // Counts the events [begin, end) of a chunk and ends choices at their limit.
+  void CountEvents(size_t begin, size_t end);
   // Whether the prompt does not fit by the engine's own count and the caller has no part of the
   // answer. Engines that silently cut such prompts must not answer them (decision 44).
   bool IsAboveWindow() const;
@@ -101,6 +96,8 @@ class EngineRun {
   Task<RunOutcome> Cut(Coverage coverage);
   Task<bool> SendStarted();
   void NoteFailure();
+  // Call when the whole answer was forwarded.
+  void NoteAnswer();
   // Saves the counts that are charged after a crash of the router.
   void SaveUsage(int64_t completion_tokens);
 
@@ -115,6 +112,7 @@ class EngineRun {
   EngineAttempt* attempt_ = nullptr;          // set while one is open
   EngineFailure failure_;
 
+  OutputLimit limit_;
   EngineBatch batch_;
   // For each event of the batch, the completion tokens that must be paid for before it is sent.
   std::vector<int64_t> tokens_due_;

@@ -1,4 +1,4 @@
-#include "services/inference_router/run/engine_run.h"
+#include "services/inference_router/run/answer_times.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ RunSettings Settings() {
 }
 
 // The first output has the time limit of any silence unless it has one of its own.
-TEST(EngineTimes, AStreamHasTheConfiguredTimes) {
+TEST(AnswerTimes, AStreamHasTheConfiguredTimes) {
   RunSettings settings = Settings();
   AnswerTimes times = TimesOf(settings, EngineAnswer::kStreamed);
   EXPECT_EQ(times.first_output_ms, 60'000);
@@ -26,7 +26,7 @@ TEST(EngineTimes, AStreamHasTheConfiguredTimes) {
 }
 
 // The first output of a whole answer is also its last.
-TEST(EngineTimes, AWholeAnswerHasItsOwnTime) {
+TEST(AnswerTimes, AWholeAnswerHasItsOwnTime) {
   RunSettings settings = Settings();
   settings.unstreamed_answer_ms = 120'000;
   EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole).first_output_ms, 120'000);
@@ -35,14 +35,14 @@ TEST(EngineTimes, AWholeAnswerHasItsOwnTime) {
   EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole).first_output_ms, 100'000);
 }
 
-TEST(EngineTimes, AnEngineThatWasNotMeasuredHasASecondForEachToken) {
+TEST(AnswerTimes, AnEngineThatWasNotMeasuredHasASecondForEachToken) {
   const RunSettings settings = Settings();
   EXPECT_EQ(WholeAnswerMs(settings, TokenPace(), 0, 100), 160'000);
   EXPECT_EQ(WholeAnswerMs(settings, TokenPace(), 50'000, 100), 210'000)
       << "and 1 ms for its prompt";
 }
 
-TEST(EngineTimes, AMeasuredEngineHasFourTimesItsPace) {
+TEST(AnswerTimes, AMeasuredEngineHasFourTimesItsPace) {
   RunSettings settings = Settings();
   TokenPace pace;
   for (size_t i = 0; i < TokenPace::kLeastAnswers; ++i) pace.NoteAnswer(2'000'000, 100);
