@@ -247,7 +247,7 @@ Task<void> Connection::Run(std::shared_ptr<Connection> self) {
 }
 
 void Connection::FinishRequest() {
-  on_disconnect_ = nullptr;
+  on_disconnect_ = on_drain_over_ = nullptr;
   if (probe_timer_ != 0) loop_.CancelTimer(std::exchange(probe_timer_, 0));
   summary_.duration_us = MonotonicNowUs() - started_us_;
   summary_.body_bytes_in = body_bytes_;

@@ -37,6 +37,8 @@ class Connection : public Exchange,
   // Returns whether the connection was idle.
   bool CloseIfIdle();
   void CloseNow();
+  // Tells the handler of a running request that it has to end.
+  void EndRequest();
   // Closes the connection unless a request is running or has arrived.
   bool Evict();
   ConnectionSlots::Slot& slot() { return slot_; }
@@ -56,6 +58,8 @@ class Connection : public Exchange,
   void Abort() override;
   void OnDisconnect(std::function<void()> callback) override;
   bool disconnected() const override { return disconnected_; }
+  void OnDrainOver(std::function<void()> callback) override;
+  bool drain_over() const override { return core_->drain_over(); }
 
  private:
   enum class State { kHead, kJudging, kBody, kHandling, kLinger, kClosed };
@@ -164,6 +168,7 @@ class Connection : public Exchange,
   bool flushing_ = false;
   int probes_ = 0;
   std::function<void()> on_disconnect_;
+  std::function<void()> on_drain_over_;
   RequestSummary summary_;
   int64_t started_us_ = 0;
 

@@ -2,6 +2,8 @@
 // connection.
 #include <sys/socket.h>
 
+#include <utility>
+
 #include "common/http/connection.h"
 
 namespace tollgate::http {
@@ -36,6 +38,15 @@ bool Connection::Evict() {
     return true;
   }
   return CloseIfIdle();
+}
+
+void Connection::OnDrainOver(std::function<void()> callback) {
+  if (drain_over() && callback) return callback();
+  on_drain_over_ = std::move(callback);
+}
+
+void Connection::EndRequest() {
+  if (auto callback = std::exchange(on_drain_over_, nullptr)) callback();
 }
 
 void Connection::CloseNow() {

@@ -86,6 +86,12 @@ class Exchange {
   // returns.
   virtual void OnDisconnect(std::function<void()> callback) = 0;
   virtual bool disconnected() const = 0;
+
+  // Sets a callback that runs once, on the loop, when the time of a drain is over; at once if it
+  // already is. The handler should then end its response with an error: soon after, the server
+  // closes the connection. A later call replaces it. It is removed when the handler returns.
+  virtual void OnDrainOver(std::function<void()> callback) {}
+  virtual bool drain_over() const { return false; }
 };
 
 }  // namespace tollgate::http

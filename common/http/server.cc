@@ -24,6 +24,8 @@ using asio::ip::tcp;
 // Unsent bytes in the kernel above which writes wait for the client (back-pressure).
 constexpr int kUnsentBytes = 128 * 1024;
 constexpr int64_t kStopWaitUs = 10'000'000;
+// Time for the ends of responses that a drain did not wait for.
+constexpr int64_t kLastWordsUs = 2'000'000;
 constexpr int64_t kShedIdleEveryUs = 1'000'000;
 
 Result<tcp::endpoint> ParseAddress(const std::string& address) {
@@ -214,7 +216,13 @@ void ServerCore::Drain(int64_t deadline_us) {
     auto connections = shard.connections;
     for (const auto& connection : connections) connection->CloseIfIdle();
   });
-  WaitUntil(deadline_us, [this] { return AllEnded(); });
+  if (WaitUntil(deadline_us, [this] { return AllEnded(); })) return;
+  drain_over_ = true;
+  ForEachShard([](Shard& shard) {
+    auto connections = shard.connections;
+    for (const auto& connection : connections) connection->EndRequest();
+  });
+  WaitUntil(MonotonicNowUs() + kLastWordsUs, [this] { return AllEnded(); });
 }
 
 void ServerCore::Stop() {

@@ -115,7 +115,8 @@ class Server {
   int running_requests() const;
 
   // Stops accepting, closes idle connections and waits until the running requests have ended or the
-  // deadline (monotonic µs) has passed. Not on the thread of a loop.
+  // deadline (monotonic µs) has passed. Then the handlers that listen (Exchange::OnDrainOver) have
+  // 2 s to end their responses with an error. Not on the thread of a loop.
   void Drain(int64_t deadline_us);
   // Closes all connections and waits for the handlers. The loops must still run. Not on the thread
   // of a loop.

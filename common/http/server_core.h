@@ -40,6 +40,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   int connections() const { return slots_.taken(); }
   int running() const { return running_.load(); }
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
+  // Whether the deadline of the drain has passed.
+  bool drain_over() const { return drain_over_.load(std::memory_order_relaxed); }
   void Drain(int64_t deadline_us);
   void Stop();
 
@@ -124,6 +126,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   std::atomic<int64_t> untrusted_logged_us_{INT64_MIN / 2};
   std::atomic<bool> listening_{false};
   std::atomic<bool> draining_{false};
+  std::atomic<bool> drain_over_{false};
   std::atomic<bool> stopped_{false};
   std::atomic<int> running_{0};
   std::atomic<int64_t> idle_shed_us_{0};  // when ShedIdle last closed connections; monotonic

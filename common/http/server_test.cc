@@ -424,6 +424,18 @@ TEST_P(ServerDrain, ReturnsAtTheDeadlineAndStopAbortsRequests) {
   EXPECT_EQ(server.disconnects(), 1);
 }
 
+// Decision 23: a stream that a drain cannot wait for ends with what its handler says, never in the
+// middle.
+TEST_P(ServerDrain, AtTheDeadlineHandlersEndTheirStreams) {
+  TestServer server(GetParam());
+  TestClient client(server);
+  client.Write(Get("/last-words"));
+  client.ReadUntil("data: 1");
+  server.server().Drain(SystemClock::Get().MonotonicUs() + 50'000);
+  EXPECT_TRUE(client.ReadToEnd().ends_with("data: over\n\n\r\n0\r\n\r\n")) << client.received();
+  server.server().Stop();
+}
+
 TEST(ServerListen, InvalidAndUsedAddressesAreErrors) {
   TestServer server;
   LoopPool pool(1);

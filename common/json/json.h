@@ -144,6 +144,9 @@ void AppendEscaped(std::string& out, std::string_view text);
 // Appends text as a JSON string literal, with quotes.
 void AppendQuoted(std::string& out, std::string_view text);
 std::string Quoted(std::string_view text);
+// Escapes U+0085, U+2028 and U+2029 in the strings of a JSON text, or of an event stream with JSON.
+// Both allow them, but some clients split streams at every line break of Unicode.
+void EscapeLineBreaks(std::string& json);
 // Decodes the inside of a JSON string literal that the parser has accepted. Lone surrogates become
 // U+FFFD.
 std::string Unescape(std::string_view inside);

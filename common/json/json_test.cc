@@ -518,5 +518,15 @@ TEST(JsonLifetime, AMovedDocumentKeepsItsText) {
   EXPECT_EQ(moved.root().Find("a").string(), "b");
 }
 
+TEST(EscapeLineBreaks, OnlyThoseOfUnicodeAreEscaped) {
+  const auto escaped = [](std::string text) {
+    EscapeLineBreaks(text);
+    return text;
+  };
+  EXPECT_EQ(escaped("{\"a\":\"b\\n\"}\n\n"), "{\"a\":\"b\\n\"}\n\n");
+  EXPECT_EQ(escaped("\"\xC2\x85\xC2\x86 \xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xA7 \xE2\x80\xA8\""),
+            "\"\\u0085\xC2\x86 \\u2028\\u2029\xE2\x80\xA7 \\u2028\"");
+}
+
 }  // namespace
 }  // namespace tollgate::json

@@ -1,4 +1,6 @@
 // String literals: escaping and decoding.
+#include <utility>
+
 #include "common/base/utf8.h"
 #include "common/json/json.h"
 #include "common/json/scan.h"
@@ -191,6 +193,22 @@ size_t PlainStringLength(std::string_view text) {
       return std::string_view::npos;
     }
     p += 2;
+  }
+}
+
+void EscapeLineBreaks(std::string& json) {
+  constexpr std::pair<std::string_view, std::string_view> kBreaks[] = {
+      {"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}};
+  for (const auto& [character, escape] : kBreaks) {
+    size_t found = json.find(character);
+    if (found == std::string::npos) continue;
+    std::string escaped;
+    size_t begin = 0;
+    for (; found != std::string::npos; found = json.find(character, begin)) {
+      escaped.append(json, begin, found - begin).append(escape);
+      begin = found + character.size();
+    }
+    json = std::move(escaped.append(json, begin));
   }
 }
 

@@ -119,7 +119,7 @@ TEST_F(RunInferenceTest, EveryResponseHasRateLimitHeaders) {  // docs/design/wir
   PushEvents({Started(), Text("a"), Finish(), End(5, 1)});
   const Answer stream = Send(Body("\"stream\":true"));
   expect_headers(stream, 200);
-  EXPECT_EQ(stream->header("content-type"), "text/event-stream");
+  EXPECT_EQ(stream->header("content-type"), "text/event-stream; charset=utf-8");
   expect_headers(Send(Body("\"max_tokens\":0")), 200);
   expect_headers(Send(Body("\"max_tokens\":0,\"stream\":true")), 200);
   limits.set_granted(false);
@@ -136,7 +136,7 @@ TEST_F(RunInferenceTest, StreamsOneWritePerBatch) {
   PushEvents({Finish(), End(5, 2)});
   const Answer answer = Send(Body("\"stream\":true"));
   EXPECT_EQ(answer->status, 200);
-  EXPECT_EQ(answer->header("content-type"), "text/event-stream");
+  EXPECT_EQ(answer->header("content-type"), "text/event-stream; charset=utf-8");
   EXPECT_EQ(answer->header("cache-control"), "no-cache");
   EXPECT_EQ(answer->header("x-accel-buffering"), "no");
   ASSERT_EQ(answer->writes.size(), 3u);
@@ -148,6 +148,18 @@ TEST_F(RunInferenceTest, StreamsOneWritePerBatch) {
   EXPECT_TRUE(answer->writes[2].ends_with("data: [DONE]\n\n"));
   EXPECT_TRUE(answer->ended);
   EXPECT_EQ(rig.limiter->released.at(0).actual_tokens(), 7);
+}
+
+// Clients that split a stream at every line break of Unicode would break the event there.
+TEST_F(RunInferenceTest, LineBreaksOfUnicodeAreEscapedInStreams) {
+  PushEvents({Started(), Text("a\xE2\x80\xA8"
+                              "b\xE2\x80\xA9"
+                              "c\xC2\x85"
+                              "d \xE2\x80\x94")});
+  PushEvents({Finish(), End(1, 1)});
+  const Answer answer = Send(Body(R"("stream":true)"));
+  EXPECT_NE(answer->body.find("\"a\\u2028b\\u2029c\\u0085d \xE2\x80\x94\""), std::string::npos)
+      << answer->body;
 }
 
 TEST_F(RunInferenceTest, DoneFollowsTheEndEvent) {  // decision 24

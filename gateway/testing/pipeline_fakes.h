@@ -59,6 +59,16 @@ class FakeExchange : public Exchange {
   }
   bool disconnected() const override { return disconnected_; }
 
+  void OnDrainOver(std::function<void()> callback) override {
+    if (drain_over_ && callback) return callback();
+    on_drain_over_ = std::move(callback);
+  }
+  bool drain_over() const override { return drain_over_; }
+
+  void EndDrain() {
+    drain_over_ = true;
+    if (on_drain_over_) on_drain_over_();
+  }
   void Disconnect() {
     if (std::exchange(disconnected_, true)) return;
     if (on_disconnect_) on_disconnect_();
@@ -84,6 +94,8 @@ class FakeExchange : public Exchange {
   HttpRequest request_;
   bool disconnected_ = false;
   std::function<void()> on_disconnect_;
+  bool drain_over_ = false;
+  std::function<void()> on_drain_over_;
 };
 
 class FakeSubscription : public Subscription {};

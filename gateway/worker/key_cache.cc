@@ -1,8 +1,6 @@
 #include "gateway/worker/key_cache.h"
 #include "common/base/time_units.h"
 
-#include <algorithm>
-
 namespace tollgate::gateway {
 
 namespace {
@@ -236,10 +234,7 @@ bool KeyCache::Finish(const std::string& digest, Lookup& lookup,
   if (answer) {
     // The database had at least the version that the stream had reached when the call was made.
     read_version = answer->version() > 0 ? answer->version() : lookup.stream_version;
-    // The ring no longer has the changes between the two versions.
-    const bool overtaken = stream_version_ != kNoVersion &&
-                           read_version < std::max(complete_from_, lost_change_version_);
-    if (overtaken || lookup.resets != reset_count_) {
+    if (IsOvertaken(read_version) || lookup.resets != reset_count_) {
       if (lookup.attempts < kMaxAttempts && !stopped_) return false;
       read_version = kNoVersion;  // revalidated on its next use
     }
@@ -268,8 +263,9 @@ void KeyCache::Store(const std::string& digest, Lookup& lookup,
   if (answer.found()) {
     const KeyPtr key = NewestVersion(std::make_shared<const auth::v1::Key>(answer.key()), digest);
     unknown_.Erase(digest);
-    known_.Insert(digest, {key, now, read_version});
+    const CachedKey& cached = known_.Insert(digest, {key, now, read_version});
     digest_of_[key->key_id()] = digest;
+    Share(digest, cached);
     lookup.result = key;
   } else {
     if (const CachedKey* cached = known_.Find(digest)) digest_of_.erase(cached->key->key_id());
@@ -277,6 +273,28 @@ void KeyCache::Store(const std::string& digest, Lookup& lookup,
     unknown_.Insert(digest, {now, read_version});
     lookup.result = KeyPtr();
   }
+}
+
+void KeyCache::Share(const std::string& digest, const CachedKey& cached) const {
+  if (peers_.empty() || stopped_) return;
+  const auto found = std::make_shared<const FoundKey>(FoundKey{digest, cached, reset_count_});
+  for (const Peer& peer : peers_) {
+    peer.loop->Post([weak = peer.cache, found] {
+      if (const auto cache = weak.lock()) cache->Adopt(*found);
+    });
+  }
+}
+
+// The loops get the same messages of the stream, but not at the same time.
+void KeyCache::Adopt(const FoundKey& found) {
+  if (stopped_ || found.resets != reset_count_ || IsOvertaken(found.cached.read_version)) return;
+  const CachedKey* known = known_.Find(found.digest);
+  if (known != nullptr && known->verified_us >= found.cached.verified_us) return;
+  CachedKey adopted = found.cached;
+  adopted.key = NewestVersion(adopted.key, found.digest);
+  digest_of_[adopted.key->key_id()] = found.digest;
+  unknown_.Erase(found.digest);
+  known_.Insert(found.digest, std::move(adopted));
 }
 
 void KeyCache::OnChanges(const auth::v1::WatchKeysResponse& message) {

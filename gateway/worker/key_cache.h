@@ -6,6 +6,8 @@
 //  - Auth pushes changes. While the stream has been silent for more than 3 s, a key is revalidated
 //    on each use; when auth is unreachable, it is served for up to 30 s after auth's last message.
 //
+//  - A key that one loop finds is known to the others at once, so that they can serve it, too, when
+//    auth becomes unreachable.
 //  - A response carries the version of the database at which it was read, a message of the stream
 //    the version up to which all changes have been sent. So a key that was read before the stream
 //    began is revalidated on its next use, and a response that a change has overtaken is read
@@ -18,6 +20,7 @@
 //    valid key.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -25,6 +28,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "common/base/address_limiter.h"
 #include "common/base/clock.h"
@@ -72,6 +77,14 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer, std::string_view key_id = {},
                            std::string traceparent = {});
 
+  // Call before any request. The caches of the other loops, which get every key that this one
+  // finds.
+  struct Peer {
+    Loop* loop = nullptr;
+    std::weak_ptr<KeyCache> cache;
+  };
+  void ShareWith(std::vector<Peer> peers) { peers_ = std::move(peers); }
+
   // Returns what the cache knows without asking auth; nullopt when only Get can tell. A found key
   // does not count as a hit, because the request still has to call Get.
   std::optional<KeyPtr> Peek(const std::string& digest);
@@ -105,6 +118,12 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
     int64_t looked_up_us = 0;  // monotonic
     int64_t read_version = kNoVersion;
   };
+  // A key that another loop has found.
+  struct FoundKey {
+    std::string digest;
+    CachedKey cached;
+    int64_t resets = 0;
+  };
   // A lookup in flight, shared by all requests for the key (singleflight).
   struct Lookup {
     explicit Lookup(Loop& loop) : done(loop) {}
@@ -132,6 +151,13 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
               const Result<auth::v1::VerifyKeyResponse>& answer);
   void Store(const std::string& digest, Lookup& lookup, const auth::v1::VerifyKeyResponse& answer,
              int64_t read_version);
+  void Share(const std::string& digest, const CachedKey& cached) const;
+  void Adopt(const FoundKey& found);
+  // Whether changes after this version may be missing: the ring no longer has them.
+  bool IsOvertaken(int64_t read_version) const {
+    return stream_version_ != kNoVersion &&
+           read_version < std::max(complete_from_, lost_change_version_);
+  }
   // The newest version of the key in the response, the latest changes and the cache.
   KeyPtr NewestVersion(KeyPtr answered, const std::string& digest);
   // Whether the stream has sent every change after this version.
@@ -157,6 +183,7 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   LiveFilterPtr filter_;
   // Notified when the stream reaches a higher version.
   Notify stream_advanced_;
+  std::vector<Peer> peers_;
   SecondChanceMap<CachedKey> known_;
   // Key id → digest of the entry in known_, because changes carry only the id.
   std::unordered_map<std::string, std::string> digest_of_;

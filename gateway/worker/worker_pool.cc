@@ -59,9 +59,21 @@ void WorkerPool::Start() {
         std::make_shared<Worker>(loop, host_.clock, options_, std::move(clients),
                                  unknown_key_limiter, decoders, refusals, clock_check_);
   });
+  ConnectKeyCaches();
   host_.loops.loop(0).RunAndWait([this] {
     OpenStreams();
     workers_[0]->presence->Start();
+  });
+}
+
+void WorkerPool::ConnectKeyCaches() {
+  RunOnEachLoop([this](Loop& loop) {
+    const Worker& worker = *workers_[static_cast<size_t>(loop.index())];
+    std::vector<KeyCache::Peer> others;
+    for (const std::shared_ptr<Worker>& other : workers_) {
+      if (other.get() != &worker) others.push_back({&other->loop, other->keys});
+    }
+    worker.keys->ShareWith(std::move(others));
   });
 }
 

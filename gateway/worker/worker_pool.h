@@ -38,6 +38,7 @@ class WorkerPool {
 
  private:
   void OpenStreams();
+  void ConnectKeyCaches();
   void OnKeyMessage(auth::v1::WatchKeysResponse message);
   // Wakes AwaitReady.
   void ReportProgress();

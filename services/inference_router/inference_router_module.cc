@@ -157,6 +157,7 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   if (settings_.unstreamed_max_tokens() != 0) {
     run.unstreamed_max_tokens = settings_.unstreamed_max_tokens();
   }
+  run.unstreamed_answer_ms = SecondsOr(settings_.unstreamed_answer_seconds(), 300);
   run.cache_salt_key = settings_.cache_salt_key();
   run.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
   run.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);

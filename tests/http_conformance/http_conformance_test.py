@@ -203,7 +203,7 @@ class Conformance:
         raw = self.raw()
         raw.send(self.ask(question(stream=True, sim={"tokens": 20, "token_ms": 40})))
         head = raw.until("0\r\n\r\n").split("\r\n\r\n")[0].lower()
-        for field in ("content-type: text/event-stream", "cache-control: no-cache", "x-accel-buffering: no",
+        for field in ("content-type: text/event-stream; charset=utf-8", "cache-control: no-cache", "x-accel-buffering: no",
                       "x-request-id: ", "request-id: ", "transfer-encoding: chunked"):
             self.assertIn("\r\n" + field, head)
         # One read per event, unless the machine is busy enough that several are read at once.

@@ -155,6 +155,45 @@ TEST_P(HostileEngine, EveryAnswerEndsLegallyAndIsSettledOnce) {
   }
 }
 
+// Decision 72, on every surface, streamed and not.
+TEST_P(HostileEngine, AnEngineThatIgnoresMaxTokensIsStoppedThere) {
+  Start({});
+  const std::string prompt =
+      JsonQuoted(R"(x_sim:{"ignore_max_tokens":true,"tokens":3000,"token_ms":0.1})");
+  const std::string messages = R"("messages":[{"role":"user","content":)" + prompt + "}]";
+  struct Row {
+    const char* path;
+    std::string members;
+    const char* tokens;  // the member of usage
+    const char* end;     // what says that the answer has ended by length
+  };
+  const Row rows[] = {
+      {kChat, R"("max_tokens":20,)" + messages, "completion_tokens", R"("finish_reason":"length")"},
+      {"/v1/messages", R"("max_tokens":20,)" + messages, "output_tokens",
+       R"("stop_reason":"max_tokens")"},
+      {"/v1/responses", R"("max_output_tokens":20,"input":)" + prompt, "output_tokens",
+       R"("reason":"max_output_tokens")"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.path);
+    const ApiKey key = cluster_->NewCustomer(kCredit);
+    const std::string body = R"({"model":"sim/model",)" + row.members;
+    const HttpResponse whole = Post(key, row.path, body + "}");
+    EXPECT_EQ(whole.status, 200) << whole.body;
+    EXPECT_NE(whole.body.find(row.end), std::string::npos) << whole.body;
+    EXPECT_EQ(whole.json()["usage"][row.tokens].integer(), 20) << whole.body;
+    const int64_t spent = SpentOf(key);
+    const SseStream stream =
+        HttpStream(cluster_->port(), row.path, key.headers(), body + R"(,"stream":true})");
+    EXPECT_TRUE(stream.complete);
+    std::string all;
+    for (const auto& event : stream.events) all += event.data + "\n";
+    EXPECT_NE(all.find(row.end), std::string::npos) << all;
+    EXPECT_EQ(SpentOf(key), 2 * spent) << "both are charged the same";
+    EXPECT_TRUE(sim_.WaitFor([](const EngineSim& sim) { return sim.running() == 0; }))
+        << "the engine is stopped";
+  }
+}
+
 TEST_P(HostileEngine, TheOtherSurfacesEndLegallyToo) {
   Start({.router_settings = {"max_answer_bytes: 200000"}});
   const std::string script = Endless(Text(std::string(1000, 'x')));

@@ -157,7 +157,7 @@ class OpenApi(unittest.TestCase):
         status, receipt = self.call("GET", "/api/v1/generation", query="?id=" + chat["id"])
         self.assertEqual(status, 200)
         self.assertEqual(receipt["data"]["id"], chat["id"])
-        self.assertEqual(receipt["data"]["total_cost"], chat["usage"]["cost"])
+        self.assertEqual(float(receipt["data"]["total_cost"]), chat["usage"]["cost"])
         self.assertEqual(self.call("GET", "/api/v1/generation", query="?id=chatcmpl-none")[0], 404)
         self.assertEqual(self.call("GET", "/api/v1/generation")[0], 400)
 

@@ -258,7 +258,8 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
            Setting("health_check_seconds", options_.health_check_seconds) +
            Setting("unstreamed_max_tokens", UnstreamedMaxTokens()) +
-           Lines(options_.router_settings);
+           // Engines of tests are new, and not measured.
+           Setting("unstreamed_answer_seconds", 3'600) + Lines(options_.router_settings);
   }
   if (IsGateway(name)) {
     return "gateway:\n  listen: " + http_listen_[PlaceOf(name)].address() + "\n" +

@@ -89,6 +89,7 @@ void ReadScript(const ScriptReader& from, const EngineSimOptions& options, SimSc
         header.first, header.second.is_string() ? header.second.str() : header.second.Dump());
   }
   script.cut_after = from.integer("cut_after_tokens", -1);
+  script.ignore_max_tokens = from["ignore_max_tokens"].boolean();
   script.hang_after = from.integer("hang_after_tokens", -1);
   if (const Json& error = from["in_stream_error"]; !error.is_null()) {
     script.error_event = error.is_object()
@@ -447,8 +448,9 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
   const int64_t prompt = LongestPrompt(body, plan.prompt_tokens);
   if (auto error = CheckWindow(options.context_window, prompt, wanted)) return error;
   const int64_t rest = options.context_window - prompt;
-  const int64_t budget =
-      wanted.is_number() ? wanted.integer() : (chat ? rest : std::min<int64_t>(rest, 16));
+  const int64_t budget = wanted.is_number() && !plan.script.ignore_max_tokens
+                             ? wanted.integer()
+                             : (chat ? rest : std::min<int64_t>(rest, 16));
   if (!chat) {
     CompletePrompts(body, script, options, budget, plan);
     if (plan.script.marked) MarkTokens(plan);

@@ -51,6 +51,7 @@ struct SimScript {
   std::optional<std::string> error_body;
   std::vector<std::pair<std::string, std::string>> headers;
   int64_t cut_after = -1;  // tokens of a choice; the connection is closed there
+  bool ignore_max_tokens = false;
   int64_t hang_after = -1;
   int64_t error_after = -1;
   std::string error_event;  // JSON of the error object sent in the stream

@@ -125,6 +125,14 @@ class TestServer {
       while (!gate_open_) co_await exchange.loop().Sleep(1);
       co_await exchange.Write("data: 2\n\n");
       co_await exchange.EndStream();
+    } else if (path == "/last-words") {
+      co_await exchange.BeginStream(200, {{"content-type", "text/event-stream"}});
+      co_await exchange.Write("data: 1\n\n");
+      Event over(exchange.loop());
+      exchange.OnDrainOver([&over] { over.Set(); });
+      co_await over.Wait();
+      co_await exchange.Write("data: over\n\n");
+      co_await exchange.EndStream();
     } else if (path == "/endless") {
       co_await exchange.BeginStream(200, {{"content-type", "text/event-stream"}});
       while (co_await exchange.Write(std::string(16 * 1024, 'e'))) ++chunks_taken_;

@@ -1,5 +1,6 @@
 #include "gateway/pipeline/answer/dispatch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gateway/pipeline/admission/authorize_item.h"
@@ -22,6 +23,7 @@ void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
   request.set_attempt(context.attempt);
   request.set_prompt_tokens_bound(context.bounds.prompt_upper);
   request.set_max_tokens(context.bounds.max_tokens);
+  request.set_output_tokens_bound(context.bounds.output_upper / std::max(request.samples(), 1));
   request.set_prompt_tokens_estimate(context.bounds.prompt_estimate);
   inference::v1::Hold& hold = *request.mutable_hold();
   if (context.admitted_by_router) {

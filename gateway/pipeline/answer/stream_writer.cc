@@ -1,5 +1,7 @@
 #include "gateway/pipeline/answer/stream_writer.h"
 
+#include "common/json/json.h"
+
 namespace tollgate::gateway {
 
 void StreamWriter::ArmTimer() {
@@ -34,12 +36,13 @@ Task<void> StreamWriter::EndWait() {
 Task<bool> StreamWriter::Write(std::string bytes) {
   if (!begun_ && !disconnected_) {
     begun_ = true;
-    headers_.insert(headers_.begin(), {{"content-type", "text/event-stream"},
+    headers_.insert(headers_.begin(), {{"content-type", "text/event-stream; charset=utf-8"},
                                        {"cache-control", "no-cache"},
                                        {"x-accel-buffering", "no"}});
     disconnected_ = !co_await exchange_.BeginStream(200, std::move(headers_));
   }
   if (disconnected_) co_return false;
+  json::EscapeLineBreaks(bytes);
   wrote_since_timer_ = true;
   disconnected_ = !co_await exchange_.Write(std::move(bytes));
   co_return !disconnected_;

@@ -16,6 +16,8 @@ namespace {
 // Stopping routers that one request may meet, for example during a rolling update. More are
 // unlikely.
 constexpr int kMostDeclines = 3;
+// When a caller should ask again whose answer ends with this process.
+constexpr int64_t kRetryMs = 1'000;
 
 using Answer = Result<billing::v1::AuthorizeResult>;
 
@@ -41,9 +43,11 @@ Task<Answer> AuthorizeAgain(RequestContext& context) {
 
 Tries::Tries(RequestContext& context)
     : context_(context), watched_(std::make_shared<RequestContext*>(&context)) {
-  context.exchange.OnDisconnect([watched = watched_] {
+  const auto cancel = [watched = watched_] {
     if (*watched != nullptr) (*watched)->generation->Cancel();
-  });
+  };
+  context.exchange.OnDisconnect(cancel);
+  context.exchange.OnDrainOver(cancel);
 }
 
 Tries::Step Tries::Judge(const Result<Events>& received) const {
@@ -54,6 +58,10 @@ Tries::Step Tries::Judge(const Result<Events>& received) const {
 }
 
 Task<Tries::Step> Tries::Retry(const Result<Events>& received) {
+  if (!received && context_.exchange.drain_over()) {
+    progress.error = Unavailable(Reason::kStopping, "the gateway stops", kRetryMs).error;
+    co_return Step::kFailed;
+  }
   if (!received) {
     // The router is lost. Parts of a stream may have reached the caller.
     const bool may_move = received.error().id == ErrorId::kServiceUnavailable &&
@@ -133,6 +141,7 @@ void Tries::ForgetUnlessNeeded() {
 
 Tries::Step Tries::SendNext() {
   SendAgain(context_);
+  if (context_.exchange.drain_over()) context_.generation->Cancel();
   progress = Progress();
   return Step::kAgain;
 }

@@ -48,7 +48,7 @@ class Tries {
   };
 
   // Starts with the generation that was dispatched. Until it is destroyed, a disconnect of the
-  // caller cancels the running generation.
+  // caller and the end of a drain cancel the running generation.
   explicit Tries(RequestContext& context);
   ~Tries() { *watched_ = nullptr; }
   Tries(const Tries&) = delete;

@@ -17,7 +17,7 @@ std::string AnswerCost::Members(const inference::v1::End& end) const {
   details.Text("completion_cost", part(0, end.usage().completion_tokens()));
   if (end.cut_by_credit()) details.Flag("cut_by_credit", true);
   const std::string members = json::Writer()
-                                  .Text("cost", NanoToDecimalUsd(end.charged_nano_usd()))
+                                  .Raw("cost", NanoToDecimalUsd(end.charged_nano_usd()))
                                   .Raw("cost_details", details.Done())
                                   .Done();
   return "," + members.substr(1, members.size() - 2);

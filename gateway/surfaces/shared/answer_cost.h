@@ -14,9 +14,9 @@ class AnswerCost {
 
   bool asked() const { return asked_; }
   // `,"cost":…,"cost_details":{…}` for the end of a usage object; empty unless the request asked
-  // for it. cost: the amount in USD that the ledger has booked, to the nano-dollar. cost_details:
-  // tokens times rates to the pico-dollar, before the rounding down, and cut_by_credit if the
-  // answer was cut.
+  // for it. cost: the amount in USD that the ledger has booked, a number with its exact digits to
+  // the nano-dollar. cost_details: tokens times rates to the pico-dollar, before the rounding down,
+  // and cut_by_credit if the answer was cut.
   std::string Members(const inference::v1::End& end) const;
 
  private:

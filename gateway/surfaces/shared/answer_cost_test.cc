@@ -17,7 +17,7 @@ namespace {
 namespace pb = inference::v1;
 
 constexpr char kCost[] =
-    R"("cost":"0.000002002","cost_details":{"prompt_cost":"0.0000000025","completion_cost":"0.000002"})";
+    R"("cost":0.000002002,"cost_details":{"prompt_cost":"0.0000000025","completion_cost":"0.000002"})";
 
 pb::End End() {
   pb::End end;
@@ -27,7 +27,7 @@ pb::End End() {
   return end;
 }
 
-// The cost is exact and does not use floating point.
+// Decision 75: the cost is a number with the exact digits, without floating point.
 TEST(AnswerCost, IsThatOfTheLedgerAndOfItsParts) {
   CanonicalRequest request;
   request.rates = {500, 500'000};
@@ -40,7 +40,7 @@ TEST(AnswerCost, IsThatOfTheLedgerAndOfItsParts) {
   pb::End dear;
   dear.mutable_usage()->set_completion_tokens(INT64_MAX);
   dear.set_charged_nano_usd(INT64_MAX);
-  EXPECT_NE(AnswerCost(request).Members(dear).find(R"("cost":"9223372036.854775807")"),
+  EXPECT_NE(AnswerCost(request).Members(dear).find(R"("cost":9223372036.854775807)"),
             std::string::npos);
 }
 
@@ -83,7 +83,7 @@ TEST(AnswerCost, IsInTheUsageOfEverySurface) {
       ASSERT_TRUE(document.ok()) << whole;
       if (asks) {
         const json::Value usage = document->root().Find("usage");
-        EXPECT_EQ(usage.Find("cost").string(), "0.000002002");
+        EXPECT_EQ(usage.Find("cost").raw(), "0.000002002");
         EXPECT_TRUE(usage.raw().ends_with(std::string(kCost) + "}")) << usage.raw();
       }
       const auto stream = form.surface.MakeStreamEncoder == nullptr

@@ -49,6 +49,10 @@ BasicResult<v1::Snapshot, Problems> ReadCatalog(const std::string& text, const s
   if (auto loaded = config::LoadText(text, name, base_dir, file); !loaded) {
     return Fail{Problems{loaded.error()}};
   }
+  // An editor or a full disk may leave an empty file for a moment.
+  if (file.models_size() == 0 && !file.has_unlisted() && !file.allow_empty()) {
+    return Fail{Problems{name + ": there are no models (allow_empty: true accepts that)"}};
+  }
   const LineFinder lines(text);
   return BuildSnapshot(file, brand, name,
                        [&](const Location& location) { return lines.Find(location); });

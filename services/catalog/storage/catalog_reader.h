@@ -1,5 +1,5 @@
-// Parses the catalog file as strict YAML and applies the rules of domain/catalog_rules.h. Every
-// problem has its line number.
+// Parses the catalog file as strict YAML, refuses one without models that does not say so, and
+// applies the rules of domain/catalog_rules.h. Every problem has its line number.
 #pragma once
 
 #include <string>

@@ -38,7 +38,15 @@ TEST(CatalogReader, ProblemsNameFileLineItemAndField) {
 TEST(CatalogReader, TheFileIsReadStrictly) {
   EXPECT_THAT(ReaderProblem(CatalogWith("pool: main", "pol: main")), HasSubstr("pol"));
   EXPECT_THAT(ReaderProblem("models: 5"), StartsWith("catalog.yaml"));
-  EXPECT_EQ(ReaderProblem(""), "accepted");  // a catalog without models is valid
+}
+
+// An editor or a full disk leaves such a file for a moment; it must not take every model away.
+TEST(CatalogReader, AFileWithoutModelsIsRefusedUnlessItSaysSo) {
+  for (const char* text : {"", "\n", "# models\n", "models: []\n", "models: []\npools: []\n"}) {
+    EXPECT_THAT(ReaderProblem(text), HasSubstr("allow_empty: true")) << text;
+  }
+  EXPECT_EQ(ReaderProblem("allow_empty: true\n"), "accepted");
+  EXPECT_EQ(ReaderProblem("models: []\nallow_empty: true\n"), "accepted");
 }
 
 }  // namespace

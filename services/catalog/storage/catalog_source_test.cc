@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -90,6 +91,25 @@ TEST_F(CatalogSourceTest, AnInvalidFileKeepsTheLastValidSnapshotAndIsReportedOnc
   Write(kGoodCatalog);
   EXPECT_EQ(PollTwice(source), Change::kNone);  // content is unchanged
   EXPECT_EQ(source.current(), good);
+}
+
+TEST_F(CatalogSourceTest, AFileThatIsEmptyForAMomentTakesNoModelAway) {
+  Write(kGoodCatalog);
+  CatalogSource source(path(), "tollgate");
+  ASSERT_TRUE(source.Load());
+  const auto good = source.current();
+  for (const char* text : {"", "\n\n", "# nothing yet\n", "models: []\n"}) {
+    Write(text);
+    Change change = Change::kNone;
+    // The problem is reported once.
+    for (int i = 0; i < 2; ++i) change = std::max(change, source.Poll(problems_));
+    EXPECT_NE(change, Change::kNew) << text;
+    EXPECT_EQ(source.current(), good) << text;
+  }
+  EXPECT_THAT(source.refused(), testing::ElementsAre(testing::HasSubstr("allow_empty")));
+  Write("allow_empty: true\n");
+  EXPECT_EQ(PollTwice(source), Change::kNew);
+  EXPECT_EQ(source.current()->models_size(), 0);
 }
 
 TEST_F(CatalogSourceTest, ReplicasThatReadTheSameFileAgree) {

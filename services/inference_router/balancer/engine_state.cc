@@ -166,6 +166,11 @@ void EngineState::NoteLoad(const EngineLoad& load) {
   reported_until_us_.store(load.fresh_until_us, std::memory_order_relaxed);
 }
 
+bool EngineState::HasQueue(int64_t now_us) const {
+  const EngineLoad reported = load();
+  return reported.Fresh(now_us) && reported.queued > 0;
+}
+
 int64_t EngineState::DownForUs(int64_t now_us) const {
   const int64_t since_us = down_since_us_.load(std::memory_order_relaxed);
   return since_us == 0 ? 0 : std::max<int64_t>(now_us - since_us, 1);

@@ -10,6 +10,7 @@
 
 #include "common/http/client.h"
 #include "services/inference_router/balancer/engine_load.h"
+#include "services/inference_router/balancer/token_pace.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 
 namespace tollgate::inference_router {
@@ -99,6 +100,12 @@ class EngineState {
   EngineLoad load() const;
   void NoteLoad(const EngineLoad& load);
 
+  // Whether a fresh report says that requests wait at the engine.
+  bool HasQueue(int64_t now_us) const;
+
+  TokenPace& pace() { return pace_; }
+  const TokenPace& pace() const { return pace_; }
+
   // Results of health checks and requests, for operators.
   void NoteHealthCheck(int64_t took_us);
   void NoteFirstOutput(int64_t took_us);
@@ -137,6 +144,7 @@ class EngineState {
   mutable std::mutex mutex_;
   Failure failure_;
   EngineLoad load_;
+  TokenPace pace_;
 };
 
 using EnginePointer = std::shared_ptr<EngineState>;

@@ -51,7 +51,7 @@ void TokenMeter::AddTokens(size_t choice, int64_t tokens, int64_t reasoning) {
   reasoning_since_ += reasoning;
   since_total_ += tokens;
   if (choice < choices_.size()) choices_[choice].since += tokens;
-  completion_ = std::max(completion_, Sum());
+  completion_ = std::max(completion_, Charged());
 }
 
 void TokenMeter::OnUsage(const EngineUsage& usage) {
@@ -86,7 +86,7 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
     since_total_ = 0;
   }
   reported_ = true;
-  completion_ = std::max(completion_, Sum());
+  completion_ = std::max(completion_, Charged());
   AttributeReport();
 }
 
@@ -145,6 +145,17 @@ int64_t TokenMeter::Sum() const {
   return sum;
 }
 
+int64_t TokenMeter::Charged() const {
+  const int64_t sum = Sum();
+  return options_.most_tokens > 0 ? std::min(sum, options_.most_tokens) : sum;
+}
+
+int64_t TokenMeter::tokens_of(int choice) const {
+  if (choices_.size() == 1 && options_.unseen_tokens == 0) return Sum();
+  const auto place = static_cast<size_t>(choice);
+  return place < choices_.size() ? choices_[place].reported + choices_[place].since : 0;
+}
+
 int64_t TokenMeter::MaxPromptTokens() const {
   return options_.prompt_tokens_bound > 0 ? options_.prompt_tokens_bound : kMaxPromptTokens;
 }
@@ -172,8 +183,8 @@ Measured TokenMeter::Measure() const {
   const bool rejected = implausible_ || prompt_implausible_;
 
   // Without a plausible report this is the router's own count.
-  const int64_t completion = Sum();
-  measured.mismatch = rejected || IsUnlikely(completion);
+  const int64_t completion = Charged();
+  measured.mismatch = rejected || completion < Sum() || IsUnlikely(completion);
   measured.estimated = rejected || (!reported_ && completion > 0);
   usage.set_completion_tokens(completion);
 

@@ -2,6 +2,7 @@
 // otherwise from the router's own count. Determines at the end what is charged. See decisions 8, 9.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -17,8 +18,8 @@ struct Measured {
   common::v1::Usage usage;
   // The engine reported no usable counts, so at least one number is the router's own.
   bool estimated = false;
-  // The engine's report was rejected, or is believed but unlikely for the size of the text (a
-  // metric for alerts).
+  // The engine's report was rejected, or is believed but above what was asked for or unlikely for
+  // the size of the text (a metric for alerts).
   bool mismatch = false;
 };
 
@@ -30,6 +31,8 @@ class TokenMeter {
     int64_t prompt_tokens_bound = 0;
     // 0 = a quarter of the bound.
     int64_t prompt_tokens_estimate = 0;
+    // The most tokens that are charged for all choices together (decision 72); 0 = unknown.
+    int64_t most_tokens = 0;
     // Upper bound of the output that is charged but never sent to the client (best_of).
     int64_t unseen_tokens = 0;
     // The engine reports usage on every chunk, only for the choice of that chunk (vLLM, SGLang), or
@@ -53,7 +56,12 @@ class TokenMeter {
   // token before.
   void CountBySize(const inference::v1::Delta& delta);
 
-  // Completion tokens so far: the last report plus one per delta since then. Never decreases.
+  // Tokens of a choice so far: its last report plus one per delta since then.
+  int64_t tokens_of(int choice) const;
+  // The tokens of all choices, also above what was asked for, without choices that are never sent.
+  int64_t seen_tokens() const { return std::max<int64_t>(Sum() - options_.unseen_tokens, 0); }
+  // Completion tokens so far: the last report plus one per delta since then, at most what was asked
+  // for. Never decreases.
   int64_t completion_tokens() const { return completion_; }
   // The reasoning part of the completion tokens, as reported by the engine, else by the router's
   // own count.
@@ -73,6 +81,8 @@ class TokenMeter {
     int64_t since = 0;  // deltas since the last report
   };
   int64_t Sum() const;
+  // The sum, at most what was asked for.
+  int64_t Charged() const;
   void AddTokens(size_t choice, int64_t tokens, int64_t reasoning);
   // Records how many output tokens since the last report were reasoning.
   void AttributeReport();

@@ -68,6 +68,23 @@ TEST(TokenMeter, ImplausibleUsageIsReplacedByTheDeltaCountAndThePromptBound) {
   EXPECT_EQ(meter.completion_tokens(), 1) << "the hold must not be used up while streaming";
 }
 
+// Decision 72.
+TEST(TokenMeter, NothingAboveWhatWasAskedForIsCharged) {
+  TokenMeter::Options options = Plain();
+  options.most_tokens = 3;
+  for (const bool reports : {true, false}) {
+    TokenMeter meter(options);
+    for (int i = 0; i < 5; ++i) meter.OnDelta(Text("word "));
+    if (reports) meter.OnUsage(Report(10, 5));
+    EXPECT_EQ(meter.completion_tokens(), 3);
+    EXPECT_EQ(meter.tokens_of(0), 5);
+    EXPECT_EQ(meter.seen_tokens(), 5);
+    const Measured measured = meter.Measure();
+    EXPECT_EQ(measured.usage.completion_tokens(), 3);
+    EXPECT_TRUE(measured.mismatch);
+  }
+}
+
 TEST(TokenMeter, AnImplausibleReportKeepsTheLastPlausibleOne) {
   TokenMeter::Options options = Plain();
   options.usage_per_choice = true;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "services/inference_router/engine/answer_start.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -15,7 +16,10 @@ constexpr size_t kMaxEvent = 4 * 1024 * 1024;
 // a tool call that they have not parsed yet.
 constexpr size_t kMaxSilentEvents = 100'000;
 constexpr size_t kMaxSilentBytes = 64 << 20;
-// Time limit for usage and end marker once every choice has its finish reason.
+// Bytes of an answer that are judged for being an event stream.
+constexpr size_t kMaxJudgedBytes = 256;
+// Time limit for usage and end marker once every choice has its finish reason, and for the text of
+// an error.
 constexpr int64_t kTailMs = 5'000;
 // Time limit for the bytes after the end marker. Then the connection is closed instead of reused.
 constexpr int64_t kKeepAliveTailMs = 1'000;
@@ -152,6 +156,7 @@ Task<bool> EngineAttempt::Open(http::ClientRequest request) {
   }
   const int status = head->status;
   const std::string retry_after(head->header("retry-after"));
+  StartTailTimer();  // the status says enough
   auto body = co_await call_->ReadAll(kMaxErrorBody);
   // Engines do not send redirects.
   Fail(status < 400 ? BrokenResponse("engine status " + std::to_string(status))
@@ -173,14 +178,7 @@ Task<EngineAttempt::ReadResult> EngineAttempt::NextEmbeddings(EngineBatch& batch
 Task<EngineAttempt::ReadResult> EngineAttempt::Next(EngineBatch& batch) {
   BeginWait();
   if (embeddings_) co_return EndWait(co_await NextEmbeddings(batch), batch);
-  if (unstreamed_) {
-    const auto body = co_await call_->ReadAll(max_answer_bytes_);
-    if (!body.ok()) co_return EndWait(OnUnstreamedError(body.error()), batch);
-    body_read_ = true;
-    const ReadResult result = AddChunk(reader_.ReadWhole(*body, batch.events), batch);
-    batch.chunks.back().whole = true;
-    co_return EndWait(result, batch);
-  }
+  if (unstreamed_) co_return EndWait(co_await ReadUnstreamed(batch), batch);
   const auto read = co_await call_->ReadSome();
   if (!read.ok()) co_return EndWait(OnTransportError(read.error()), batch);
   silent_bytes_ += read->size();
@@ -188,9 +186,25 @@ Task<EngineAttempt::ReadResult> EngineAttempt::Next(EngineBatch& batch) {
   co_return EndWait(body_read_ ? OnBodyEnd() : ReadEvents(*read, batch), batch);
 }
 
-EngineAttempt::ReadResult EngineAttempt::OnUnstreamedError(const http::ClientError& error) {
-  const bool too_large = error.kind == http::ClientError::Kind::kProtocol && error.response_started;
-  return too_large ? Fail(OverLimit(AnswerLimit::kAnswerBytes)) : OnTransportError(error);
+Task<EngineAttempt::ReadResult> EngineAttempt::ReadUnstreamed(EngineBatch& batch) {
+  std::string body;
+  bool begun = false;
+  while (!body_read_) {
+    const auto read = co_await call_->ReadSome();
+    if (!read.ok()) co_return OnTransportError(read.error());
+    body_read_ = read->empty();
+    if (read->size() > max_answer_bytes_ - body.size()) {
+      co_return Fail(OverLimit(AnswerLimit::kAnswerBytes));
+    }
+    body.append(*read);
+    const size_t first = begun ? std::string_view::npos : read->find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos) continue;
+    begun = true;
+    if ((*read)[first] != '{') co_return Fail(BrokenResponse("the response is not JSON"));
+  }
+  const ReadResult result = AddChunk(reader_.ReadWhole(body, batch.events), batch);
+  batch.chunks.back().whole = true;
+  co_return result;
 }
 
 EngineAttempt::ReadResult EngineAttempt::OnTransportError(const http::ClientError& error) {
@@ -210,7 +224,15 @@ EngineAttempt::ReadResult EngineAttempt::OnBodyEnd() {
   return Fail(BrokenResponse("the response ended without a finish reason"));
 }
 
+bool EngineAttempt::MayBecomeStream(std::string_view bytes) {
+  if (start_judged_) return true;
+  start_.append(bytes.substr(0, kMaxJudgedBytes));
+  start_judged_ = start_.size() >= kMaxJudgedBytes;
+  return MayBeEventStream(start_);
+}
+
 EngineAttempt::ReadResult EngineAttempt::ReadEvents(std::string_view bytes, EngineBatch& batch) {
+  if (!MayBecomeStream(bytes)) return Fail(BrokenResponse("the response is not an event stream"));
   sse_.Feed(bytes);
   http::SseReader::Event event;
   for (;;) {
@@ -221,6 +243,7 @@ EngineAttempt::ReadResult EngineAttempt::ReadEvents(std::string_view bytes, Engi
       case http::SseReader::Status::kTooLarge:
         return Fail(BrokenResponse("an event is too large"));
       case http::SseReader::Status::kEvent:
+        start_judged_ = true;
         break;
     }
     const ReadResult result = AddChunk(reader_.Read(event.data, batch.events), batch);

@@ -70,10 +70,12 @@ class EngineAttempt {
  private:
   ReadResult Fail(EngineFailure failure);
   Task<ReadResult> NextEmbeddings(EngineBatch& batch);
+  Task<ReadResult> ReadUnstreamed(EngineBatch& batch);
   ReadResult OnTransportError(const http::ClientError& error);
-  ReadResult OnUnstreamedError(const http::ClientError& error);
   ReadResult OnBodyEnd();
   ReadResult ReadEvents(std::string_view bytes, EngineBatch& batch);
+  // Whether an answer that has no event yet may still get one.
+  bool MayBecomeStream(std::string_view bytes);
   ReadResult AddChunk(ChunkReader::Status status, EngineBatch& batch);
   void StartTailTimer();
   // Ends the call when its time is up. Runs at most once per limit, not per read.
@@ -102,6 +104,8 @@ class EngineAttempt {
   AnswerLimit time_up_ = AnswerLimit::kNone;
   Loop::TimerId watch_timer_ = 0;
   bool unstreamed_ = false;  // the engine sends one JSON response
+  std::string start_;        // what has arrived before the first event, up to a limit
+  bool start_judged_ = false;
   bool at_end_marker_ = false;
   bool body_read_ = false;
   bool aborted_ = false;

@@ -278,6 +278,8 @@ std::string_view NameOf(AnswerLimit limit) {
       return "silence";
     case AnswerLimit::kAnswerTime:
       return "answer_time";
+    case AnswerLimit::kMaxTokens:
+      return "max_tokens";
     case AnswerLimit::kNone:
       break;
   }

@@ -21,6 +21,7 @@ enum class AnswerLimit : uint8_t {
   kFirstOutput,    // time until the first output
   kSilence,        // time between two outputs
   kAnswerTime,     // time of the whole answer
+  kMaxTokens,      // the tokens that were asked for; the answer ends by length
 };
 // Label for the metric, such as "answer_bytes".
 std::string_view NameOf(AnswerLimit limit);

@@ -1,5 +1,7 @@
 #include "services/inference_router/engine/tool_calls.h"
 
+#include <algorithm>
+
 #include "common/base/id.h"
 
 namespace tollgate::inference_router {
@@ -17,9 +19,10 @@ constexpr size_t kCallBytes = 512;
 // interleave calls stores such pieces separately.
 constexpr size_t kSwitchBytes = 64;
 
-bool HasArguments(const json::Value& item) {
+bool BeginsArguments(const json::Value& item) {
   const json::Value arguments = item.Find("function").Find("arguments");
-  return arguments.is_object() || (arguments.is_string() && !arguments.raw_string().empty());
+  return arguments.is_object() ||
+         (arguments.is_string() && arguments.raw_string().find_first_of("{[") == 0);
 }
 }  // namespace
 
@@ -37,15 +40,21 @@ ToolCalls::Call* ToolCalls::Find(const json::Value& item, size_t position, bool 
     found = &calls_.back();
   }
   // A name with a used index or without an index starts a new call only if the arguments of the
-  // earlier call are complete and the item has an id or arguments of its own: some engines repeat
-  // the name, with a new id or none, in every delta.
-  const bool differs = has_id ? found && found->id != id.raw_string() : HasArguments(item);
+  // earlier call are complete and the item has another id or arguments of its own: some engines
+  // repeat the name, with a new id or none, in every delta.
+  const bool differs =
+      BeginsArguments(item) || (has_id && found != nullptr && found->id != id.raw_string());
   const bool another = found && found->sent && named && differs && found->arguments.complete();
   if (found && !another) return found;
   if (calls_.size() >= kMaxCalls) return nullptr;
   calls_.emplace_back();
   calls_.back().engine_index = index;
   return &calls_.back();
+}
+
+bool ToolCalls::IsSent(const std::string& id) const {
+  return std::ranges::any_of(calls_,
+                             [&id](const Call& call) { return call.sent && call.sent_id == id; });
 }
 
 AnswerLimit ToolCalls::ReadOne(const json::Value& item, size_t position,
@@ -90,10 +99,10 @@ AnswerLimit ToolCalls::ReadOne(const json::Value& item, size_t position,
   if (call.sent && arguments.empty()) return AnswerLimit::kNone;
   inference::v1::ToolCallDelta& out = *delta.add_tool_calls();
   if (!call.sent) {
+    call.sent_id = call.id.empty() || IsSent(call.id) ? "call_" + RandomBase62(24) : call.id;
     call.sent = any_ = true;
     call.index = next_index_++;
-    if (call.id.empty()) call.id = "call_" + RandomBase62(24);
-    out.set_id_json(call.id);
+    out.set_id_json(call.sent_id);
     out.set_name_json(std::string(name.raw_string()));
     *out.mutable_arguments_json() = std::move(call.pending_arguments);
     call.pending_arguments.clear();

@@ -1,7 +1,7 @@
 // Normalizes the tool calls of one choice: indices 0, 1, … in order of appearance; id and name
-// once, in the first delta of a call. Engines differ: no index, index 0 for all, a new id in each
-// delta, the name in each delta or only in a later one, no id, arguments as an object, one call
-// instead of a list.
+// once, in the first delta of a call; no id twice, because agents would answer one call twice.
+// Engines differ: no index, index 0 for all, a new id in each delta, one id for all calls, the name
+// in each delta or only in a later one, no id, arguments as an object, one call instead of a list.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,8 @@ class ToolCalls {
  private:
   struct Call {
     std::optional<int64_t> engine_index;
-    std::string id;                 // escaped
+    std::string id;                 // escaped, as the engine gave it
+    std::string sent_id;            // another one if the engine gave none, or that of another call
     bool sent = false;              // id and name have been sent
     int index = 0;                  // normalized; set once sent
     std::string pending_arguments;  // received before the name
@@ -40,6 +41,8 @@ class ToolCalls {
   };
   // Returns null if there are too many calls.
   Call* Find(const json::Value& item, size_t position, bool named);
+  // Whether a call with this id has been sent.
+  bool IsSent(const std::string& id) const;
   AnswerLimit ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta,
                       ByteBudget& budget);
 

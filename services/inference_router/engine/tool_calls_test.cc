@@ -58,6 +58,34 @@ TEST(ToolCalls, WithoutIdsANameAfterACompleteCallStartsAnother) {
   EXPECT_TRUE(second.ends_with("|f|{}\n")) << second;
 }
 
+// Agents answer a call by its id, and would answer one of two equal ids twice.
+TEST(ToolCalls, NoTwoCallsHaveTheSameId) {
+  const std::string one = R"({"index":0,"id":"a","function":{"name":"f","arguments":"{}"}})";
+  const std::string other = R"({"index":1,"id":"a","function":{"name":"g","arguments":"{\"x\""}})";
+  const std::string bare = R"({"id":"a","function":{"name":"f","arguments":"{}"}})";
+  const std::vector<std::vector<std::string>> forms = {
+      {"[" + one + "," + other + "]", R"([{"index":1,"function":{"arguments":":1}"}}])"},
+      {"[" + one + "]", "[" + other + "]",
+       R"([{"index":1,"id":"a","function":{"arguments":":1}"}}])"},
+      {"[" + bare + "," + bare + "]"},
+      {"[" + bare + "]", "[" + bare + "]"},
+      {"[" + one + "]", "[" + one + "]"}};
+  for (const auto& deltas : forms) {
+    const std::string calls = Feed(deltas);
+    EXPECT_TRUE(calls.starts_with("0|a|f|{}\n1|call_")) << calls;
+    EXPECT_EQ(calls.find("|a|", 4), std::string::npos) << calls;
+    EXPECT_EQ(calls.find("\n2|"), std::string::npos) << calls;
+  }
+}
+
+// Some engines repeat the id in each piece of a call.
+TEST(ToolCalls, ARepeatedIdOfTheSameCallStartsNone) {
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}])",
+                  R"([{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}])",
+                  R"([{"index":0,"id":"a","function":{"name":"f","arguments":""}}])"}),
+            "0|a|f|{\n0|||}\n");
+}
+
 TEST(ToolCalls, ASplitSurrogatePairIsSentInOnePiece) {
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}])",
                   R"([{"index":0,"function":{"arguments":"\ude00\"}"}}])"}),

@@ -10,6 +10,10 @@ bool IsEmbedding(const inference::v1::GenerateRequest& request) {
   return request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
 }
 
+int64_t TokensPerChoice(const inference::v1::GenerateRequest& request) {
+  return request.output_tokens_bound() > 0 ? request.output_tokens_bound() : request.max_tokens();
+}
+
 // Embeddings have no output, so only the input is held and charged.
 Rates RatesOf(const inference::v1::GenerateRequest& request) {
   const auto& price = request.hold().price();
@@ -29,7 +33,7 @@ HoldKeeper::Options HoldOptions(const RunContext& context) {
   options.spending.authorized_nano_usd = request.hold().authorized_nano_usd();
   options.spending.slice_nano_usd = request.hold().slice_nano_usd();
   options.spending.prompt_tokens_bound = request.prompt_tokens_bound();
-  options.spending.max_output_tokens = request.max_tokens() * request.samples();
+  options.spending.max_output_tokens = TokensPerChoice(request) * request.samples();
   return options;
 }
 

@@ -8,6 +8,8 @@
 namespace tollgate::inference_router {
 
 bool IsEmbedding(const inference::v1::GenerateRequest& request);
+// The most output tokens of a choice, also where the engine is told none; 0: unknown.
+int64_t TokensPerChoice(const inference::v1::GenerateRequest& request);
 // The rates of the request's price.
 Rates RatesOf(const inference::v1::GenerateRequest& request);
 // The options of the request's hold.

@@ -5,6 +5,9 @@
 #include "common/base/id.h"
 #include "common/engines/kinds.h"
 #include "services/inference_router/engine/context_length.h"
+#include "services/inference_router/engine/request_members.h"
+#include "services/inference_router/run/admission.h"
+#include "services/inference_router/run/answer_times.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -17,12 +20,23 @@ bool SeparateReports(const GenerateRequest& request, const EngineState& engine) 
          engines::Of(engine.engine().kind()).usage_per_choice;
 }
 
+// Whether the answer contains the prompt, whose tokens are not those of the output.
+bool Echoes(const GenerateRequest& request) {
+  if (request.kind() != inference::v1::REQUEST_KIND_COMPLETION ||
+      request.members_json().find("\"echo\"") == std::string::npos) {
+    return false;
+  }
+  const auto members = ParseMembers(request.members_json());
+  return members && members->root().Find("echo").boolean();
+}
+
 TokenMeter::Options MeterOptions(const RunContext& context, const EngineState& engine) {
   const GenerateRequest& request = context.request;
   TokenMeter::Options options;
   options.choices = request.choices();
   options.prompt_tokens_bound = request.prompt_tokens_bound();
   options.prompt_tokens_estimate = request.prompt_tokens_estimate();
+  options.most_tokens = TokensPerChoice(request) * request.samples();
   options.unseen_tokens = context.UnseenTokens();
   options.usage_per_choice = engines::Of(engine.engine().kind()).usage_on_chunks;
   options.prompt_per_choice =
@@ -34,32 +48,19 @@ TokenMeter::Options MeterOptions(const RunContext& context, const EngineState& e
   return options;
 }
 
-// Time per token of the slowest acceptable engine, for answers that are not streamed.
-constexpr int64_t kSlowestTokenMs = 2'000;
 // The most that a chat template adds to the bytes of a request.
 constexpr int64_t kMaxTemplateTokens = 8'192;
 
 }  // namespace
-
-AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer, int64_t max_tokens) {
-  AnswerTimes times = {.first_output_ms = settings.first_output_timeout_ms > 0
-                                              ? settings.first_output_timeout_ms
-                                              : settings.idle_timeout_ms,
-                       .silence_ms = settings.idle_timeout_ms,
-                       .answer_ms = settings.answer_timeout_ms};
-  if (answer == EngineAnswer::kWhole) {
-    times.first_output_ms =
-        std::min(times.answer_ms, times.first_output_ms + max_tokens * kSlowestTokenMs);
-  }
-  return times;
-}
 
 EngineRun::EngineRun(RunContext& context, EngineState& engine, WorkMeter& work)
     : context_(context),
       engine_(engine),
       work_(work),
       answer_(AnswerToAsk()),
-      meter_(MeterOptions(context, engine)) {
+      meter_(MeterOptions(context, engine)),
+      limit_(Echoes(context.request) ? 0 : TokensPerChoice(context.request),
+             context.request.choices()) {
   closed_choices_.resize(context.request.choices());
 }
 
@@ -67,11 +68,18 @@ EngineRun::EngineRun(RunContext& context, EngineState& engine, WorkMeter& work)
 // answer is requested as a whole, unless it may have to be cut (decision 42).
 EngineAnswer EngineRun::AnswerToAsk() const {
   const GenerateRequest& request = context_.request;
-  const int64_t most = request.max_tokens() * request.samples();
+  const RunSettings& settings = context_.host.settings;
+  const int64_t most = MostTokens();
   const bool whole = !request.streamed() && most > 0 && !SeparateReports(request, engine_) &&
-                     most <= context_.host.settings.unstreamed_max_tokens &&
+                     most <= settings.unstreamed_max_tokens &&
+                     WholeAnswerMs(settings, engine_.pace(), request.prompt_tokens_estimate(),
+                                   most) <= settings.unstreamed_answer_ms &&
                      context_.hold->spending().CoversAll();
   return whole ? EngineAnswer::kWhole : EngineAnswer::kStreamed;
+}
+
+int64_t EngineRun::MostTokens() const {
+  return context_.request.max_tokens() * context_.request.samples();
 }
 
 Task<RunOutcome> EngineRun::Run() {
@@ -89,7 +97,7 @@ Task<RunOutcome> EngineRun::Run() {
                          .window = route.context_window,
                          .usage_follows_choice = SeparateReports(request, engine_),
                          .max_answer_bytes = host.settings.max_answer_bytes},
-                        TimesOf(host.settings, answer_, request.max_tokens()));
+                        TimesOf(host.settings, answer_));
   attempt_ = &attempt;
   RunOutcome outcome = RunOutcome::kFailed;
   if (co_await attempt.Open(BuildCall()) && !given_up_) {
@@ -113,9 +121,7 @@ Task<RunOutcome> EngineRun::Run() {
     }
   }
   if (outcome == RunOutcome::kFailed) {
-    failure_ = engine_lost_    ? Unreachable("the engine's health checks fail")
-               : above_window_ ? AboveWindow()
-                               : attempt.failure();
+    failure_ = own_failure_ ? std::move(*own_failure_) : attempt.failure();
     NoteFailure();
     if (failure_.pause_ms > 0) {
       engine_.PauseUntil(host.clock.MonotonicUs() + failure_.pause_ms * 1000);
@@ -154,9 +160,24 @@ void EngineRun::GiveUp() {
 
 void EngineRun::EndIfEngineIsLost() {
   if (answer_ == EngineAnswer::kStreamed || started_ || attempt_ == nullptr) return;
-  const int64_t down_us = engine_.DownForUs(context_.host.clock.MonotonicUs());
-  if (down_us == 0 || down_us < context_.host.settings.lost_engine_ms * 1000) return;
-  engine_lost_ = true;
+  const int64_t now_us = context_.host.clock.MonotonicUs();
+  const int64_t down_us = engine_.DownForUs(now_us);
+  if (down_us != 0 && down_us >= context_.host.settings.lost_engine_ms * 1000) {
+    return FailWith(Unreachable("the engine's health checks fail"));
+  }
+  if (!IsLate(now_us)) return;
+  engine_.pace().Forget();
+  FailWith(TimedOut(AnswerLimit::kFirstOutput));
+}
+
+bool EngineRun::IsLate(int64_t now_us) const {
+  const int64_t most_ms = WholeAnswerMs(context_.host.settings, engine_.pace(),
+                                        context_.request.prompt_tokens_estimate(), MostTokens());
+  return (now_us - begun_us_) / 1'000 > most_ms && !engine_.HasQueue(now_us);
+}
+
+void EngineRun::FailWith(EngineFailure failure) {
+  own_failure_ = std::move(failure);
   Abort();
 }
 
@@ -221,8 +242,7 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     work_.OnOutput(meter_.completion_tokens());
     if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
     if (IsAboveWindow()) {
-      above_window_ = true;
-      attempt.Abort();
+      FailWith(AboveWindow());
       co_return RunOutcome::kFailed;
     }
     if (!batch_.events.empty()) {
@@ -231,12 +251,21 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     }
     SaveUsage(meter_.completion_tokens());
     context_.hold->ExtendAhead(UsageNow());
+    if (limit_.over() || result == EngineAttempt::ReadResult::kEnd) break;
     if (result == EngineAttempt::ReadResult::kFailed) co_return RunOutcome::kFailed;
-    if (result == EngineAttempt::ReadResult::kEnd) {
-      if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
-      co_return RunOutcome::kCompleted;
-    }
   }
+  if (limit_.over()) attempt.Abort();  // nothing that follows is delivered or charged
+  NoteAnswer();
+  if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
+  co_return RunOutcome::kCompleted;
+}
+
+void EngineRun::NoteAnswer() {
+  const RunHost& host = context_.host;
+  if (limit_.exceeded()) host.metrics.CountAnswerLimit(NameOf(AnswerLimit::kMaxTokens));
+  // A caller who streams may read slowly, which is not the engine's pace.
+  if (context_.request.streamed()) return;
+  engine_.pace().NoteAnswer(host.clock.MonotonicUs() - begun_us_, meter_.completion_tokens());
 }
 
 // Counts chunk by chunk, because the usage of a chunk includes the chunk's own text.
@@ -245,7 +274,8 @@ void EngineRun::CountBatch() {
   size_t at = 0;
   for (const EngineBatch::Chunk& chunk : batch_.chunks) {
     const size_t begin = at;
-    for (; at < chunk.events_end; ++at) meter_.OnDelta(batch_.events[at].delta());
+    at = chunk.events_end;
+    CountEvents(begin, at);
     if (chunk.usage) {
       meter_.OnUsage(*chunk.usage);
       if (meter_.prompt_tokens() > 0) {
@@ -255,7 +285,17 @@ void EngineRun::CountBatch() {
     if (chunk.whole && !meter_.reported()) {
       for (size_t i = begin; i < at; ++i) meter_.CountBySize(batch_.events[i].delta());
     }
+    if (chunk.whole)
+      limit_.Shorten(meter_.seen_tokens(), std::span(batch_.events).subspan(begin, at - begin));
     tokens_due_.resize(at, meter_.completion_tokens());
+  }
+}
+
+void EngineRun::CountEvents(size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    inference::v1::Delta& delta = *batch_.events[i].mutable_delta();
+    limit_.Apply(meter_.tokens_of(delta.choice()), delta);
+    meter_.OnDelta(delta);
   }
 }
 
@@ -292,6 +332,8 @@ EngineFailure EngineRun::AboveWindow() const {
 Task<RunOutcome> EngineRun::ForwardBatch() {
   HoldKeeper& hold = *context_.hold;
   for (size_t i = 0; i < batch_.events.size(); ++i) {
+    // Its choice was ended before.
+    if (limit_.exceeded() && batch_.events[i].delta().ByteSizeLong() == 0) continue;
     if (tokens_due_[i] > hold.spending().affordable()) {
       const common::v1::Usage usage = UsageNow();
       const Coverage coverage =

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "services/inference_router/domain/output_limit.h"
 #include "services/inference_router/domain/token_meter.h"
 #include "services/inference_router/engine/engine_attempt.h"
 #include "services/inference_router/engine/engine_request.h"
@@ -31,10 +32,6 @@ inline bool IsCut(RunOutcome outcome) {
          outcome == RunOutcome::kCutByNoAnswer;
 }
 
-// Time limits of an engine. An engine that answers as a whole has more time until its first output:
-// kSlowestTokenMs for each of max_tokens, the most that it may generate.
-AnswerTimes TimesOf(const RunSettings& settings, EngineAnswer answer, int64_t max_tokens);
-
 class EngineRun {
  public:
   // The context must have a route. The arguments must outlive the run. work: meters this engine.
@@ -50,8 +47,9 @@ class EngineRun {
   // charged.
   void GiveUp();
   bool given_up() const { return given_up_; }
-  // Ends a run on an engine that has become unreachable. An engine that does not stream is silent
-  // until its answer, so only health checks detect this. Called with every heartbeat.
+  // Ends a run on an engine that has become unreachable, or has not answered in the time that its
+  // pace explains. An engine that does not stream is silent until its answer. Called with every
+  // heartbeat.
   void EndIfEngineIsLost();
   // Ends an answer that was cut: sends the finish reason `length` for every choice that has none
   // (decision 4).
@@ -77,10 +75,18 @@ class EngineRun {
 
  private:
   EngineAnswer AnswerToAsk() const;
+  int64_t MostTokens() const;
+  // Whether the engine should have answered as a whole by now. Requests that wait at the engine
+  // have the longest time.
+  bool IsLate(int64_t now_us) const;
+  // Ends the run with this failure.
+  void FailWith(EngineFailure failure);
   http::ClientRequest BuildCall() const;
   std::string EngineRequestId() const;
   Task<RunOutcome> Relay(EngineAttempt& attempt);
   void CountBatch();
+  // Counts the events [begin, end) of a chunk and ends choices at their limit.
+  void CountEvents(size_t begin, size_t end);
   // Whether the prompt does not fit by the engine's own count and the caller has no part of the
   // answer. Engines that silently cut such prompts must not answer them (decision 44).
   bool IsAboveWindow() const;
@@ -90,6 +96,8 @@ class EngineRun {
   Task<RunOutcome> Cut(Coverage coverage);
   Task<bool> SendStarted();
   void NoteFailure();
+  // Call when the whole answer was forwarded.
+  void NoteAnswer();
   // Saves the counts that are charged after a crash of the router.
   void SaveUsage(int64_t completion_tokens);
 
@@ -100,11 +108,11 @@ class EngineRun {
   bool given_up_ = false;
   const EngineAnswer answer_;
   TokenMeter meter_;
-  bool engine_lost_ = false;
-  bool above_window_ = false;
-  EngineAttempt* attempt_ = nullptr;  // set while one is open
+  std::optional<EngineFailure> own_failure_;  // why this run has ended the attempt
+  EngineAttempt* attempt_ = nullptr;          // set while one is open
   EngineFailure failure_;
 
+  OutputLimit limit_;
   EngineBatch batch_;
   // For each event of the batch, the completion tokens that must be paid for before it is sent.
   std::vector<int64_t> tokens_due_;

@@ -204,6 +204,36 @@ TEST_F(RequestRunBounds, AFloodOfCommentsIsCut) {
   ExpectFree(Run(), "silent_events");
 }
 
+// The engine keeps the connection open, so only the bytes say that no answer follows. A caller who
+// streams gets the status of the error only if it comes before the first keep-alive.
+TEST_F(RequestRunBounds, WhatCannotBecomeAnAnswerFailsAtOnce) {
+  const std::string head = "HTTP/1.1 200 OK\\r\\ncontent-type: ";
+  for (const std::string& response :
+       {head + "text/html\\r\\n\\r\\n<html>", head + "text/event-stream\\r\\n\\r\\nInternal error",
+        head + "text/event-stream\\r\\n\\r\\ndata: not JSON",
+        head + "application/json\\r\\n\\r\\nInternal error",
+        head + "text/event-stream\\r\\ncontent-length: 0\\r\\n\\r\\n",
+        head + "text/event-stream\\r\\ntransfer-encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n"}) {
+    ledger_.ops.clear();
+    request_.set_request_id(Id::New().ToBytes());
+    Script(R"("raw_end":"hang","raw_response":")" + response + "\"");
+    const Outcome outcome = Run();
+    ASSERT_TRUE(outcome.ended()) << response;
+    EXPECT_FALSE(outcome.started()) << response;
+    EXPECT_EQ(outcome.end().error().message(), "The model's engine ended its response early.")
+        << response << "\n"
+        << outcome.end().error().internal();
+    EXPECT_EQ(OnlySettle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT) << response;
+  }
+}
+
+// The status says enough; only the text of the error is missing.
+TEST_F(RequestRunBounds, TheTextOfAnErrorIsWaitedForBriefly) {
+  Script(
+      R"("raw_end":"hang","raw_response":"HTTP/1.1 400 Bad Request\r\ncontent-length: 9\r\n\r\n{")");
+  EXPECT_EQ(Run().end().error().error(), "bad_request");
+}
+
 TEST_F(RequestRunBounds, AnotherEngineIsTriedBeforeOutput) {
   options_.run.max_answer_bytes = 1 << 20;
   UseEngines(2);

@@ -12,6 +12,12 @@ class WholeAnswerTest : public RequestRunTest {
     request_.set_max_tokens(100);
   }
   bool AskedToStream() { return first_.requests().back().stream; }
+  EngineState& Engine() { return *table_.Get()->engines()[0]; }
+  void MeasurePace(int64_t us_per_token) {
+    for (size_t i = 0; i < TokenPace::kLeastAnswers; ++i) {
+      Engine().pace().NoteAnswer(us_per_token * 100, 100);
+    }
+  }
 };
 
 struct Joined {
@@ -150,6 +156,71 @@ TEST_F(WholeAnswerTest, AnEngineThatIsLostWithoutAWordIsLeft) {
   EXPECT_TRUE(outcome.end().has_error());
   ASSERT_EQ(ledger_.Settles().size(), 1U);
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+}
+
+// ADR 0058: a caller who does not stream waits for an engine that accepts and never answers no
+// longer than its pace explains.
+TEST_F(WholeAnswerTest, AnEngineHasTheTimeThatItsPaceExplains) {
+  options_.heartbeat_ms = 20;
+  options_.run.first_output_timeout_ms = 100;
+  UseEngines(1);
+  MeasurePace(1'000);
+  Script(R"("tokens":50,"hang_after_tokens":0)");
+  const Outcome outcome = Run();
+  EXPECT_FALSE(AskedToStream());
+  EXPECT_EQ(outcome.end().error().internal(), "above the bound first_output");
+  ASSERT_EQ(ledger_.Settles().size(), 1U);
+  EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  EXPECT_EQ(Engine().pace().p99_us(), 0) << "it is measured again";
+}
+
+TEST_F(WholeAnswerTest, AnEngineThatReportsAQueueHasTheWholeTime) {
+  options_.heartbeat_ms = 20;
+  options_.run.first_output_timeout_ms = 1;
+  UseEngines(1);
+  MeasurePace(1);
+  EngineLoad load;
+  load.queued = 3;
+  load.fresh_until_us = INT64_MAX;
+  Engine().NoteLoad(load);
+  Script(R"("tokens":50,"delay_ms":300)");
+  EXPECT_FALSE(Run().end().has_error());
+  EXPECT_FALSE(AskedToStream());
+  options_.run.unstreamed_answer_ms = 400;
+  request_.set_request_id(Id::New().ToBytes());
+  Script(R"("tokens":50,"hang_after_tokens":0)");
+  EXPECT_EQ(Run().end().error().internal(), "above the bound first_output");
+}
+
+TEST_F(WholeAnswerTest, WhatCouldTakeTooLongAtTheEnginesPaceIsStreamed) {
+  UseEngines(1);
+  Script(R"("tokens":50)");
+  const auto asked_to_stream = [&] {
+    request_.set_request_id(Id::New().ToBytes());
+    EXPECT_FALSE(Run().end().has_error());
+    return AskedToStream();
+  };
+  options_.run.unstreamed_answer_ms = 104'999;  // 5 s for the first token, 1 s for each of 100
+  EXPECT_TRUE(asked_to_stream()) << "not measured";
+  MeasurePace(10'000);
+  EXPECT_FALSE(asked_to_stream());
+  Engine().pace().Forget();
+  MeasurePace(300'000);
+  EXPECT_TRUE(asked_to_stream()) << "slow";
+}
+
+TEST_F(WholeAnswerTest, AnswersOfCallersWhoDoNotStreamMeasureThePace) {
+  UseEngines(1);
+  Script(R"("tokens":50)");
+  for (const bool streamed : {true, false}) {
+    request_.set_streamed(streamed);
+    for (size_t i = 0; i < TokenPace::kLeastAnswers; ++i) {
+      EXPECT_EQ(Engine().pace().p99_us(), 0);
+      request_.set_request_id(Id::New().ToBytes());
+      EXPECT_FALSE(Run().end().has_error());
+    }
+  }
+  EXPECT_GT(Engine().pace().p99_us(), 0);
 }
 
 TEST_F(WholeAnswerTest, WithoutACountTheTokensFollowFromTheSize) {

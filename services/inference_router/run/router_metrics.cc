@@ -142,7 +142,7 @@ RouterMetrics::RouterMetrics(int64_t answer_us)
   for (const char* answer : kExtendAnswers) Extensions(answer);
   for (const char* reason : {"held", "no_answer"}) Cuts(reason);
   for (const char* limit : {"answer_bytes", "tool_calls", "tool_arguments", "silent_events",
-                            "first_output", "silence", "answer_time"}) {
+                            "first_output", "silence", "answer_time", "max_tokens"}) {
     AnswerLimits(limit);
   }
 }

@@ -33,6 +33,8 @@ struct RunSettings {
   // Limit on the output tokens of an answer that may be requested without streaming (decision 42);
   // negative: none may.
   int64_t unstreamed_max_tokens = 2048;
+  // The longest wait for an answer that is requested without streaming (ADR 0058).
+  int64_t unstreamed_answer_ms = 300'000;
   // Duration of failing health checks after which a request that waits for a whole answer gives up
   // its engine. A busy engine may miss some checks.
   int64_t lost_engine_ms = 20'000;

@@ -5,6 +5,7 @@
 #include "common/base/crypto.h"
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
+#include "services/inference_router/run/admission.h"
 
 namespace tollgate::inference_router {
 
@@ -18,8 +19,14 @@ bool Settlement::IsCharged() const {
   return !broken || (run_->delivered() && context_.request.streamed());
 }
 
+// Whether the caller has an answer with neither text nor reasoning nor tool call (decision 83).
+bool Settlement::IsEmpty() const {
+  const bool ended = outcome_ == RunOutcome::kCompleted || IsCut(outcome_);
+  return ended && !run_->meter().has_output() && !IsEmbedding(context_.request);
+}
+
 Measured Settlement::Measure() const {
-  Measured measured = run_->meter().Measure();
+  Measured measured = IsEmpty() ? Measured() : run_->meter().Measure();
   if (IsCut(outcome_)) {
     common::v1::Usage& usage = measured.usage;
     usage.set_completion_tokens(

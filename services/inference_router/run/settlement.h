@@ -30,6 +30,7 @@ class Settlement {
   void Observe(const common::v1::Usage& usage, std::string_view error) const;
 
  private:
+  bool IsEmpty() const;
   // Computes what is charged and counts it in the metrics.
   Measured Measure() const;
   billing::v1::MeterOp BuildSettleOp(const Measured& measured) const;

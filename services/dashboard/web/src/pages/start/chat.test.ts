@@ -12,7 +12,7 @@ it('events are whole wherever the stream is split', () => {
 
 it('text, reasoning, usage and errors are told apart', () => {
   expect(pieceOf('{"id":"c","choices":[{"delta":{"reasoning_content":"hm"}}],"usage":null}')).toMatchObject({ id: 'c', reasoning: 'hm', text: undefined });
-  expect(pieceOf('{"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":50,"completion_tokens_details":{"reasoning_tokens":40},"cost":"0.0000208"}}').usage).toEqual({
+  expect(pieceOf('{"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":50,"completion_tokens_details":{"reasoning_tokens":40},"cost":2.08e-05}}').usage).toEqual({
     promptTokens: 8, completionTokens: 50, reasoningTokens: 40, cost: '0.0000208',
   });
   expect(pieceOf('{"error":{"message":"gone"}}')).toEqual({ error: 'gone' });

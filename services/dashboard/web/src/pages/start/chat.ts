@@ -48,9 +48,12 @@ export function parameterErrors({ maxTokens, temperature }: Parameters): { maxTo
 interface Chunk {
   id?: string;
   choices?: { delta?: { content?: string | null; reasoning_content?: string | null }; finish_reason?: string | null }[];
-  usage?: { prompt_tokens?: number; completion_tokens?: number; completion_tokens_details?: { reasoning_tokens?: number }; cost?: string } | null;
+  usage?: { prompt_tokens?: number; completion_tokens?: number; completion_tokens_details?: { reasoning_tokens?: number }; cost?: number } | null;
   error?: { message?: string };
 }
+
+// A cost to the nano-dollar, without an exponent.
+const decimal = (usd: number) => usd.toFixed(9).replace(/\.?0+$/, '');
 
 export function pieceOf(data: string): Piece {
   const chunk = JSON.parse(data) as Chunk;
@@ -66,7 +69,7 @@ export function pieceOf(data: string): Piece {
           promptTokens: chunk.usage.prompt_tokens ?? 0,
           completionTokens: chunk.usage.completion_tokens ?? 0,
           reasoningTokens: chunk.usage.completion_tokens_details?.reasoning_tokens ?? 0,
-          cost: chunk.usage.cost ?? '',
+          cost: chunk.usage.cost === undefined ? '' : decimal(chunk.usage.cost),
         }
       : undefined,
   };
