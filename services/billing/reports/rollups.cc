@@ -65,7 +65,8 @@ class Fold {
 
   SqlResult<bool> Run(int limit) {
     TRY(Read(limit));
-    if (!begin_ && !changes_.gap && !waited_ && changes_.last == cut_.sequence) return false;
+    const bool behind = changes_.last != cut_.sequence || changes_.last != cut_.receivables;
+    if (!begin_ && !changes_.gap && !waited_ && !behind) return false;
     TRY(auto tx, sql::Transaction::Begin(db_));
     auto mine = MoveCut();
     // Another process was faster: the caller reads the remaining work again.
@@ -89,6 +90,8 @@ class Fold {
       TRY(CheckNewest());
     }
     for (const RequestChange& request : changes_.requests) Add(request);
+    TRY(auto late, ReadLateReceivables(db_, workspace_, cut_));
+    for (const auto& [row, moved] : late) changes_.movements[row] += moved;
     return ReadStale();
   }
 
@@ -162,9 +165,10 @@ class Fold {
       if (!made.ok()) return Fail{std::move(made).error()};
       return true;
     }
-    TRY(auto moved, db_.Execute("UPDATE rollup_cut SET sequence = $1 WHERE shard = $2 AND "
-                                "workspace = $3 AND sequence = $4",
-                                {changes_.last, shard_, workspace_, cut_.sequence}));
+    TRY(auto moved,
+        db_.Execute("UPDATE rollup_cut SET sequence = $1, receivables = $1 WHERE shard = $2"
+                    " AND workspace = $3 AND sequence = $4 AND receivables = $5",
+                    {changes_.last, shard_, workspace_, cut_.sequence, cut_.receivables}));
     return moved == 1;
   }
 
@@ -196,11 +200,12 @@ class Fold {
                           [&](const Row& row) { archived = DecodeState(row.Bytes(0)); });
     if (!read.ok() || !archived) return read;
     TRY(db_.Execute(
-        "UPDATE rollup_cut SET sequence = $1, base_us = $2 WHERE shard = $3 AND workspace = $4",
+        "UPDATE rollup_cut SET sequence = $1, base_us = $2, receivables = $1 WHERE shard = $3"
+        " AND workspace = $4",
         {archived->sequence, archived->cut_us, shard_, workspace_}));
     const int64_t posted = archived->sums[static_cast<size_t>(Account::kPaid)] +
                            archived->sums[static_cast<size_t>(Account::kGranted)];
-    changes_.movements[{0, 0}] = posted;
+    changes_.movements[{0, 0}].posted_nano_usd = posted;
     for (const auto& [id, hold] : archived->holds) {
       if (hold.charged > 0) changes_.expired.emplace_back(id, hold.closed_us);
     }
@@ -298,11 +303,13 @@ class Fold {
 
   SqlResult<void> SaveStatements() {
     std::vector<Param> months;
-    for (const auto& [row, amount] : changes_.movements) {
-      months.insert(months.end(), {shard_, workspace_, row.first, row.second, amount});
+    for (const auto& [row, moved] : changes_.movements) {
+      months.insert(months.end(), {shard_, workspace_, row.first, row.second, moved.posted_nano_usd,
+                                   moved.receivable_nano_usd});
     }
-    TRY(Write(Insert("shard, workspace, month, kind, amount", "statement_month"), 5, months,
-              AddUp("statement_month", "shard, workspace, month, kind", "amount")));
+    TRY(Write(Insert("shard, workspace, month, kind, amount, receivable", "statement_month"), 6,
+              months,
+              AddUp("statement_month", "shard, workspace, month, kind", "amount, receivable")));
     std::vector<Param> usage;
     for (const auto& [row, line] : changes_.usage) {
       const auto& [month, key, model] = row;
@@ -377,7 +384,8 @@ SqlResult<void> FoldLedger(Connection& db, const std::function<bool()>& stop) {
     seen = 0;
     const std::string after = workspace;
     auto read = db.Query(
-        "SELECT w.shard, w.workspace, w.sequence, c.sequence FROM wallet w LEFT JOIN rollup_cut c"
+        "SELECT w.shard, w.workspace, w.sequence, c.sequence, c.receivables FROM wallet w"
+        " LEFT JOIN rollup_cut c"
         " ON c.shard = w.shard AND c.workspace = w.workspace"
         " WHERE (w.shard, w.workspace) > ($1, $2) ORDER BY w.shard, w.workspace LIMIT " +
             std::to_string(kPage),
@@ -385,7 +393,9 @@ SqlResult<void> FoldLedger(Connection& db, const std::function<bool()>& stop) {
           ++seen;
           shard = row.Int(0);
           workspace = row.Text(1);
-          if (row.IsNull(3) || row.Int(2) != row.Int(3)) behind.push_back(workspace);
+          if (row.IsNull(3) || row.Int(2) != row.Int(3) || row.Int(3) != row.Int(4)) {
+            behind.push_back(workspace);
+          }
         });
     if (!read.ok()) return read;
     if (auto done = fold(); !done.ok() || stop()) return done;

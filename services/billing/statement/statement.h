@@ -1,5 +1,6 @@
-// The statement of one workspace and month: opening balance, credit, usage, closing balance. All
-// amounts are sums of ledger entries whose time is in the month (UTC), exact to the nano-USD.
+// The statement of one workspace and month: opening balance, credit, usage, closing balance, and
+// what the workspace owes. All amounts are sums of ledger entries whose time is in the month (UTC),
+// exact to the nano-USD.
 #pragma once
 
 #include <string>
@@ -26,6 +27,15 @@ struct Statement {
   int64_t closing_nano_usd = 0;
   // Changes of the credit by kind of entry. Usage is one line, negative.
   std::vector<StatementLine> movements;
+  // What chargebacks took beyond the credit and is not paid yet; 0 for most workspaces. Months that
+  // an earlier version archived show what was owed at their end.
+  int64_t opening_receivable_nano_usd = 0;
+  int64_t closing_receivable_nano_usd = 0;
+  std::vector<StatementLine> receivable_movements;  // positive: owed more
+  bool owes() const {
+    return opening_receivable_nano_usd != 0 || closing_receivable_nano_usd != 0 ||
+           !receivable_movements.empty();
+  }
   // Usage, positive.
   std::vector<StatementLine> by_model;
   std::vector<StatementLine> by_key;

@@ -120,6 +120,14 @@ std::string ToPdf(const Statement& statement) {
     paper.Row(line.name, "", line.amount_nano_usd);
   }
   paper.Row("Closing balance", "", statement.closing_nano_usd, true);
+  if (statement.owes()) {
+    paper.Heading("Owed after chargebacks");
+    paper.Row("Owed at the start", "", statement.opening_receivable_nano_usd, true);
+    for (const StatementLine& line : statement.receivable_movements) {
+      paper.Row(line.name, "", line.amount_nano_usd);
+    }
+    paper.Row("Owed at the end", "", statement.closing_receivable_nano_usd, true);
+  }
   UsageSection(paper, "Usage by model", statement.by_model);
   UsageSection(paper, "Usage by key", statement.by_key);
   return paper.Done();

@@ -39,16 +39,33 @@ class StatementTest : public LedgerDatabaseTest {
     Run({MakeSettle(other.request_id, 100, 40)}, start + kHourUs + 2);
     Run({MakeExpire(late)}, start + kHourUs + 70 * kSecondUs);
     Run({MakeSettle(late, 90, 10)}, start + kHourUs + 80 * kSecondUs);
-    Correct refund;
-    refund.workspace = "ws";
-    refund.command_id = "refund";
-    refund.kind = CommandKind::kRefund;
-    refund.amount_nano_usd = 123;
-    refund.actor = "ann";
-    refund.reason = "asked";
-    Run({refund}, start + 2 * kHourUs);
+    Run({MakeCorrect("refund", CommandKind::kRefund, 123)}, start + 2 * kHourUs);
     Run({MakeAddCredit("dec", 7)}, UtcMonthStartUs(202512));
   }
+  static Correct MakeCorrect(const std::string& id, CommandKind kind, int64_t amount_nano_usd) {
+    Correct correct;
+    correct.workspace = "ws";
+    correct.command_id = id;
+    correct.kind = kind;
+    correct.amount_nano_usd = amount_nano_usd;
+    correct.actor = "ann";
+    correct.reason = "asked";
+    return correct;
+  }
+  // October: a payment of 50 USD, of which 19.456 are left, is charged back. November: 40 USD more.
+  // December: that is charged back, too, and what it leaves is written off.
+  void FillChargeback() {
+    policy_.second_person_above_nano_usd = INT64_MAX;
+    const int64_t start = UtcMonthStartUs(202511);
+    Run({MakeAddCredit("oct", 50'000'000'000)}, start - 9 * kHourUs);
+    Run({MakeCorrect("debit", CommandKind::kDebitAdjustment, 30'544'000'000)}, start - 2 * kHourUs);
+    Run({MakeCorrect("dispute", CommandKind::kChargeback, 50'000'000'000)}, start - kHourUs);
+    Run({MakeAddCredit("nov", 40'000'000'000)}, start + kHourUs);
+    Run({MakeCorrect("again", CommandKind::kChargeback, 40'000'000'000),
+         MakeCorrect("off", CommandKind::kWriteOff, 30'544'000'000)},
+        UtcMonthStartUs(202512));
+  }
+  std::string PdfText(const Statement& statement);
   Statement Read(int32_t month, int64_t now_us = UtcMonthStartUs(202601)) {
     auto statement = ReadStatement(*connection_, "ws", month, now_us);
     EXPECT_TRUE(statement.ok()) << statement.error().message;
@@ -126,26 +143,113 @@ TEST_P(StatementTest, TheListHasTheTotalsOfEachMonth) {
   EXPECT_EQ(early->back().closing_nano_usd, 0);
 }
 
-TEST_P(StatementTest, ThePdfShowsTheTotals) {
-  Fill();
+TEST_P(StatementTest, AStatementShowsWhatIsOwedAfterAChargeback) {
+  FillChargeback();
+  const auto expect = [&] {
+    EXPECT_EQ(ToCsv(Read(202509)).find("owed"), std::string::npos);
+    EXPECT_EQ(ToCsv(Read(202510)),
+              "section,item,requests,amount_usd\r\n"
+              "balance,\"opening\",,0\r\n"
+              "movement,\"Adjustments to your debit\",,-30.544\r\n"
+              "movement,\"Chargebacks\",,-19.456\r\n"
+              "movement,\"Top-ups\",,50\r\n"
+              "balance,\"closing\",,0\r\n"
+              "owed,\"opening\",,0\r\n"
+              "owed_movement,\"Chargebacks\",,30.544\r\n"
+              "owed,\"closing\",,30.544\r\n");
+    EXPECT_EQ(ToCsv(Read(202511)),
+              "section,item,requests,amount_usd\r\n"
+              "balance,\"opening\",,0\r\n"
+              "movement,\"Paid for earlier chargebacks\",,-30.544\r\n"
+              "movement,\"Top-ups\",,40\r\n"
+              "balance,\"closing\",,9.456\r\n"
+              "owed,\"opening\",,30.544\r\n"
+              "owed_movement,\"Paid for earlier chargebacks\",,-30.544\r\n"
+              "owed,\"closing\",,0\r\n");
+    EXPECT_EQ(ToCsv(Read(202512)),
+              "section,item,requests,amount_usd\r\n"
+              "balance,\"opening\",,9.456\r\n"
+              "movement,\"Chargebacks\",,-9.456\r\n"
+              "balance,\"closing\",,0\r\n"
+              "owed,\"opening\",,0\r\n"
+              "owed_movement,\"Chargebacks\",,30.544\r\n"
+              "owed_movement,\"Written off\",,-30.544\r\n"
+              "owed,\"closing\",,0\r\n");
+    EXPECT_EQ(ToCsv(Read(202601)).find("owed"), std::string::npos);
+    auto list = ReadStatements(*connection_, "ws", UtcMonthStartUs(202512));
+    ASSERT_TRUE(list.ok()) << list.error().message;
+    ASSERT_EQ(list->size(), 3u);
+    EXPECT_EQ(list->front().closing_receivable_nano_usd, 30'544'000'000);
+    ExpectVerified();
+  };
+  expect();
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  expect();
+  const auto folder =
+      std::filesystem::path(::testing::TempDir()) / ("statement-owed-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  auto archived = ArchiveLedger(
+      *connection_, {202511, folder.string(), "ann", UtcMonthStartUs(202511) + 10 * kDayUs});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ASSERT_EQ(archived->size(), 1u);
+  expect();
+}
+
+TEST_P(StatementTest, ALedgerOfThePreviousVersionLearnsWhatIsOwed) {
+  FillChargeback();
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  const std::string before = ToCsv(Read(202510));
+  EXPECT_NE(before.find("30.544"), std::string::npos);
+  // A process of the previous version, which runs during an update, has made the roll-ups.
+  auto reverted = connection_->ExecuteScript(
+      "UPDATE statement_month SET receivable = 0; UPDATE rollup_cut SET receivables = 0");
+  ASSERT_TRUE(reverted.ok()) << reverted.error().message;
+  ExpectVerified();
+  EXPECT_EQ(ToCsv(Read(202510)), before);
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  ExpectVerified();
+  EXPECT_EQ(ToCsv(Read(202510)), before);
+  int64_t owed = -1;
+  auto read = connection_->Query(
+      "SELECT receivable FROM statement_month WHERE month = 202510 AND receivable <> 0", {},
+      [&](const sql::Row& row) { owed = row.Int(0); });
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(owed, 30'544'000'000);
+}
+
+TEST_P(StatementTest, ThePdfShowsWhatIsOwed) {
+  FillChargeback();
+  const std::string text = PdfText(Read(202510));
+  for (const char* words : {"Owed at the start", "Owed at the end", "30.544 USD"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+}
+
+std::string StatementTest::PdfText(const Statement& statement) {
   const std::string file = ::testing::TempDir() + "/statement-" + std::to_string(getpid());
-  std::ofstream(file, std::ios::binary) << ToPdf(Read(202511));
+  std::ofstream(file, std::ios::binary) << ToPdf(statement);
   const std::string output = file + ".txt";
   std::vector<std::string> command = {"pdftotext", "-layout", file, output};
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = 0;
-  ASSERT_EQ(posix_spawnp(&pid, "pdftotext", nullptr, nullptr, argv.data(), environ), 0)
+  EXPECT_EQ(posix_spawnp(&pid, "pdftotext", nullptr, nullptr, argv.data(), environ), 0)
       << "poppler-utils is needed";
   int status = -1;
-  ASSERT_EQ(waitpid(pid, &status, 0), pid);
-  ASSERT_EQ(status, 0);
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
   std::stringstream read;
   read << std::ifstream(output).rdbuf();
-  const std::string text = read.str();
   std::filesystem::remove(file);
   std::filesystem::remove(output);
+  return read.str();
+}
+
+TEST_P(StatementTest, ThePdfShowsTheTotals) {
+  Fill();
+  const std::string text = PdfText(Read(202511));
   for (const char* words :
        {"Statement 2025-11", "Workspace ws", "Opening balance", "0.99999986 USD", "Closing balance",
         "0.999999377 USD", "Refunds", "-0.000000123 USD", "2 requests", "0.00000045 USD"}) {
@@ -154,7 +258,7 @@ TEST_P(StatementTest, ThePdfShowsTheTotals) {
 }
 
 TEST_P(StatementTest, ALongPdfHasMorePages) {
-  Statement statement = {"ws", 202511, 0, 0, {}, {}, {}};
+  Statement statement;
   for (int i = 0; i < 200; ++i) statement.by_key.push_back({"key" + std::to_string(i), 1, 5});
   const std::string pdf = ToPdf(statement);
   EXPECT_TRUE(pdf.starts_with("%PDF-"));

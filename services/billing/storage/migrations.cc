@@ -410,7 +410,8 @@ std::span<const sql::Migration> Migrations() {
       {8, "leases", kLeaseTable},
       {9, "outbox of audit entries", kAuditOutboxTable},
       {10, "digests of archived states", kArchiveDigests},
-      {11, "quotas of rotated keys", kQuotaKeysColumn}};
+      {11, "quotas of rotated keys", kQuotaKeysColumn},
+      {12, "what workspaces owe, by month", kReceivableColumns}};
   return migrations;
 }
 

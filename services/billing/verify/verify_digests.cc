@@ -86,10 +86,13 @@ SqlResult<std::string> DigestStatements(sql::Connection& db, const std::string& 
                                         int64_t cut_us) {
   const int32_t shard = LedgerShard(workspace);
   RowDigest digest("statements");
-  TRY(db.Query(
-      "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2"
-      " AND month < $3 ORDER BY month, kind",
-      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 0, 3); }));
+  TRY(
+      db.Query("SELECT month, kind, amount, receivable FROM statement_month WHERE shard = $1"
+               " AND workspace = $2 AND month < $3 ORDER BY month, kind",
+               {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) {
+                 // Archives of earlier versions have digests without what was owed.
+                 digest.Add(row, 0, row.Int(3) == 0 ? 3 : 4);
+               }));
   TRY(db.Query(
       "SELECT key_id, model, month, requests, amount FROM statement_usage WHERE shard = $1"
       " AND workspace = $2 AND month < $3 ORDER BY month, key_id, model",

@@ -75,13 +75,15 @@ SqlResult<void> CheckArchivedStatements(Connection& db, const WorkspaceState& ar
 SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const WorkspaceState& state,
                                                       Findings& findings) {
   std::optional<RollUpStart> start;
-  auto done =
-      db.Query("SELECT sequence, base_us FROM rollup_cut WHERE shard = $1 AND workspace = $2",
-               {LedgerShard(state.workspace), state.workspace}, [&](const Row& row) {
-                 start.emplace();
-                 start->cut = row.Int(0);
-                 start->base_us = row.Int(1);
-               });
+  auto done = db.Query(
+      "SELECT sequence, base_us, receivables FROM rollup_cut WHERE shard = $1"
+      " AND workspace = $2",
+      {LedgerShard(state.workspace), state.workspace}, [&](const Row& row) {
+        start.emplace();
+        start->cut = row.Int(0);
+        start->base_us = row.Int(1);
+        start->receivables = row.Int(2);
+      });
   if (done.ok() && !start) done = ReportRowsWithoutCut(db, state.workspace, findings);
   if (!done.ok()) return Fail{std::move(done).error()};
   if (!start) return start;
@@ -89,6 +91,9 @@ SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const Work
     findings.Report("the roll-ups are at entry " + std::to_string(start->cut) +
                     ", which does not exist (rollup_cut)");
     return std::optional<RollUpStart>();
+  }
+  if (start->receivables > start->cut) {
+    findings.Report("rollup_cut has receivables of entries that the roll-ups do not contain");
   }
   VerifyReport known;  // the verification has begun with this state and has its findings
   Findings ignored(known, state.workspace);

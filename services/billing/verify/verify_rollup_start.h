@@ -17,6 +17,7 @@ using RollUpPeriod = std::pair<int64_t, std::string>;  // period, and model or k
 
 struct RollUpStart {
   int64_t cut = 0;                // newest entry that the roll-ups contain
+  int64_t receivables = 0;        // newest entry whose receivable they contain
   int64_t base_us = 0;            // usage before is from the roll-ups by key
   int64_t sequence = 0;           // newest archived entry
   int64_t first_month = 0;        // statements of earlier months have no entries here
