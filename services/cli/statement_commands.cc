@@ -78,7 +78,7 @@ std::vector<Command> StatementCommands() {
                Flag("--limit", "At most this many; default 50", "page_size").Between(1, 200),
                Flag("--page-token", "Continue a list after this page", "page_token")})
           .Lists("statements", "No statements.",
-                 "month=name.id MONTH | opening_usd OPENING | added_usd ADDED | "
+                 "month=name.id MONTH | number NUMBER | opening_usd OPENING | added_usd ADDED | "
                  "removed_usd REMOVED | used_usd USED | closing_usd CLOSING | "
                  "closing_receivable_usd OWED | "
                  "preliminary_at=preliminary_time PRELIMINARY AT (UTC)"),

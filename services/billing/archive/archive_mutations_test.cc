@@ -70,6 +70,10 @@ constexpr Mutation kMutations[] = {
      "the statements of archived months"},
     {"UPDATE statement_usage SET key_id = 'other' WHERE month = 202512",
      "statement_usage of 202512"},
+    {"UPDATE statement_close SET sequence = sequence - 1", "statement_month of 202512"},
+    {"UPDATE statement_close SET sequence = sequence + 1", "statement_close of 202512 is damaged"},
+    {"UPDATE statement_close SET month = 202511", "the statements of archived months"},
+    {"UPDATE statement_close SET at_us = 1", "statement_close of 202512 is damaged"},
     {"INSERT INTO statement_month SELECT shard, 'ghost', month, kind, amount, 0 FROM"
      " statement_month",
      "workspace ghost: rows of statement_month"},
@@ -102,6 +106,7 @@ class ArchiveMutationsTest : public ArchiveTest {
     ASSERT_EQ(ArchiveViolations(), "");
     tables_ = {"wallet",  "cap_month", "key_month",         "usage_quarter", "usage_day",
                "command", "archive",   "archive_workspace", "dead_letter",   "hold"};
+    tables_.push_back("statement_close");
     tables_.insert(tables_.end(), std::begin(kRollUpNames), std::end(kRollUpNames));
     for (const std::string& table : tables_) {
       Script("CREATE TABLE saved_" + table + " AS SELECT * FROM " + table);

@@ -1,5 +1,7 @@
 #include "services/billing/reports/rollup_changes.h"
 
+#include <algorithm>
+
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/try.h"
@@ -27,6 +29,8 @@ class ChangeReader {
 
   SqlResult<RollUpChanges> Read(int64_t after, int limit) {
     TRY(ReadEntries(after, limit));
+    TRY(auto closes, ReadStatementCloses(db_, workspace_));
+    changes_.closes = std::move(closes);
     for (const Line& line : lines_) Add(line);
     TRY(ReadRecords());
     TRY(AddStatementUsage());
@@ -98,7 +102,7 @@ class ChangeReader {
   }
 
   void Add(const Line& line) {
-    const int32_t month = MonthOf(line.at_us);
+    const int32_t month = std::max(MonthOf(line.at_us), changes_.closes.FirstMonth(line.sequence));
     if (const Movement moved{line.posted, line.receivable}; moved != Movement()) {
       changes_.movements[{month, static_cast<int64_t>(line.kind)}] += moved;
     }
@@ -206,15 +210,18 @@ SqlResult<Movements> ReadLateReceivables(Connection& db, const std::string& work
                {shard, workspace, static_cast<int>(CommandKind::kChargeback)},
                [&](const Row&) { charged_back = true; }));
   if (!charged_back) return movements;
+  TRY(auto closes, ReadStatementCloses(db, workspace));
   // Archived entries may still be there if the removal was interrupted.
   TRY(db.Query(
-      "SELECT e.kind, e.debit, e.amount, e.at_us FROM entry e LEFT JOIN archive_workspace a"
+      "SELECT e.kind, e.debit, e.amount, e.at_us, e.sequence FROM entry e LEFT JOIN "
+      "archive_workspace a"
       " ON a.shard = e.shard AND a.workspace = e.workspace WHERE e.shard = $1 AND e.workspace = $2"
       " AND e.sequence > $3 AND e.sequence <= $4 AND e.sequence > coalesce(a.sequence, 0)"
       " AND (e.debit = $5 OR e.credit = $5)",
       {shard, workspace, cut.receivables, cut.sequence, static_cast<int>(Account::kReceivable)},
       [&](const Row& row) {
-        movements[{UtcMonth(row.Int(3)), row.Int(0)}].receivable_nano_usd +=
+        const int32_t month = std::max(UtcMonth(row.Int(3)), closes.FirstMonth(row.Int(4)));
+        movements[{month, row.Int(0)}].receivable_nano_usd +=
             IsReceivable(row.Int(1)) ? row.Int(2) : -row.Int(2);
       }));
   return movements;

@@ -12,6 +12,7 @@
 
 #include "common/sql/sql.h"
 #include "services/billing/domain/types.h"
+#include "services/billing/storage/statement_closes.h"
 
 namespace tollgate::billing {
 
@@ -61,6 +62,7 @@ struct RollUpChanges {
   int64_t last = 0;   // newest of the entries
   bool more = false;  // the limit was reached
   bool gap = false;   // the entry after the cut is missing: it is archived
+  StatementCloses closes;
   std::vector<RequestChange> requests;
   Movements movements;
   // By month of the entry, key and model.

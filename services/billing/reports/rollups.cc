@@ -12,6 +12,7 @@
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/verify/verify_state.h"
 
 namespace tollgate::billing {
@@ -60,13 +61,13 @@ using KeySpends = std::map<std::pair<int64_t, std::string>, int64_t>;    // by p
 // One step of one workspace.
 class Fold {
  public:
-  Fold(Connection& db, const std::string& workspace)
-      : db_(db), workspace_(workspace), shard_(LedgerShard(workspace)) {}
+  Fold(Connection& db, const std::string& workspace, int64_t now_us)
+      : db_(db), workspace_(workspace), shard_(LedgerShard(workspace)), now_us_(now_us) {}
 
   SqlResult<bool> Run(int limit) {
     TRY(Read(limit));
     const bool behind = changes_.last != cut_.sequence || changes_.last != cut_.receivables;
-    if (!begin_ && !changes_.gap && !waited_ && !behind) return false;
+    if (!begin_ && !changes_.gap && !waited_ && !behind && !close_) return false;
     TRY(auto tx, sql::Transaction::Begin(db_));
     auto mine = MoveCut();
     // Another process was faster: the caller reads the remaining work again.
@@ -92,7 +93,26 @@ class Fold {
     for (const RequestChange& request : changes_.requests) Add(request);
     TRY(auto late, ReadLateReceivables(db_, workspace_, cut_));
     for (const auto& [row, moved] : late) changes_.movements[row] += moved;
+    TRY(ReadClose());
     return ReadStale();
+  }
+
+  // Decides whether this step closes months.
+  SqlResult<void> ReadClose() {
+    const StatementClose newest = changes_.closes.newest();
+    StatementClose close = {LastClosableMonth(now_us_), changes_.last, now_us_};
+    if (changes_.more || changes_.gap || newest.sequence >= close.sequence ||
+        newest.month >= close.month) {
+      return {};
+    }
+    // Archived months stay as the archive saw them.
+    bool archived = false;
+    TRY(
+        db_.Query("SELECT 1 FROM archive_workspace WHERE shard = $1 AND workspace = $2"
+                  " AND month >= $3",
+                  {shard_, workspace_, close.month}, [&](const Row&) { archived = true; }));
+    if (!archived) close_ = close;
+    return {};
   }
 
   // A workspace without a wallet has no entries and gets no roll-ups.
@@ -169,7 +189,10 @@ class Fold {
         db_.Execute("UPDATE rollup_cut SET sequence = $1, receivables = $1 WHERE shard = $2"
                     " AND workspace = $3 AND sequence = $4 AND receivables = $5",
                     {changes_.last, shard_, workspace_, cut_.sequence, cut_.receivables}));
-    return moved == 1;
+    if (moved != 1) return false;
+    // A month that another process has closed takes no further entries.
+    TRY(auto closes, ReadStatementCloses(db_, workspace_));
+    return closes.newest().month == changes_.closes.newest().month;
   }
 
   // The next step begins again.
@@ -237,6 +260,7 @@ class Fold {
     for (const auto& save : {&Fold::SaveUsage, &Fold::SaveKeySpends, &Fold::SaveStatements}) {
       TRY((this->*save)());
     }
+    if (close_) TRY(CloseStatements(db_, workspace_, *close_));
     return SaveExpired();
   }
 
@@ -346,9 +370,11 @@ class Fold {
   Connection& db_;
   const std::string& workspace_;
   const int32_t shard_;
+  const int64_t now_us_;
   bool begin_ = false;  // no roll-ups yet
   RollUpCut cut_;
   RollUpChanges changes_;
+  std::optional<StatementClose> close_;
   Periods quarters_, days_;
   std::set<std::pair<int64_t, std::string>> stale_;  // period and model of quarters to recompute
   bool waited_ = false;                              // some of them are in rollup_stale
@@ -358,49 +384,9 @@ class Fold {
 
 }  // namespace
 
-SqlResult<bool> FoldEntries(Connection& db, const std::string& workspace, int limit) {
-  return Fold(db, workspace).Run(limit);
-}
-
-SqlResult<void> FoldLedger(Connection& db, const std::function<bool()>& stop) {
-  constexpr int kPage = 2000;
-  int64_t shard = -1;
-  std::string workspace;
-  std::vector<std::string> behind;
-  const auto fold = [&]() -> SqlResult<void> {
-    for (const std::string& one : behind) {
-      for (bool more = true; more && !stop();) {
-        TRY(auto folded, FoldEntries(db, one));
-        more = folded;
-      }
-    }
-    behind.clear();
-    return {};
-  };
-  // Left by a process that ended between two steps.
-  TRY(db.Query("SELECT DISTINCT workspace FROM rollup_stale", {},
-               [&](const Row& row) { behind.push_back(row.Text(0)); }));
-  for (int seen = kPage; seen == kPage;) {
-    seen = 0;
-    const std::string after = workspace;
-    auto read = db.Query(
-        "SELECT w.shard, w.workspace, w.sequence, c.sequence, c.receivables FROM wallet w"
-        " LEFT JOIN rollup_cut c"
-        " ON c.shard = w.shard AND c.workspace = w.workspace"
-        " WHERE (w.shard, w.workspace) > ($1, $2) ORDER BY w.shard, w.workspace LIMIT " +
-            std::to_string(kPage),
-        {shard, after}, [&](const Row& row) {
-          ++seen;
-          shard = row.Int(0);
-          workspace = row.Text(1);
-          if (row.IsNull(3) || row.Int(2) != row.Int(3) || row.Int(3) != row.Int(4)) {
-            behind.push_back(workspace);
-          }
-        });
-    if (!read.ok()) return read;
-    if (auto done = fold(); !done.ok() || stop()) return done;
-  }
-  return {};
+SqlResult<bool> FoldEntries(Connection& db, const std::string& workspace, int limit,
+                            int64_t now_us) {
+  return Fold(db, workspace, now_us).Run(limit);
 }
 
 }  // namespace tollgate::billing

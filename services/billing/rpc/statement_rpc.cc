@@ -59,6 +59,7 @@ void Fill(const Statement& statement, pb::Statement& into) {
     int64_t& total = line.name == kUsageLine ? used : line.amount_nano_usd > 0 ? added : removed;
     total += line.amount_nano_usd;
   }
+  into.set_number(statement.number);
   into.set_opening_usd(FormatUsd(statement.opening_nano_usd));
   into.set_closing_usd(FormatUsd(statement.closing_nano_usd));
   into.set_added_usd(FormatUsd(added));

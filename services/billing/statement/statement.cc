@@ -10,6 +10,7 @@
 #include "common/money/money.h"
 #include "services/billing/domain/types.h"
 #include "services/billing/reports/rollup_changes.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/verify/verify_state.h"
 
 namespace tollgate::billing {
@@ -54,8 +55,8 @@ using UsageLines = std::map<std::string, StatementUsage>;  // by model or key
 // after their cut (ADR 0025).
 class Reader {
  public:
-  Reader(sql::Connection& db, const std::string& workspace, int32_t month)
-      : db_(db), shard_(LedgerShard(workspace)) {
+  Reader(sql::Connection& db, const std::string& workspace, int32_t month, int64_t now_us)
+      : db_(db), shard_(LedgerShard(workspace)), closable_(LastClosableMonth(now_us)) {
     statement_.workspace = workspace;
     statement_.month = month;
   }
@@ -171,6 +172,9 @@ class Reader {
       }
       more = changes.more;
       sequence = changes.last;
+      const StatementClose close = changes.closes.newest();
+      // While no entry follows, there is nothing to close.
+      closed_ = sequence == close.sequence ? std::max(closable_, close.month) : close.month;
     }
     return {};
   }
@@ -221,6 +225,10 @@ class Reader {
       AddLine(name, moved.posted_nano_usd, statement.movements);
       AddLine(name, moved.receivable_nano_usd, statement.receivable_movements);
     }
+    const bool begun = !movements_.empty() && movements_.begin()->first.first <= statement.month;
+    if (begun && statement.month <= closed_) {
+      statement.number = statement.workspace + "-" + UtcMonthText(statement.month);
+    }
   }
 
   static void AddLine(const std::string& name, int64_t amount_nano_usd,
@@ -238,10 +246,12 @@ class Reader {
 
   sql::Connection& db_;
   const int32_t shard_;
+  const int32_t closable_;
   int64_t first_us_ = 0;  // beginning of the first month with a statement; 0: that of the chain
   int64_t archived_ = 0;
   int64_t archived_nano_usd_ = 0;
   int64_t receivable_nano_usd_ = 0;  // now
+  int32_t closed_ = 0;               // newest closed month
   Movements movements_;
   UsageLines models_, keys_;
   Statement statement_;
@@ -262,7 +272,7 @@ void AppendCsv(std::string& out, const std::string& section, const std::string& 
 SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace, int32_t month,
                                    int64_t now_us) {
   TRY(auto snapshot, sql::Transaction::Begin(db, sql::TxMode::kRead));
-  auto statement = Reader(db, workspace, month).Read();
+  auto statement = Reader(db, workspace, month, now_us).Read();
   if (statement.ok() && month >= UtcMonth(now_us)) statement->preliminary_us = now_us;
   return statement;
 }
@@ -270,13 +280,14 @@ SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& works
 SqlResult<std::vector<Statement>> ReadStatements(sql::Connection& db, const std::string& workspace,
                                                  int64_t now_us) {
   TRY(auto snapshot, sql::Transaction::Begin(db, sql::TxMode::kRead));
-  auto statements = Reader(db, workspace, UtcMonth(now_us)).ReadAll();
+  auto statements = Reader(db, workspace, UtcMonth(now_us), now_us).ReadAll();
   if (statements.ok()) statements->back().preliminary_us = now_us;
   return statements;
 }
 
 std::string ToCsv(const Statement& statement) {
   std::string out = "section,item,requests,amount_usd\r\n";
+  if (!statement.number.empty()) out += "number,\"" + statement.number + "\",,\r\n";
   if (statement.preliminary_us > 0) {
     out += "preliminary," + UtcText(statement.preliminary_us, UtcPrecision::kSeconds) + ",,\r\n";
   }

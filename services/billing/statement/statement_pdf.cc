@@ -105,10 +105,8 @@ void UsageSection(Paper& paper, const std::string& heading,
 
 std::string ToPdf(const Statement& statement) {
   Paper paper;
-  const std::string month = std::to_string(statement.month / 100) + "-" +
-                            (statement.month % 100 < 10 ? "0" : "") +
-                            std::to_string(statement.month % 100);
-  paper.Title("Statement " + month);
+  paper.Title("Statement " + UtcMonthText(statement.month));
+  if (!statement.number.empty()) paper.Text("Number " + statement.number);
   paper.Text("Workspace " + statement.workspace + ", all times UTC");
   if (statement.preliminary_us > 0) {
     paper.Text("Preliminary: the month has not ended. As of " +

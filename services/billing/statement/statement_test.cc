@@ -11,6 +11,7 @@
 #include "services/billing/archive/archive.h"
 #include "services/billing/reports/rollups.h"
 #include "services/billing/storage/rollup_tables.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {
@@ -70,6 +71,12 @@ class StatementTest : public LedgerDatabaseTest {
     auto statement = ReadStatement(*connection_, "ws", month, now_us);
     EXPECT_TRUE(statement.ok()) << statement.error().message;
     return statement.ok() ? std::move(*statement) : Statement();
+  }
+  // Without the number, which the statement gets when its month is closed.
+  std::string Csv(int32_t month) {
+    Statement statement = Read(month);
+    statement.number.clear();
+    return ToCsv(statement);
   }
 };
 
@@ -147,7 +154,7 @@ TEST_P(StatementTest, AStatementShowsWhatIsOwedAfterAChargeback) {
   FillChargeback();
   const auto expect = [&] {
     EXPECT_EQ(ToCsv(Read(202509)).find("owed"), std::string::npos);
-    EXPECT_EQ(ToCsv(Read(202510)),
+    EXPECT_EQ(Csv(202510),
               "section,item,requests,amount_usd\r\n"
               "balance,\"opening\",,0\r\n"
               "movement,\"Adjustments to your debit\",,-30.544\r\n"
@@ -157,7 +164,7 @@ TEST_P(StatementTest, AStatementShowsWhatIsOwedAfterAChargeback) {
               "owed,\"opening\",,0\r\n"
               "owed_movement,\"Chargebacks\",,30.544\r\n"
               "owed,\"closing\",,30.544\r\n");
-    EXPECT_EQ(ToCsv(Read(202511)),
+    EXPECT_EQ(Csv(202511),
               "section,item,requests,amount_usd\r\n"
               "balance,\"opening\",,0\r\n"
               "movement,\"Paid for earlier chargebacks\",,-30.544\r\n"
@@ -166,7 +173,7 @@ TEST_P(StatementTest, AStatementShowsWhatIsOwedAfterAChargeback) {
               "owed,\"opening\",,30.544\r\n"
               "owed_movement,\"Paid for earlier chargebacks\",,-30.544\r\n"
               "owed,\"closing\",,0\r\n");
-    EXPECT_EQ(ToCsv(Read(202512)),
+    EXPECT_EQ(Csv(202512),
               "section,item,requests,amount_usd\r\n"
               "balance,\"opening\",,9.456\r\n"
               "movement,\"Chargebacks\",,-9.456\r\n"
@@ -265,8 +272,53 @@ TEST_P(StatementTest, ALongPdfHasMorePages) {
   EXPECT_NE(pdf.find("/Count 5"), std::string::npos);
 }
 
+TEST_P(StatementTest, AClosedStatementHasANumberAndDoesNotChange) {
+  Fill();
+  const int64_t close_us = UtcMonthStartUs(202512) + kCloseAfterUs;
+  EXPECT_EQ(Read(202511, close_us).number, "") << "it is not closed yet";
+  ASSERT_TRUE(FoldLedger(*connection_, close_us - 1).ok());
+  EXPECT_EQ(Read(202510, close_us - 1).number, "ws-2025-10");
+  EXPECT_EQ(Read(202511, close_us - 1).number, "");
+  Run({MakeAddCredit("more", 5)}, close_us - 1);
+  ASSERT_TRUE(FoldLedger(*connection_, close_us).ok());
+  const Statement before = Read(202511, close_us);
+  EXPECT_EQ(before.number, "ws-2025-11");
+  EXPECT_EQ(ToCsv(before).find("section,item,requests,amount_usd\r\nnumber,\"ws-2025-11\",,\r\n"),
+            0u);
+  EXPECT_NE(PdfText(before).find("Number ws-2025-11"), std::string::npos);
+  EXPECT_EQ(Read(202509, close_us).number, "") << "before the first entry";
+  ExpectVerified();
+
+  // A clock is set back, so the next entry has a date in November.
+  Run({RepairClock{"ws", "repair", "ann", "time server"}}, close_us - 20 * kDayUs);
+  Run({MakeAddCredit("back", 11)}, close_us - 20 * kDayUs);
+  for (const bool folded : {false, true}) {
+    SCOPED_TRACE(folded);
+    if (folded) ASSERT_TRUE(FoldLedger(*connection_, close_us).ok());
+    EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
+    EXPECT_EQ(Read(202512).opening_nano_usd, before.closing_nano_usd);
+    EXPECT_EQ(Read(202512).closing_nano_usd, before.closing_nano_usd + 7 + 5 + 11);
+    ExpectVerified();
+  }
+  // Roll-ups that are built again have the same statements.
+  for (const std::string_view table : kRollUpNames) {
+    ASSERT_TRUE(connection_->Execute("DELETE FROM " + std::string(table)).ok());
+  }
+  ASSERT_TRUE(FoldLedger(*connection_, close_us).ok());
+  EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
+  ExpectVerified();
+}
+
+TEST_P(StatementTest, AMonthWithoutEntriesHasANumberToo) {
+  Fill();
+  ASSERT_TRUE(FoldLedger(*connection_, UtcMonthStartUs(202601) + kCloseAfterUs).ok());
+  EXPECT_EQ(Read(202603, UtcMonthStartUs(202604)).number, "") << "it is not closed yet";
+  EXPECT_EQ(Read(202603, UtcMonthStartUs(202604) + kCloseAfterUs).number, "ws-2026-03");
+}
+
 TEST_P(StatementTest, AnArchivedMonthKeepsItsStatement) {
   Fill();
+  ASSERT_TRUE(FoldLedger(*connection_, UtcMonthStartUs(202512) + kHourUs).ok());
   const Statement archived_before = Read(202510);
   const Statement before = Read(202511);
   const auto folder = std::filesystem::path(::testing::TempDir()) /

@@ -97,6 +97,10 @@ SqlResult<std::string> DigestStatements(sql::Connection& db, const std::string& 
       "SELECT key_id, model, month, requests, amount FROM statement_usage WHERE shard = $1"
       " AND workspace = $2 AND month < $3 ORDER BY month, key_id, model",
       {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 2, 5); }));
+  TRY(db.Query(
+      "SELECT month, sequence, at_us FROM statement_close WHERE shard = $1 AND workspace = $2"
+      " AND month < $3 ORDER BY month",
+      {shard, workspace, UtcMonth(cut_us)}, [&](const Row& row) { digest.Add(row, 0, 3); }));
   return digest.Take();
 }
 

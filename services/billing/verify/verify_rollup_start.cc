@@ -6,6 +6,7 @@
 #include "common/base/try.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/verify/verify_digests.h"
 #include "services/billing/verify/verify_wallet.h"
 
@@ -70,6 +71,21 @@ SqlResult<void> CheckArchivedStatements(Connection& db, const WorkspaceState& ar
   return {};
 }
 
+SqlResult<void> ReadCloses(Connection& db, const WorkspaceState& state, RollUpStart& start,
+                           Findings& findings) {
+  TRY(auto closes, ReadStatementCloses(db, state.workspace));
+  StatementClose last;
+  for (const StatementClose& close : closes.all()) {
+    const bool sound = close.sequence > last.sequence && close.sequence <= state.sequence &&
+                       close.month <= LastClosableMonth(close.at_us);
+    if (!sound)
+      findings.Report("statement_close of " + std::to_string(close.month) + " is damaged");
+    last = close;
+  }
+  start.closes = std::move(closes);
+  return {};
+}
+
 }  // namespace
 
 SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const WorkspaceState& state,
@@ -110,6 +126,7 @@ SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const Work
   for (const auto& [id, hold] : archived.holds) {
     if (hold.charged > 0) start->charged.insert(id);
   }
+  TRY(ReadCloses(db, state, *start, findings));
   done = ReadStale(db, state, *start, findings);
   if (done.ok()) done = CheckArchivedStatements(db, archived, *start, findings);
   if (!done.ok()) return Fail{std::move(done).error()};

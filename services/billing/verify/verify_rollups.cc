@@ -1,5 +1,6 @@
 #include "services/billing/verify/verify_rollups.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -99,8 +100,8 @@ class RollUpCheck {
   void AddEntry(const Row& row) {
     const auto kind = static_cast<EntryKind>(row.Int(1));
     const int64_t posted = Posted(row.Int(4), row.Int(5)) - Posted(row.Int(3), row.Int(5));
-    const int64_t month = UtcMonth(row.Int(6));
     if (row.Int(0) > start_.cut) return AddFresh(row, kind, posted);
+    const int64_t month = std::max(UtcMonth(row.Int(6)), start_.closes.FirstMonth(row.Int(0)));
     const int64_t receivable = row.Int(0) > start_.receivables
                                    ? 0
                                    : Owed(row.Int(3), row.Int(5)) - Owed(row.Int(4), row.Int(5));

@@ -48,6 +48,7 @@ export default function StatementPage() {
               {i18n.t({ id: 'billing.statement.preliminary', message: 'This month has not ended. The figures are preliminary, as of' })} <Time at={statement.preliminaryTime} exact />
             </Notice>
           )}
+          {statement.number && <p className="quiet">{i18n.t({ id: 'billing.statement.number', message: 'Number {number}', values: { number: statement.number } })}</p>}
           <div className={css.two}>
             <Card title={i18n.t({ id: 'billing.statement.sum', message: 'Summary' })}>
               <Amounts rows={sums(statement)} />
