@@ -30,8 +30,9 @@ constexpr Mutation kMutations[] = {
     {"UPDATE usage_day SET requests = requests + 1 WHERE period = (SELECT min(period) FROM "
      "usage_day)",
      "the usage of archived months"},
-    {"DELETE FROM usage_quarter WHERE period = (SELECT min(period) FROM usage_quarter)",
+    {"DELETE FROM usage_day WHERE period = (SELECT min(period) FROM usage_day)",
      "the usage of archived months"},
+    {"DELETE FROM usage_quarter", "usage_quarter of key"},
     {"UPDATE command SET actor = 'eve' WHERE id = 'c'", "the commands of archived months"},
     {"UPDATE command SET amount = amount + 1 WHERE id = 'c'", "the commands of archived months"},
     {"DELETE FROM command WHERE id = 'cap'", "the commands of archived months"},
@@ -100,6 +101,10 @@ class ArchiveMutationsTest : public ArchiveTest {
     ArchiveTest::SetUp();
     if (!connection_) return;
     FillMonths();
+    const int64_t december_us = UtcMonthStartUs(202512) + 21 * kDayUs;
+    const Id id = TestId(900, december_us);
+    Run({MakeAuthorize(id, 100, 50)}, december_us);
+    Run({MakeSettle(id, 100, 20)}, december_us + 1);
     ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
     ASSERT_TRUE(FoldLedger(*connection_).ok());
     ExpectVerified();
