@@ -111,6 +111,26 @@ void Archive(Invocation& invocation, const Arguments& arguments) {
   RunBillingBinary(invocation, "archive", words);
 }
 
+void Archived(Invocation& invocation, const Arguments& arguments) {
+  auto words = ForBillingBinary(
+      arguments, {"database", "config", "from", "workspace", "month", "request", "key"});
+  if (arguments.Has("entries")) words.push_back("--entries");
+  if (invocation.options().json) words.push_back("--json");
+  RunBillingBinary(invocation, "archived", words);
+}
+
+std::vector<Flag> ArchivedFlags() {
+  return {Flag("--database", "sqlite:/path or postgresql://…"),
+          Flag("--config", "Instead: the configuration file of billing or of the all-in-one"),
+          Flag("--from", "Folder of the archive").Required(),
+          Flag("-w,--workspace", "Workspace").Required(),
+          Flag("--month", "Only the file of this month, as YYYY-MM"),
+          Flag("--entries", "Entries of the ledger instead of requests").Switch(),
+          Flag("--request",
+               "Only this request, as 32 hexadecimal digits, or of the entries this command"),
+          Flag("--key", "Only requests of this API key")};
+}
+
 std::vector<Flag> VerifyFlags() {
   return {Flag("workspace,-w,--workspace", "Only this workspace; default: all"),
           Flag("--database",
@@ -153,6 +173,10 @@ std::vector<Command> LedgerCommands() {
                Flag("--config", "Instead: the configuration file of billing or of the all-in-one"),
                Flag("--before", "All months before this one, as YYYY-MM").Required(),
                Flag("--to", "Folder of the files; it must exist").Required()}),
+      Command("ledger archived",
+              "A workspace's requests or entries of archived months, from the verified files of "
+              "the archive, as CSV or (--json) JSON lines",
+              Archived, ArchivedFlags()),
       Command("ledger distribute",
               "Distribute the ledger over the servers of Citus, after the migrations that its "
               "database lacks; without --apply: say what it would do",

@@ -72,14 +72,15 @@ std::vector<Command> StatementCommands() {
                 "asking billing"),
            Flag("--config", "The same, with the database of this file").Excludes("--database")}),
       Command("statement list",
-              "Balances and totals of each month that is not archived, newest first",
+              "Balances and totals of each month whose totals are in the database, newest first",
               "StatementService.ListStatements",
               {ParentFlag(),
                Flag("--limit", "At most this many; default 50", "page_size").Between(1, 200),
                Flag("--page-token", "Continue a list after this page", "page_token")})
           .Lists("statements", "No statements.",
-                 "month=name.id MONTH | opening_usd OPENING | added_usd ADDED | "
+                 "month=name.id MONTH | number NUMBER | opening_usd OPENING | added_usd ADDED | "
                  "removed_usd REMOVED | used_usd USED | closing_usd CLOSING | "
+                 "closing_receivable_usd OWED | "
                  "preliminary_at=preliminary_time PRELIMINARY AT (UTC)"),
   };
 }

@@ -1,5 +1,7 @@
 #include "services/billing/archive/archive.h"
 
+#include <algorithm>
+
 #include "common/base/clock.h"
 #include "common/base/crypto.h"
 #include "common/base/ledger_shard.h"
@@ -9,6 +11,7 @@
 #include "services/billing/reports/rollup_changes.h"
 #include "services/billing/reports/rollups.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/verify/verify_digests.h"
 #include "services/billing/verify/verify_entries.h"
 #include "services/billing/verify/verify_usage.h"
@@ -107,8 +110,12 @@ class MonthArchive {
       *digest = std::move(computed);
     }
     TRY(auto rollups, ReadRollUpCut(db_, cut.workspace));
-    if (rollups && rollups->sequence < cut.sequence) {
+    if (rollups && std::min(rollups->sequence, rollups->receivables) < cut.sequence) {
       findings.Report("the roll-ups do not contain all entries of the month; run it again");
+    }
+    TRY(auto closes, ReadStatementCloses(db_, cut.workspace));
+    if (closes.newest().sequence < cut.sequence) {
+      findings.Report("the statement of the month is not closed");
     }
     cut.statements_base_us = rollups ? rollups->base_us : 0;
     cut.BeginAfterCut(cut_us_);
@@ -182,8 +189,9 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
     }));
     if (month == 0) return std::vector<ArchivedMonth>();
   }
-  // Archived entries must be in the roll-ups first, because the entries are removed.
-  TRY(FoldLedger(db, options.stop));
+  // Archived entries must be in the roll-ups and in closed statements first, because the entries
+  // are removed.
+  TRY(FoldLedger(db, options.now_us, options.stop));
   std::vector<ArchivedMonth> archived;
   for (; month < options.before; month = NextMonth(month)) {
     if (options.now_us < UtcMonthStartUs(NextMonth(month)) + kArchiveAfterUs) {

@@ -26,15 +26,6 @@ bool Contains(const List& list, std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-void AppendQuotedCsv(std::string& line, std::string_view text) {
-  line += '"';
-  for (const char c : text) {
-    if (c == '"') line += '"';
-    line += c;
-  }
-  line += '"';
-}
-
 bool Flush(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -50,6 +41,25 @@ ColumnKind KindOfColumn(std::string_view name) {
   return Contains(kTexts, name) ? ColumnKind::kText : ColumnKind::kInt;
 }
 
+std::vector<std::string_view> ColumnNames(std::string_view columns) {
+  std::vector<std::string_view> names;
+  for (size_t begin = 0; begin < columns.size();) {
+    const size_t comma = std::min(columns.find(", ", begin), columns.size());
+    names.push_back(columns.substr(begin, comma - begin));
+    begin = comma + 2;
+  }
+  return names;
+}
+
+void AppendQuotedCsv(std::string& line, std::string_view text) {
+  line += '"';
+  for (const char c : text) {
+    if (c == '"') line += '"';
+    line += c;
+  }
+  line += '"';
+}
+
 std::string ArchivePath(const std::string& folder, const char* what, int32_t month) {
   return folder + "/" + what + "-" + std::to_string(month) + ".csv.gz";
 }
@@ -60,12 +70,9 @@ CsvFile::CsvFile(std::string path, std::string_view columns) : path_(std::move(p
     failed_ = "cannot write " + path_;
     return;
   }
-  for (size_t begin = 0; begin < columns.size();) {
-    const size_t comma = std::min(columns.find(", ", begin), columns.size());
-    const std::string_view name = columns.substr(begin, comma - begin);
+  for (const std::string_view name : ColumnNames(columns)) {
     kinds_.push_back(KindOfColumn(name));
     line_ += std::string(line_.empty() ? "" : ",") + std::string(name);
-    begin = comma + 2;
   }
   line_ += '\n';
   if (gzwrite(file_.get(), line_.data(), static_cast<unsigned>(line_.size())) <= 0) {

@@ -16,6 +16,9 @@ namespace tollgate::billing {
 
 enum class ColumnKind : uint8_t { kInt, kText, kBlob };
 ColumnKind KindOfColumn(std::string_view name);
+// The names in "a, b".
+std::vector<std::string_view> ColumnNames(std::string_view columns);
+void AppendQuotedCsv(std::string& line, std::string_view text);
 
 // One file. Integers are decimal digits, NULL is empty, bytes are hexadecimal. The first line has
 // the column names.

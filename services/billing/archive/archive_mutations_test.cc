@@ -30,8 +30,9 @@ constexpr Mutation kMutations[] = {
     {"UPDATE usage_day SET requests = requests + 1 WHERE period = (SELECT min(period) FROM "
      "usage_day)",
      "the usage of archived months"},
-    {"DELETE FROM usage_quarter WHERE period = (SELECT min(period) FROM usage_quarter)",
+    {"DELETE FROM usage_day WHERE period = (SELECT min(period) FROM usage_day)",
      "the usage of archived months"},
+    {"DELETE FROM usage_quarter", "usage_quarter of key"},
     {"UPDATE command SET actor = 'eve' WHERE id = 'c'", "the commands of archived months"},
     {"UPDATE command SET amount = amount + 1 WHERE id = 'c'", "the commands of archived months"},
     {"DELETE FROM command WHERE id = 'cap'", "the commands of archived months"},
@@ -39,6 +40,7 @@ constexpr Mutation kMutations[] = {
     {"UPDATE rollup_cut SET sequence = sequence + 1", "which does not exist (rollup_cut)"},
     {"UPDATE rollup_cut SET sequence = 1", "are archived"},
     {"UPDATE rollup_cut SET base_us = 1", "a base that no archive has"},
+    {"UPDATE rollup_cut SET receivables = receivables + 1", "rollup_cut has receivables"},
     {"DELETE FROM rollup_cut", "have no rollup_cut"},
     {"INSERT INTO rollup_stale SELECT shard, workspace, period, model FROM workspace_quarter",
      "rollup_stale has"},
@@ -60,13 +62,21 @@ constexpr Mutation kMutations[] = {
     {"DELETE FROM statement_month WHERE month = 202510", "the statements of archived months"},
     {"UPDATE statement_month SET amount = amount + 1 WHERE month = 202512",
      "statement_month of 202512"},
+    {"UPDATE statement_month SET receivable = 1 WHERE month = 202510",
+     "the statements of archived months"},
+    {"UPDATE statement_month SET receivable = 1 WHERE month = 202512", "statement_month of 202512"},
     {"UPDATE statement_usage SET amount = amount * 2 WHERE month = 202510",
      "the statements of archived months"},
     {"UPDATE statement_usage SET requests = requests + 1 WHERE month = 202511",
      "the statements of archived months"},
     {"UPDATE statement_usage SET key_id = 'other' WHERE month = 202512",
      "statement_usage of 202512"},
-    {"INSERT INTO statement_month SELECT shard, 'ghost', month, kind, amount FROM statement_month",
+    {"UPDATE statement_close SET sequence = sequence - 1", "statement_month of 202512"},
+    {"UPDATE statement_close SET sequence = sequence + 1", "statement_close of 202512 is damaged"},
+    {"UPDATE statement_close SET month = 202511", "the statements of archived months"},
+    {"UPDATE statement_close SET at_us = 1", "statement_close of 202512 is damaged"},
+    {"INSERT INTO statement_month SELECT shard, 'ghost', month, kind, amount, 0 FROM"
+     " statement_month",
      "workspace ghost: rows of statement_month"},
     {"INSERT INTO workspace_day SELECT shard, 'ghost', period, model, requests, free_requests,"
      " prompt, cached, cache_write, completion, reasoning, charged, overrun FROM workspace_day",
@@ -91,12 +101,17 @@ class ArchiveMutationsTest : public ArchiveTest {
     ArchiveTest::SetUp();
     if (!connection_) return;
     FillMonths();
+    const int64_t december_us = UtcMonthStartUs(202512) + 21 * kDayUs;
+    const Id id = TestId(900, december_us);
+    Run({MakeAuthorize(id, 100, 50)}, december_us);
+    Run({MakeSettle(id, 100, 20)}, december_us + 1);
     ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
     ASSERT_TRUE(FoldLedger(*connection_).ok());
     ExpectVerified();
     ASSERT_EQ(ArchiveViolations(), "");
     tables_ = {"wallet",  "cap_month", "key_month",         "usage_quarter", "usage_day",
                "command", "archive",   "archive_workspace", "dead_letter",   "hold"};
+    tables_.push_back("statement_close");
     tables_.insert(tables_.end(), std::begin(kRollUpNames), std::end(kRollUpNames));
     for (const std::string& table : tables_) {
       Script("CREATE TABLE saved_" + table + " AS SELECT * FROM " + table);

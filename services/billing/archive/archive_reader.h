@@ -24,6 +24,8 @@ class CsvReader {
   std::vector<sql::Param> Values();
   void Next();
 
+  // The same as texts of the file.
+  const std::vector<std::string>& fields() const { return fields_; }
   // Names of the columns.
   const std::vector<std::string>& columns() const { return names_; }
   // Why reading has ended early; empty: it has not.

@@ -8,6 +8,7 @@
 #include "common/base/try.h"
 #include "services/billing/archive/archive.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/verify/verify_digests.h"
 #include "services/billing/verify/verify_state.h"
 
 namespace tollgate::billing {
@@ -35,6 +36,7 @@ struct Archived {
     int64_t shard = 0;
     std::string workspace;
     int64_t sequence = 0;
+    std::string rollups;  // digest
   };
   std::vector<Chain> chains;
 };
@@ -47,14 +49,14 @@ SqlResult<Archived> ReadArchived(Connection& db) {
   });
   if (!read.ok()) return Fail{std::move(read).error()};
   bool damaged = false;
-  read = db.Query("SELECT shard, workspace, sequence, state FROM archive_workspace", {},
-                  [&](const Row& row) {
-                    archived.chains.push_back({row.Int(0), row.Text(1), row.Int(2)});
-                    const auto state = DecodeState(row.Bytes(3));
-                    damaged |= !state.has_value();
-                    if (!state) return;
-                    for (const auto& [id, hold] : state->holds) archived.keep.insert(id);
-                  });
+  read = db.Query(
+      "SELECT shard, workspace, sequence, state FROM archive_workspace", {}, [&](const Row& row) {
+        const auto state = DecodeState(row.Bytes(3));
+        damaged |= !state.has_value();
+        if (!state) return;
+        archived.chains.push_back({row.Int(0), row.Text(1), row.Int(2), state->archived_rollups});
+        for (const auto& [id, hold] : state->holds) archived.keep.insert(id);
+      });
   if (!read.ok()) return Fail{std::move(read).error()};
   // Holds admitted before the cut by the ledger's time, but whose first entry is after it: it is
   // dated later, or follows an entry that is (docs/design/ledger.md 7).
@@ -175,6 +177,40 @@ SqlResult<void> RemoveEntries(Connection& db, const Archived& archived,
   return {};
 }
 
+// Usage of archived months is kept by day. Archives of earlier versions have digests of the
+// quarters, which stay until the next month is archived.
+SqlResult<void> RemoveQuarters(Connection& db, const Archived& archived,
+                               const ArchiveOptions& options) {
+  const int64_t end = archived.cut_us / kQuarterUs;
+  for (const Archived::Chain& chain : archived.chains) {
+    bool any = false;
+    TRY(
+        db.Query("SELECT 1 FROM workspace_quarter WHERE shard = $1 AND workspace = $2"
+                 " AND period < $3 LIMIT 1",
+                 {chain.shard, chain.workspace, end}, [&](const Row&) { any = true; }));
+    if (!any) continue;
+    TRY(auto digest, DigestRollUps(db, chain.workspace, archived.cut_us));
+    if (digest != chain.rollups) continue;
+    std::vector<std::pair<std::string, std::string>> used;  // keys and models
+    TRY(db.Query("SELECT DISTINCT key_id, model FROM usage_day WHERE shard = $1 AND workspace = $2",
+                 {chain.shard, chain.workspace},
+                 [&](const Row& row) { used.emplace_back(row.Text(0), row.Text(1)); }));
+    for (const auto& [key, model] : used) {
+      if (options.stop()) return Fail{ArchiveStopped()};
+      TRY(
+          db.Execute("DELETE FROM usage_quarter WHERE shard = $1 AND workspace = $2"
+                     " AND key_id = $3 AND model = $4 AND period < $5",
+                     {chain.shard, chain.workspace, key, model, end}));
+    }
+    // The last ones, since they tell whether all were removed.
+    TRY(
+        db.Execute("DELETE FROM workspace_quarter WHERE shard = $1 AND workspace = $2"
+                   " AND period < $3",
+                   {chain.shard, chain.workspace, end}));
+  }
+  return {};
+}
+
 SqlResult<void> RemoveRequests(Connection& db, const Archived& archived, const std::string& table,
                                const std::string& time, const ArchiveOptions& options) {
   int64_t shard = -1;
@@ -227,6 +263,7 @@ SqlResult<void> RemoveArchived(Connection& db, const ArchiveOptions& options) {
         "SET jit = off"));
   }
   TRY(RemoveEntries(db, archived, options));
+  TRY(RemoveQuarters(db, archived, options));
   TRY(RemoveRequests(db, archived, "hold", "created_us", options));
   return RemoveRequests(db, archived, "usage_record", "admitted_us", options);
 }

@@ -11,7 +11,9 @@
 #include "common/base/time_units.h"
 #include "services/billing/archive/testing/archive_world.h"
 #include "services/billing/domain/testing/ledger_history.h"
+#include "services/billing/reports/rollups.h"
 #include "services/billing/storage/wallet_check.h"
+#include "services/billing/verify/verify_digests.h"
 
 namespace tollgate::billing {
 namespace {
@@ -60,6 +62,50 @@ TEST_P(ArchiveTest, ClosedMonthsLeaveTheDatabaseAndTheRestVerifies) {
   ASSERT_EQ(archived->size(), 1u);
   ExpectVerified();
   EXPECT_EQ(ArchiveViolations(), "");
+}
+
+TEST_P(ArchiveTest, QuartersOfArchivedMonthsBecomeDays) {
+  FillMonths();
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  const int64_t days = Count("usage_day");
+  for (const std::string table : {"usage_quarter", "workspace_quarter"}) {
+    ASSERT_TRUE(
+        connection_->Execute("CREATE TABLE saved_" + table + " AS SELECT * FROM " + table).ok());
+  }
+  ASSERT_TRUE(Archive(202511, UtcMonthStartUs(202512) + kDayUs).ok());
+  const int64_t first = UtcMonthStartUs(202511) / kQuarterUs;
+  const auto archived_quarters = [&](const std::string& table) {
+    return Count(table + " WHERE period < " + std::to_string(first));
+  };
+  EXPECT_EQ(archived_quarters("usage_quarter"), 0);
+  EXPECT_EQ(archived_quarters("workspace_quarter"), 0);
+  EXPECT_GT(Count("usage_quarter"), 0) << "of the month that is not archived";
+  EXPECT_EQ(Count("usage_day"), days);
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+
+  // An archive of an earlier version has a digest of the quarters, so they stay until the next one.
+  for (const std::string table : {"usage_quarter", "workspace_quarter"}) {
+    Must("INSERT INTO " + table + " SELECT * FROM saved_" + table + " WHERE period < " +
+         std::to_string(first));
+  }
+  WorkspaceState state = ReadState();
+  auto digest = DigestRollUpsWithQuarters(*connection_, "ws", state.cut_us);
+  ASSERT_TRUE(digest.ok());
+  ASSERT_NE(*digest, state.archived_rollups);
+  state.archived_rollups = *digest;
+  WriteState(state, /*with_digest=*/true);
+  ExpectVerified();
+  Must("UPDATE usage_quarter SET charged = charged + 1 WHERE period < " + std::to_string(first));
+  ExpectViolation("the usage of archived months");
+  Must("UPDATE usage_quarter SET charged = charged - 1 WHERE period < " + std::to_string(first));
+  ASSERT_TRUE(Archive(202511, UtcMonthStartUs(202512) + kDayUs).ok());
+  EXPECT_GT(archived_quarters("usage_quarter"), 0);
+  ExpectVerified();
+  ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
+  EXPECT_EQ(archived_quarters("usage_quarter"), 0);
+  EXPECT_EQ(archived_quarters("workspace_quarter"), 0);
+  ExpectVerified();
 }
 
 TEST_P(ArchiveTest, AWorkspaceWithoutEntriesSinceTheCutGoesOn) {

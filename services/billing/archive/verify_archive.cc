@@ -1,8 +1,6 @@
 #include "services/billing/archive/verify_archive.h"
 
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -11,6 +9,7 @@
 #include "common/base/try.h"
 #include "common/json/json.h"
 #include "services/billing/archive/archive_files.h"
+#include "services/billing/archive/archive_manifest.h"
 #include "services/billing/archive/archive_scratch.h"
 #include "services/billing/verify/verify_entries.h"
 
@@ -20,14 +19,6 @@ namespace {
 using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
-
-// A row of the table archive.
-struct ArchivedFiles {
-  int32_t month = 0;
-  int64_t cut_us = 0;
-  std::string manifest;  // digest
-  int64_t entries = 0, holds = 0, usage_records = 0;
-};
 
 class ArchiveCheck {
  public:
@@ -41,17 +32,10 @@ class ArchiveCheck {
     if (files.cut_us != UtcMonthStartUs(NextMonth(files.month))) {
       Report("archive: month " + std::to_string(files.month) + " has a wrong end");
     }
-    const std::string text = ReadManifest(files);
-    if (text.empty()) return {};
-    json::Limits limits;
-    limits.max_values = 100'000'000;
-    auto manifest = json::Document::Parse(text, limits);
-    if (!manifest.ok()) {
-      Report(ManifestPath(folder_, files.month) + " is not JSON");
-      return {};
-    }
-    return CheckFiles(manifest->root(), files) ? Recompute(manifest->root(), files)
-                                               : SqlResult<void>();
+    const ReportFn report = [this](const std::string& what) { Report(what); };
+    const auto manifest = ReadManifest(folder_, files, report);
+    if (!manifest || !CheckFiles(manifest->root(), folder_, files, report)) return {};
+    return Recompute(manifest->root(), files);
   }
 
   // Compares a state that was computed again with the one where the verification of the database
@@ -91,41 +75,6 @@ class ArchiveCheck {
  private:
   void Report(const std::string& what) {
     if (report_.violations.size() < kMaxViolations) report_.violations.push_back(what);
-  }
-
-  // Returns an empty string if it is not the one of the database.
-  std::string ReadManifest(const ArchivedFiles& files) {
-    const std::string path = ManifestPath(folder_, files.month);
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    if (!in) {
-      Report("there is no " + path);
-    } else if (Sha256(text.str()) != files.manifest) {
-      Report(path + " is not the manifest that the database knows");
-    } else {
-      return text.str();
-    }
-    return "";
-  }
-
-  // Returns whether all files of the manifest can be read.
-  bool CheckFiles(const json::Value& manifest, const ArchivedFiles& files) {
-    bool sound = true;
-    std::map<std::string, int64_t> rows;
-    for (const json::Value file : manifest.Find("files")) {
-      const std::string name = file.Find("name").string();
-      rows[name.substr(0, name.find('-'))] = file.Find("rows").Integer().value_or(-1);
-      if (HexEncode(FileDigest(folder_ + "/" + name)) == file.Find("sha256").string()) continue;
-      Report(folder_ + "/" + name + " is missing or was changed");
-      sound = false;
-    }
-    if (rows["entries"] != files.entries || rows["holds"] != files.holds ||
-        rows["usage"] != files.usage_records) {
-      Report("archive: the numbers of rows of month " + std::to_string(files.month) +
-             " are not those of its manifest");
-    }
-    return sound;
   }
 
   SqlResult<void> Recompute(const json::Value& manifest, const ArchivedFiles& files) {
@@ -206,14 +155,7 @@ class ArchiveCheck {
 
 SqlResult<void> VerifyArchive(Connection& db, const std::string& folder, VerifyReport& report,
                               const VerifyProgressFn& progress) {
-  std::vector<ArchivedFiles> months;
-  auto read = db.Query(
-      "SELECT month, cut_us, manifest, entries, holds, usage_records FROM archive ORDER BY month",
-      {}, [&](const Row& row) {
-        months.push_back({static_cast<int32_t>(row.Int(0)), row.Int(1), row.Text(2), row.Int(3),
-                          row.Int(4), row.Int(5)});
-      });
-  if (!read.ok()) return read;
+  TRY(auto months, ReadArchivedMonths(db));
   ArchiveCheck check(db, folder, report, progress);
   if (!months.empty()) {
     if (std::string failed = check.Open(); !failed.empty()) return sql::Refused(std::move(failed));
@@ -221,10 +163,10 @@ SqlResult<void> VerifyArchive(Connection& db, const std::string& folder, VerifyR
   for (const ArchivedFiles& month : months) {
     TRY(check.Month(month));
   }
-  read = db.Query("SELECT workspace, sequence, head, state FROM archive_workspace", {},
-                  [&](const Row& row) { check.State(row); });
-  if (read.ok()) check.ReportRest();
-  return read;
+  TRY(db.Query("SELECT workspace, sequence, head, state FROM archive_workspace", {},
+               [&](const Row& row) { check.State(row); }));
+  check.ReportRest();
+  return {};
 }
 
 SqlResult<void> AddDigests(Connection& db, const std::string& folder) {

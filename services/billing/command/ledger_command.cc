@@ -19,17 +19,6 @@
 namespace tollgate::billing {
 namespace {
 
-// Parses "YYYY-MM" to YYYYMM; 0: not a month.
-int32_t ParseMonth(const std::string& text) {
-  if (text.size() != 7 || text[4] != '-') return 0;
-  int32_t month = 0;
-  for (const char c : text.substr(0, 4) + text.substr(5)) {
-    if (c < '0' || c > '9') return 0;
-    month = month * 10 + (c - '0');
-  }
-  return month % 100 >= 1 && month % 100 <= 12 ? month : 0;
-}
-
 void AddArchive(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand(
       "archive", "Move closed months of the ledger into files (docs/operations.md)");
@@ -209,6 +198,7 @@ std::optional<int> RunLedgerCommand(int argc, char** argv, std::span<const sql::
   app.require_subcommand(1);
   AddVerify(app, exit_code);
   AddArchive(app, exit_code);
+  AddArchived(app, exit_code);
   AddDistribute(app, schemas, exit_code);
   AddCopyCommand(app, schemas, exit_code);
   AddStatement(app, exit_code);

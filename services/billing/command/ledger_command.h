@@ -1,5 +1,5 @@
 // Commands of tollgate-billing that work on the ledger's database while the server may be running:
-// verify, archive, distribute and statement.
+// verify, archive, archived, distribute, copy and statement.
 #pragma once
 
 #include <optional>

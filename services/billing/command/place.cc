@@ -60,4 +60,14 @@ std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int
   return Connect(UrlOf(place), read_only, exit_code);
 }
 
+int32_t ParseMonth(const std::string& text) {
+  if (text.size() != 7 || text[4] != '-') return 0;
+  int32_t month = 0;
+  for (const char c : text.substr(0, 4) + text.substr(5)) {
+    if (c < '0' || c > '9') return 0;
+    month = month * 10 + (c - '0');
+  }
+  return month % 100 >= 1 && month % 100 <= 12 ? month : 0;
+}
+
 }  // namespace tollgate::billing

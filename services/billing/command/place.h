@@ -24,6 +24,11 @@ std::string UrlOf(const Place& place);
 std::unique_ptr<sql::Connection> Connect(const std::string& url, bool read_only, int* exit_code);
 std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int* exit_code);
 
+// Parses "YYYY-MM" to YYYYMM; 0: not a month.
+int32_t ParseMonth(const std::string& text);
+
+// archived_command.cc
+void AddArchived(CLI::App& app, int& exit_code);
 // verify_command.cc
 void AddVerify(CLI::App& app, int& exit_code);
 

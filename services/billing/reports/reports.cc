@@ -8,6 +8,7 @@
 #include "common/base/time_units.h"
 #include "common/base/try.h"
 #include "services/billing/domain/ledger.h"
+#include "services/billing/reports/archived_usage.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -56,6 +57,17 @@ class UsageSums {
       : db_(db), shard_(LedgerShard(workspace)), workspace_(workspace), key_id_(key_id) {}
 
   SqlResult<void> Add(int64_t start_us, int64_t end_us) {
+    TRY(auto archived_us, ReadArchivedUntil(db_, workspace_));
+    TRY(AddRollUp("usage_day", "", kDayUs, FirstDayByNoon(start_us),
+                  FirstDayByNoon(std::min(end_us, archived_us))));
+    return AddExact(std::max(start_us, archived_us), end_us);
+  }
+
+  std::map<std::pair<int32_t, std::string>, UsageBucket>& sums() { return sums_; }
+
+ private:
+  // Adds usage that is not archived.
+  SqlResult<void> AddExact(int64_t start_us, int64_t end_us) {
     const int64_t first_quarter = RoundUp(start_us, kQuarterUs);
     const int64_t last_quarter = end_us / kQuarterUs * kQuarterUs;
     if (first_quarter >= last_quarter) return AddRequests(start_us, end_us);
@@ -64,9 +76,6 @@ class UsageSums {
     return AddRequests(last_quarter, end_us);
   }
 
-  std::map<std::pair<int32_t, std::string>, UsageBucket>& sums() { return sums_; }
-
- private:
   SqlResult<void> AddQuartersAndDays(int64_t start_us, int64_t end_us) {
     const int64_t first_day = RoundUp(start_us, kDayUs);
     const int64_t last_day = end_us / kDayUs * kDayUs;

@@ -1,5 +1,7 @@
 #include "services/billing/reports/rollup_changes.h"
 
+#include <algorithm>
+
 #include "common/base/clock.h"
 #include "common/base/ledger_shard.h"
 #include "common/base/try.h"
@@ -18,6 +20,8 @@ bool IsPostedAccount(int64_t account) {
          account == static_cast<int64_t>(Account::kGranted);
 }
 
+bool IsReceivable(int64_t account) { return account == static_cast<int64_t>(Account::kReceivable); }
+
 class ChangeReader {
  public:
   ChangeReader(Connection& db, const std::string& workspace)
@@ -25,6 +29,8 @@ class ChangeReader {
 
   SqlResult<RollUpChanges> Read(int64_t after, int limit) {
     TRY(ReadEntries(after, limit));
+    TRY(auto closes, ReadStatementCloses(db_, workspace_));
+    changes_.closes = std::move(closes);
     for (const Line& line : lines_) Add(line);
     TRY(ReadRecords());
     TRY(AddStatementUsage());
@@ -37,7 +43,8 @@ class ChangeReader {
     int64_t sequence = 0;
     EntryKind kind = EntryKind::kHold;
     std::string request;
-    int64_t posted = 0;  // added to the posted credit
+    int64_t posted = 0;      // added to the posted credit
+    int64_t receivable = 0;  // added to what the workspace owes
     int64_t at_us = 0;
   };
   struct Request {
@@ -63,6 +70,8 @@ class ChangeReader {
           line.request = row.Text(2);
           line.posted = (IsPostedAccount(row.Int(4)) ? row.Int(5) : 0) -
                         (IsPostedAccount(row.Int(3)) ? row.Int(5) : 0);
+          line.receivable = (IsReceivable(row.Int(3)) ? row.Int(5) : 0) -
+                            (IsReceivable(row.Int(4)) ? row.Int(5) : 0);
           line.at_us = row.Int(6);
           lines_.push_back(std::move(line));
         });
@@ -93,9 +102,9 @@ class ChangeReader {
   }
 
   void Add(const Line& line) {
-    const int32_t month = MonthOf(line.at_us);
-    if (line.posted != 0) {
-      changes_.movements[{month, static_cast<int64_t>(line.kind)}] += line.posted;
+    const int32_t month = std::max(MonthOf(line.at_us), changes_.closes.FirstMonth(line.sequence));
+    if (const Movement moved{line.posted, line.receivable}; moved != Movement()) {
+      changes_.movements[{month, static_cast<int64_t>(line.kind)}] += moved;
     }
     const bool charge = line.kind == EntryKind::kCharge;
     const bool correction = line.kind == EntryKind::kLateCorrection;
@@ -179,15 +188,43 @@ class ChangeReader {
 
 SqlResult<std::optional<RollUpCut>> ReadRollUpCut(Connection& db, const std::string& workspace) {
   std::optional<RollUpCut> cut;
-  TRY(db.Query("SELECT sequence, base_us FROM rollup_cut WHERE shard = $1 AND workspace = $2",
-               {LedgerShard(workspace), workspace},
-               [&](const Row& row) { cut = RollUpCut{row.Int(0), row.Int(1)}; }));
+  TRY(db.Query(
+      "SELECT sequence, base_us, receivables FROM rollup_cut WHERE shard = $1 AND workspace = $2",
+      {LedgerShard(workspace), workspace},
+      [&](const Row& row) { cut = RollUpCut{row.Int(0), row.Int(1), row.Int(2)}; }));
   return cut;
 }
 
 SqlResult<RollUpChanges> ReadRollUpChanges(Connection& db, const std::string& workspace,
                                            int64_t after, int limit) {
   return ChangeReader(db, workspace).Read(after, limit);
+}
+
+SqlResult<Movements> ReadLateReceivables(Connection& db, const std::string& workspace,
+                                         const RollUpCut& cut) {
+  Movements movements;
+  if (cut.receivables >= cut.sequence) return movements;
+  const int32_t shard = LedgerShard(workspace);
+  bool charged_back = false;  // nothing is owed without a chargeback
+  TRY(db.Query("SELECT 1 FROM command WHERE shard = $1 AND workspace = $2 AND kind = $3 LIMIT 1",
+               {shard, workspace, static_cast<int>(CommandKind::kChargeback)},
+               [&](const Row&) { charged_back = true; }));
+  if (!charged_back) return movements;
+  TRY(auto closes, ReadStatementCloses(db, workspace));
+  // Archived entries may still be there if the removal was interrupted.
+  TRY(db.Query(
+      "SELECT e.kind, e.debit, e.amount, e.at_us, e.sequence FROM entry e LEFT JOIN "
+      "archive_workspace a"
+      " ON a.shard = e.shard AND a.workspace = e.workspace WHERE e.shard = $1 AND e.workspace = $2"
+      " AND e.sequence > $3 AND e.sequence <= $4 AND e.sequence > coalesce(a.sequence, 0)"
+      " AND (e.debit = $5 OR e.credit = $5)",
+      {shard, workspace, cut.receivables, cut.sequence, static_cast<int>(Account::kReceivable)},
+      [&](const Row& row) {
+        const int32_t month = std::max(UtcMonth(row.Int(3)), closes.FirstMonth(row.Int(4)));
+        movements[{month, row.Int(0)}].receivable_nano_usd +=
+            IsReceivable(row.Int(1)) ? row.Int(2) : -row.Int(2);
+      }));
+  return movements;
 }
 
 SqlResult<std::optional<FreshChanges>> ReadFreshChanges(Connection& db,

@@ -12,6 +12,7 @@
 
 #include "common/sql/sql.h"
 #include "services/billing/domain/types.h"
+#include "services/billing/storage/statement_closes.h"
 
 namespace tollgate::billing {
 
@@ -19,6 +20,9 @@ namespace tollgate::billing {
 struct RollUpCut {
   int64_t sequence = 0;  // newest entry that they contain
   int64_t base_us = 0;   // they contain all usage admitted before, whatever entries say
+  // Newest entry whose receivable they contain: before `sequence` after a step of the previous
+  // version.
+  int64_t receivables = 0;
 };
 // Returns nullopt if the workspace has no roll-ups yet.
 sql::SqlResult<std::optional<RollUpCut>> ReadRollUpCut(sql::Connection& db,
@@ -41,13 +45,26 @@ struct StatementUsage {
   bool operator==(const StatementUsage&) const = default;
 };
 
+// Changes by the entries of one kind in a month.
+struct Movement {
+  int64_t posted_nano_usd = 0;      // of the posted credit
+  int64_t receivable_nano_usd = 0;  // of what the workspace owes
+  Movement& operator+=(const Movement& other) {
+    posted_nano_usd += other.posted_nano_usd;
+    receivable_nano_usd += other.receivable_nano_usd;
+    return *this;
+  }
+  bool operator==(const Movement&) const = default;
+};
+using Movements = std::map<std::pair<int32_t, int64_t>, Movement>;  // by month, kind
+
 struct RollUpChanges {
   int64_t last = 0;   // newest of the entries
   bool more = false;  // the limit was reached
   bool gap = false;   // the entry after the cut is missing: it is archived
+  StatementCloses closes;
   std::vector<RequestChange> requests;
-  // Amounts added to the posted credit, by month and kind.
-  std::map<std::pair<int32_t, int64_t>, int64_t> movements;
+  Movements movements;
   // By month of the entry, key and model.
   std::map<std::tuple<int32_t, std::string, std::string>, StatementUsage> usage;
   // Requests that were charged when they expired, and the time of that.
@@ -57,6 +74,10 @@ struct RollUpChanges {
 // Reads at most limit entries after this one. An operation is never split.
 sql::SqlResult<RollUpChanges> ReadRollUpChanges(sql::Connection& db, const std::string& workspace,
                                                 int64_t after, int limit);
+
+// Reads the receivables that statement_month lacks: of entries up to the cut.
+sql::SqlResult<Movements> ReadLateReceivables(sql::Connection& db, const std::string& workspace,
+                                              const RollUpCut& cut);
 
 // Maximum number of entries after the cut that a page may read. With more, the roll-ups are still
 // being built.

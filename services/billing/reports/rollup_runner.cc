@@ -6,8 +6,8 @@
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
-#include "services/billing/storage/background_connection.h"
 #include "services/billing/reports/rollups.h"
+#include "services/billing/storage/background_connection.h"
 
 namespace tollgate::billing {
 namespace {
@@ -78,7 +78,7 @@ void RollUpRunner::Main() {
 std::string RollUpRunner::Round(sql::Connection& connection) {
   const int64_t now_us = clock_.MonotonicUs();
   if (swept_us_ == 0 || now_us - swept_us_ >= options_.sweep_us) {
-    auto done = FoldLedger(connection, [this] { return Stopping(); });
+    auto done = FoldLedger(connection, clock_.WallUs(), [this] { return Stopping(); });
     if (!done.ok()) return done.error().message;
     swept_us_ = now_us;
   }

@@ -12,6 +12,7 @@
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/verify/verify_state.h"
 
 namespace tollgate::billing {
@@ -60,12 +61,13 @@ using KeySpends = std::map<std::pair<int64_t, std::string>, int64_t>;    // by p
 // One step of one workspace.
 class Fold {
  public:
-  Fold(Connection& db, const std::string& workspace)
-      : db_(db), workspace_(workspace), shard_(LedgerShard(workspace)) {}
+  Fold(Connection& db, const std::string& workspace, int64_t now_us)
+      : db_(db), workspace_(workspace), shard_(LedgerShard(workspace)), now_us_(now_us) {}
 
   SqlResult<bool> Run(int limit) {
     TRY(Read(limit));
-    if (!begin_ && !changes_.gap && !waited_ && changes_.last == cut_.sequence) return false;
+    const bool behind = changes_.last != cut_.sequence || changes_.last != cut_.receivables;
+    if (!begin_ && !changes_.gap && !waited_ && !behind && !close_) return false;
     TRY(auto tx, sql::Transaction::Begin(db_));
     auto mine = MoveCut();
     // Another process was faster: the caller reads the remaining work again.
@@ -89,7 +91,28 @@ class Fold {
       TRY(CheckNewest());
     }
     for (const RequestChange& request : changes_.requests) Add(request);
+    TRY(auto late, ReadLateReceivables(db_, workspace_, cut_));
+    for (const auto& [row, moved] : late) changes_.movements[row] += moved;
+    TRY(ReadClose());
     return ReadStale();
+  }
+
+  // Decides whether this step closes months.
+  SqlResult<void> ReadClose() {
+    const StatementClose newest = changes_.closes.newest();
+    StatementClose close = {LastClosableMonth(now_us_), changes_.last, now_us_};
+    if (changes_.more || changes_.gap || newest.sequence >= close.sequence ||
+        newest.month >= close.month) {
+      return {};
+    }
+    // Archived months stay as the archive saw them.
+    bool archived = false;
+    TRY(
+        db_.Query("SELECT 1 FROM archive_workspace WHERE shard = $1 AND workspace = $2"
+                  " AND month >= $3",
+                  {shard_, workspace_, close.month}, [&](const Row&) { archived = true; }));
+    if (!archived) close_ = close;
+    return {};
   }
 
   // A workspace without a wallet has no entries and gets no roll-ups.
@@ -162,10 +185,14 @@ class Fold {
       if (!made.ok()) return Fail{std::move(made).error()};
       return true;
     }
-    TRY(auto moved, db_.Execute("UPDATE rollup_cut SET sequence = $1 WHERE shard = $2 AND "
-                                "workspace = $3 AND sequence = $4",
-                                {changes_.last, shard_, workspace_, cut_.sequence}));
-    return moved == 1;
+    TRY(auto moved,
+        db_.Execute("UPDATE rollup_cut SET sequence = $1, receivables = $1 WHERE shard = $2"
+                    " AND workspace = $3 AND sequence = $4 AND receivables = $5",
+                    {changes_.last, shard_, workspace_, cut_.sequence, cut_.receivables}));
+    if (moved != 1) return false;
+    // A month that another process has closed takes no further entries.
+    TRY(auto closes, ReadStatementCloses(db_, workspace_));
+    return closes.newest().month == changes_.closes.newest().month;
   }
 
   // The next step begins again.
@@ -196,11 +223,12 @@ class Fold {
                           [&](const Row& row) { archived = DecodeState(row.Bytes(0)); });
     if (!read.ok() || !archived) return read;
     TRY(db_.Execute(
-        "UPDATE rollup_cut SET sequence = $1, base_us = $2 WHERE shard = $3 AND workspace = $4",
+        "UPDATE rollup_cut SET sequence = $1, base_us = $2, receivables = $1 WHERE shard = $3"
+        " AND workspace = $4",
         {archived->sequence, archived->cut_us, shard_, workspace_}));
     const int64_t posted = archived->sums[static_cast<size_t>(Account::kPaid)] +
                            archived->sums[static_cast<size_t>(Account::kGranted)];
-    changes_.movements[{0, 0}] = posted;
+    changes_.movements[{0, 0}].posted_nano_usd = posted;
     for (const auto& [id, hold] : archived->holds) {
       if (hold.charged > 0) changes_.expired.emplace_back(id, hold.closed_us);
     }
@@ -232,6 +260,7 @@ class Fold {
     for (const auto& save : {&Fold::SaveUsage, &Fold::SaveKeySpends, &Fold::SaveStatements}) {
       TRY((this->*save)());
     }
+    if (close_) TRY(CloseStatements(db_, workspace_, *close_));
     return SaveExpired();
   }
 
@@ -298,11 +327,13 @@ class Fold {
 
   SqlResult<void> SaveStatements() {
     std::vector<Param> months;
-    for (const auto& [row, amount] : changes_.movements) {
-      months.insert(months.end(), {shard_, workspace_, row.first, row.second, amount});
+    for (const auto& [row, moved] : changes_.movements) {
+      months.insert(months.end(), {shard_, workspace_, row.first, row.second, moved.posted_nano_usd,
+                                   moved.receivable_nano_usd});
     }
-    TRY(Write(Insert("shard, workspace, month, kind, amount", "statement_month"), 5, months,
-              AddUp("statement_month", "shard, workspace, month, kind", "amount")));
+    TRY(Write(Insert("shard, workspace, month, kind, amount, receivable", "statement_month"), 6,
+              months,
+              AddUp("statement_month", "shard, workspace, month, kind", "amount, receivable")));
     std::vector<Param> usage;
     for (const auto& [row, line] : changes_.usage) {
       const auto& [month, key, model] = row;
@@ -339,9 +370,11 @@ class Fold {
   Connection& db_;
   const std::string& workspace_;
   const int32_t shard_;
+  const int64_t now_us_;
   bool begin_ = false;  // no roll-ups yet
   RollUpCut cut_;
   RollUpChanges changes_;
+  std::optional<StatementClose> close_;
   Periods quarters_, days_;
   std::set<std::pair<int64_t, std::string>> stale_;  // period and model of quarters to recompute
   bool waited_ = false;                              // some of them are in rollup_stale
@@ -351,46 +384,9 @@ class Fold {
 
 }  // namespace
 
-SqlResult<bool> FoldEntries(Connection& db, const std::string& workspace, int limit) {
-  return Fold(db, workspace).Run(limit);
-}
-
-SqlResult<void> FoldLedger(Connection& db, const std::function<bool()>& stop) {
-  constexpr int kPage = 2000;
-  int64_t shard = -1;
-  std::string workspace;
-  std::vector<std::string> behind;
-  const auto fold = [&]() -> SqlResult<void> {
-    for (const std::string& one : behind) {
-      for (bool more = true; more && !stop();) {
-        TRY(auto folded, FoldEntries(db, one));
-        more = folded;
-      }
-    }
-    behind.clear();
-    return {};
-  };
-  // Left by a process that ended between two steps.
-  TRY(db.Query("SELECT DISTINCT workspace FROM rollup_stale", {},
-               [&](const Row& row) { behind.push_back(row.Text(0)); }));
-  for (int seen = kPage; seen == kPage;) {
-    seen = 0;
-    const std::string after = workspace;
-    auto read = db.Query(
-        "SELECT w.shard, w.workspace, w.sequence, c.sequence FROM wallet w LEFT JOIN rollup_cut c"
-        " ON c.shard = w.shard AND c.workspace = w.workspace"
-        " WHERE (w.shard, w.workspace) > ($1, $2) ORDER BY w.shard, w.workspace LIMIT " +
-            std::to_string(kPage),
-        {shard, after}, [&](const Row& row) {
-          ++seen;
-          shard = row.Int(0);
-          workspace = row.Text(1);
-          if (row.IsNull(3) || row.Int(2) != row.Int(3)) behind.push_back(workspace);
-        });
-    if (!read.ok()) return read;
-    if (auto done = fold(); !done.ok() || stop()) return done;
-  }
-  return {};
+SqlResult<bool> FoldEntries(Connection& db, const std::string& workspace, int limit,
+                            int64_t now_us) {
+  return Fold(db, workspace, now_us).Run(limit);
 }
 
 }  // namespace tollgate::billing

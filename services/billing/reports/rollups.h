@@ -3,6 +3,7 @@
 // itself maintains the roll-ups by key, usage_quarter and usage_day.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -10,14 +11,18 @@
 
 namespace tollgate::billing {
 
+inline constexpr int kFoldEntries = 20'000;
+
 // Adds at most limit entries after the workspace's cut and moves the cut, in one transaction, so
 // that a crash changes neither. Safe while other processes do the same; of two concurrent calls one
-// changes nothing. Returns true if there is more to do.
+// changes nothing. Returns true if there is more to do. Once it has all entries, it closes the
+// months that have ended before now_us (statement_closes.h).
 sql::SqlResult<bool> FoldEntries(sql::Connection& db, const std::string& workspace,
-                                 int limit = 20'000);
+                                 int limit = kFoldEntries, int64_t now_us = 0);
 
 // Repeats FoldEntries for all workspaces until nothing is left, or stop returns true.
 sql::SqlResult<void> FoldLedger(
-    sql::Connection& db, const std::function<bool()>& stop = [] { return false; });
+    sql::Connection& db, int64_t now_us = 0,
+    const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace tollgate::billing

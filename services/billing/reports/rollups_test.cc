@@ -16,6 +16,7 @@
 #include "services/billing/archive/archive.h"
 #include "services/billing/domain/testing/ledger_history.h"
 #include "services/billing/reports/key_spend.h"
+#include "services/billing/reports/reports.h"
 #include "services/billing/reports/usage_query.h"
 #include "services/billing/statement/statement.h"
 #include "services/billing/storage/rollup_tables.h"
@@ -545,6 +546,33 @@ TEST_P(ArchivedRollUpsTest, WhatIsArchivedStaysInTheRollUps) {
   ExpectUsageOfBothMonths();
   FoldAll();
   ExpectUsageOfBothMonths();
+}
+
+// A day of an archived month counts at its noon, wherever a period begins; later usage is exact.
+TEST_P(ArchivedRollUpsTest, AnArchivedDayIsInOnePeriod) {
+  FillAndArchive();
+  if (HasFatalFailure()) return;
+  const int64_t start = UtcMonthStartUs(202511);
+  UsageQuery query;
+  query.workspace = "ws";
+  query.bounds_us = {start - 8 * kDayUs, start - 13 * kHourUs, start - 30 * kMinuteUs,
+                     start + kHourUs, start + 2 * kHourUs};
+  for (const bool by_key : {false, true}) {
+    SCOPED_TRACE(by_key);
+    query.by_key = by_key;
+    auto read = QueryUsage(*database_, query);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    std::map<size_t, int64_t> requests;
+    for (const UsageSum& sum : *read) requests[sum.interval] += sum.sums.requests;
+    // The last day of October has the requests of 23:00 and of 23:59:55.
+    EXPECT_EQ(requests, (std::map<size_t, int64_t>{{0, 1}, {1, 2}, {3, 1}}));
+  }
+  const auto of_key = [&](int64_t from_us, int64_t to_us) {
+    auto report = ReadUsage(*database_, "ws", "key1", from_us, to_us, kNowUs);
+    return report.ok() ? report->total.requests : -1;
+  };
+  EXPECT_EQ(of_key(0, start - 30 * kMinuteUs), 2);
+  EXPECT_EQ(of_key(start - 30 * kMinuteUs, start + kDayUs), 0);
 }
 
 TEST_P(ArchivedRollUpsTest, ALedgerThatWasArchivedBeforeThereWereRollUpsGetsThem) {

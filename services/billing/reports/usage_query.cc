@@ -11,6 +11,7 @@
 #include "common/base/ledger_shard.h"
 #include "common/base/time_units.h"
 #include "common/base/try.h"
+#include "services/billing/reports/archived_usage.h"
 #include "services/billing/reports/rollup_changes.h"
 #include "services/billing/storage/schema.h"
 
@@ -44,6 +45,24 @@ class Sums {
   SqlResult<void> Read() {
     const int64_t start_us = query_.bounds_us.front();
     const int64_t end_us = query_.bounds_us.back();
+    TRY(auto archived_us, ReadArchivedUntil(db_, query_.workspace));
+    TRY(AddDays(FirstDayByNoon(start_us), FirstDayByNoon(std::min(end_us, archived_us))));
+    return AddExact(std::max(start_us, archived_us), end_us);
+  }
+
+  std::vector<UsageSum> Take() {
+    std::vector<UsageSum> rows;
+    for (auto& [key, sums] : sums_) {
+      if (sums.requests == 0 && sums.free_requests == 0 && sums.charged_nano_usd == 0) continue;
+      rows.push_back(
+          {std::get<0>(key), std::get<1>(key), std::get<2>(key), false, std::move(sums)});
+    }
+    return rows;
+  }
+
+ private:
+  // Adds usage that is not archived.
+  SqlResult<void> AddExact(int64_t start_us, int64_t end_us) {
     const int64_t first_quarter = RoundUp(start_us, kQuarterUs);
     const int64_t last_quarter = end_us / kQuarterUs * kQuarterUs;
     if (first_quarter >= last_quarter) return AddRequests(start_us, end_us);
@@ -60,17 +79,6 @@ class Sums {
     return AddQuarters(last_day, last_quarter);
   }
 
-  std::vector<UsageSum> Take() {
-    std::vector<UsageSum> rows;
-    for (auto& [key, sums] : sums_) {
-      if (sums.requests == 0 && sums.free_requests == 0 && sums.charged_nano_usd == 0) continue;
-      rows.push_back(
-          {std::get<0>(key), std::get<1>(key), std::get<2>(key), false, std::move(sums)});
-    }
-    return rows;
-  }
-
- private:
   // Condition for rows of the workspace in this period, of the requested key ($5) and model.
   std::string Where(std::string_view time, std::vector<sql::Param>& params) const {
     std::string text = " WHERE shard = $1 AND workspace = $2 AND " + std::string(time) +
@@ -110,7 +118,7 @@ class Sums {
         " completion, reasoning, charged, overrun FROM " +
         table + Where("period", params);
     return db_.Query(text, params, [&](const Row& row) {
-      Add("", row.Text(1), row.Int(0) * unit_us, ReadSums(row));
+      Add("", row.Text(1), row.Int(0) * unit_us + unit_us / 2, ReadSums(row));
     });
   }
 
@@ -139,7 +147,7 @@ class Sums {
         table + Where("period", params) + keys;
     return db_.Query(text, params, [&](const Row& row) {
       const UsageChange change = ReadSums(row);
-      Add(row.Text(0), row.Text(1), row.Int(2) * unit_us, change);
+      Add(row.Text(0), row.Text(1), row.Int(2) * unit_us + unit_us / 2, change);
     });
   }
 

@@ -59,12 +59,16 @@ void Fill(const Statement& statement, pb::Statement& into) {
     int64_t& total = line.name == kUsageLine ? used : line.amount_nano_usd > 0 ? added : removed;
     total += line.amount_nano_usd;
   }
+  into.set_number(statement.number);
   into.set_opening_usd(FormatUsd(statement.opening_nano_usd));
   into.set_closing_usd(FormatUsd(statement.closing_nano_usd));
   into.set_added_usd(FormatUsd(added));
   into.set_removed_usd(FormatUsd(-removed));
   into.set_used_usd(FormatUsd(-used));
   Fill(statement.movements, *into.mutable_movements());
+  into.set_opening_receivable_usd(FormatUsd(statement.opening_receivable_nano_usd));
+  into.set_closing_receivable_usd(FormatUsd(statement.closing_receivable_nano_usd));
+  Fill(statement.receivable_movements, *into.mutable_receivable_movements());
   Fill(statement.by_model, *into.mutable_usage_by_model());
   Fill(statement.by_key, *into.mutable_usage_by_key());
   if (statement.preliminary_us > 0) {

@@ -72,6 +72,9 @@ TEST_F(StatementRpcTest, FieldsAreTheLedgersAmounts) {
   EXPECT_EQ(statement.used_usd(), "0.00");
   EXPECT_EQ(statement.closing_usd(), "10.000000001");
   EXPECT_EQ(statement.movements_size(), 2);
+  EXPECT_EQ(statement.number(), "") << "the month is not closed";
+  EXPECT_EQ(statement.opening_receivable_usd(), "0.00");
+  EXPECT_EQ(statement.closing_receivable_usd(), "0.00");
   EXPECT_GT(statement.preliminary_time().seconds(), 0) << "the month has not ended";
   request.set_name("workspaces/ws/statements/2999-01");
   EXPECT_EQ(get(), "INVALID_FIELD");

@@ -10,6 +10,7 @@
 #include "common/money/money.h"
 #include "services/billing/domain/types.h"
 #include "services/billing/reports/rollup_changes.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/verify/verify_state.h"
 
 namespace tollgate::billing {
@@ -41,20 +42,21 @@ std::string NameOf(EntryKind kind) {
       return "Chargebacks taken back";
     case EntryKind::kReceivablePaid:
       return "Paid for earlier chargebacks";
+    case EntryKind::kWriteOff:
+      return "Written off";
     default:
       return std::string(EntryKindName(kind));
   }
 }
 
-using Movements = std::map<std::pair<int32_t, int64_t>, int64_t>;  // by month, kind
-using UsageLines = std::map<std::string, StatementUsage>;          // by model or key
+using UsageLines = std::map<std::string, StatementUsage>;  // by model or key
 
 // Reads the statement of one month, or of all months up to it, from the roll-ups and the entries
 // after their cut (ADR 0025).
 class Reader {
  public:
-  Reader(sql::Connection& db, const std::string& workspace, int32_t month)
-      : db_(db), shard_(LedgerShard(workspace)) {
+  Reader(sql::Connection& db, const std::string& workspace, int32_t month, int64_t now_us)
+      : db_(db), shard_(LedgerShard(workspace)), closable_(LastClosableMonth(now_us)) {
     statement_.workspace = workspace;
     statement_.month = month;
   }
@@ -134,14 +136,18 @@ class Reader {
       // They keep archived months, unless they were built again after the archive.
       first_us_ = cut->base_us;
       auto read = db_.Query(
-          "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2",
+          "SELECT month, kind, amount, receivable FROM statement_month WHERE shard = $1"
+          " AND workspace = $2",
           {shard_, statement_.workspace}, [&](const Row& row) {
-            movements_[{static_cast<int32_t>(row.Int(0)), row.Int(1)}] += row.Int(2);
+            movements_[{static_cast<int32_t>(row.Int(0)), row.Int(1)}] +=
+                Movement{row.Int(2), row.Int(3)};
           });
       if (read.ok() && usage) read = ReadUsage();
       if (!read.ok()) return read;
+      TRY(auto late, ReadLateReceivables(db_, statement_.workspace, *cut));
+      for (const auto& [row, moved] : late) movements_[row] += moved;
     } else {
-      movements_[{0, 0}] = archived_nano_usd_;
+      movements_[{0, 0}].posted_nano_usd = archived_nano_usd_;
     }
     return ReadEntries(sequence);
   }
@@ -159,13 +165,16 @@ class Reader {
     for (bool more = true; more;) {
       TRY(auto changes, ReadRollUpChanges(db_, statement_.workspace, sequence, kMostFreshEntries));
       if (changes.gap) return sql::Refused(Contradiction());
-      for (const auto& [row, amount] : changes.movements) movements_[row] += amount;
+      for (const auto& [row, moved] : changes.movements) movements_[row] += moved;
       for (const auto& [row, line] : changes.usage) {
         const auto& [month, key, model] = row;
         if (month == statement_.month) AddUsage(key, model, line);
       }
       more = changes.more;
       sequence = changes.last;
+      const StatementClose close = changes.closes.newest();
+      // While no entry follows, there is nothing to close.
+      closed_ = sequence == close.sequence ? std::max(closable_, close.month) : close.month;
     }
     return {};
   }
@@ -177,31 +186,54 @@ class Reader {
     }
   }
 
-  // The sum of all movements must equal the wallet's credit.
+  // The sum of all movements must equal the wallet. What was owed at the end of an archive is in no
+  // movement.
   SqlResult<void> CheckWallet() {
-    int64_t posted = 0;
-    TRY(db_.Query("SELECT paid + granted FROM wallet WHERE shard = $1 AND workspace = $2",
-                  {shard_, statement_.workspace}, [&](const Row& row) { posted = row.Int(0); }));
-    for (const auto& [row, amount] : movements_) posted -= amount;
-    if (posted != 0) return sql::Refused(Contradiction());
+    Movement rest;
+    TRY(db_.Query(
+        "SELECT paid + granted, receivable FROM wallet WHERE shard = $1"
+        " AND workspace = $2",
+        {shard_, statement_.workspace}, [&](const Row& row) { rest = {row.Int(0), row.Int(1)}; }));
+    receivable_nano_usd_ = rest.receivable_nano_usd;
+    for (const auto& [row, moved] : movements_) {
+      rest.posted_nano_usd -= moved.posted_nano_usd;
+      rest.receivable_nano_usd -= moved.receivable_nano_usd;
+    }
+    if (rest.posted_nano_usd != 0 || (archived_ == 0 && rest.receivable_nano_usd != 0)) {
+      return sql::Refused(Contradiction());
+    }
     return {};
   }
 
   // Sets balances and movements of the statement's month.
   void Move(Statement& statement) const {
-    std::map<std::string, int64_t> lines;
-    for (const auto& [row, amount] : movements_) {
+    std::map<std::string, Movement> lines;
+    statement.closing_receivable_nano_usd = receivable_nano_usd_;
+    for (const auto& [row, moved] : movements_) {
       const auto& [month, kind] = row;
-      if (month < statement.month) statement.opening_nano_usd += amount;
-      if (month == statement.month && amount != 0) {
-        lines[NameOf(static_cast<EntryKind>(kind))] += amount;
+      if (month < statement.month) statement.opening_nano_usd += moved.posted_nano_usd;
+      if (month == statement.month) lines[NameOf(static_cast<EntryKind>(kind))] += moved;
+      if (month > statement.month) {
+        statement.closing_receivable_nano_usd -= moved.receivable_nano_usd;
       }
     }
     statement.closing_nano_usd = statement.opening_nano_usd;
-    for (const auto& [name, amount] : lines) {
-      statement.movements.push_back({name, 0, amount});
-      statement.closing_nano_usd += amount;
+    statement.opening_receivable_nano_usd = statement.closing_receivable_nano_usd;
+    for (const auto& [name, moved] : lines) {
+      statement.closing_nano_usd += moved.posted_nano_usd;
+      statement.opening_receivable_nano_usd -= moved.receivable_nano_usd;
+      AddLine(name, moved.posted_nano_usd, statement.movements);
+      AddLine(name, moved.receivable_nano_usd, statement.receivable_movements);
     }
+    const bool begun = !movements_.empty() && movements_.begin()->first.first <= statement.month;
+    if (begun && statement.month <= closed_) {
+      statement.number = statement.workspace + "-" + UtcMonthText(statement.month);
+    }
+  }
+
+  static void AddLine(const std::string& name, int64_t amount_nano_usd,
+                      std::vector<StatementLine>& lines) {
+    if (amount_nano_usd != 0) lines.push_back({name, 0, amount_nano_usd});
   }
 
   static std::vector<StatementLine> LinesOf(const UsageLines& usage) {
@@ -214,9 +246,12 @@ class Reader {
 
   sql::Connection& db_;
   const int32_t shard_;
+  const int32_t closable_;
   int64_t first_us_ = 0;  // beginning of the first month with a statement; 0: that of the chain
   int64_t archived_ = 0;
   int64_t archived_nano_usd_ = 0;
+  int64_t receivable_nano_usd_ = 0;  // now
+  int32_t closed_ = 0;               // newest closed month
   Movements movements_;
   UsageLines models_, keys_;
   Statement statement_;
@@ -237,7 +272,7 @@ void AppendCsv(std::string& out, const std::string& section, const std::string& 
 SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace, int32_t month,
                                    int64_t now_us) {
   TRY(auto snapshot, sql::Transaction::Begin(db, sql::TxMode::kRead));
-  auto statement = Reader(db, workspace, month).Read();
+  auto statement = Reader(db, workspace, month, now_us).Read();
   if (statement.ok() && month >= UtcMonth(now_us)) statement->preliminary_us = now_us;
   return statement;
 }
@@ -245,13 +280,14 @@ SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& works
 SqlResult<std::vector<Statement>> ReadStatements(sql::Connection& db, const std::string& workspace,
                                                  int64_t now_us) {
   TRY(auto snapshot, sql::Transaction::Begin(db, sql::TxMode::kRead));
-  auto statements = Reader(db, workspace, UtcMonth(now_us)).ReadAll();
+  auto statements = Reader(db, workspace, UtcMonth(now_us), now_us).ReadAll();
   if (statements.ok()) statements->back().preliminary_us = now_us;
   return statements;
 }
 
 std::string ToCsv(const Statement& statement) {
   std::string out = "section,item,requests,amount_usd\r\n";
+  if (!statement.number.empty()) out += "number,\"" + statement.number + "\",,\r\n";
   if (statement.preliminary_us > 0) {
     out += "preliminary," + UtcText(statement.preliminary_us, UtcPrecision::kSeconds) + ",,\r\n";
   }
@@ -260,6 +296,13 @@ std::string ToCsv(const Statement& statement) {
     AppendCsv(out, "movement", line.name, "", line.amount_nano_usd);
   }
   AppendCsv(out, "balance", "closing", "", statement.closing_nano_usd);
+  if (statement.owes()) {
+    AppendCsv(out, "owed", "opening", "", statement.opening_receivable_nano_usd);
+    for (const StatementLine& line : statement.receivable_movements) {
+      AppendCsv(out, "owed_movement", line.name, "", line.amount_nano_usd);
+    }
+    AppendCsv(out, "owed", "closing", "", statement.closing_receivable_nano_usd);
+  }
   for (const StatementLine& line : statement.by_model) {
     AppendCsv(out, "usage_by_model", line.name, std::to_string(line.requests),
               line.amount_nano_usd);

@@ -1,5 +1,6 @@
-// The statement of one workspace and month: opening balance, credit, usage, closing balance. All
-// amounts are sums of ledger entries whose time is in the month (UTC), exact to the nano-USD.
+// The statement of one workspace and month: opening balance, credit, usage, closing balance, and
+// what the workspace owes. All amounts are sums of ledger entries whose time is in the month (UTC),
+// exact to the nano-USD. An entry that is made after its month was closed counts in the next one.
 #pragma once
 
 #include <string>
@@ -20,12 +21,24 @@ inline constexpr char kUsageLine[] = "Usage";
 
 struct Statement {
   std::string workspace;
-  int32_t month = 0;             // YYYYMM
-  int64_t preliminary_us = 0;    // time of a statement made before the month's end
+  int32_t month = 0;           // YYYYMM
+  int64_t preliminary_us = 0;  // time of a statement made before the month's end
+  // Number of the document, such as "acme-2026-11". Empty until the month is closed; then the
+  // statement no longer changes.
+  std::string number;
   int64_t opening_nano_usd = 0;  // posted credit: paid and granted
   int64_t closing_nano_usd = 0;
   // Changes of the credit by kind of entry. Usage is one line, negative.
   std::vector<StatementLine> movements;
+  // What chargebacks took beyond the credit and is not paid yet; 0 for most workspaces. Months that
+  // an earlier version archived show what was owed at their end.
+  int64_t opening_receivable_nano_usd = 0;
+  int64_t closing_receivable_nano_usd = 0;
+  std::vector<StatementLine> receivable_movements;  // positive: owed more
+  bool owes() const {
+    return opening_receivable_nano_usd != 0 || closing_receivable_nano_usd != 0 ||
+           !receivable_movements.empty();
+  }
   // Usage, positive.
   std::vector<StatementLine> by_model;
   std::vector<StatementLine> by_key;

@@ -105,10 +105,8 @@ void UsageSection(Paper& paper, const std::string& heading,
 
 std::string ToPdf(const Statement& statement) {
   Paper paper;
-  const std::string month = std::to_string(statement.month / 100) + "-" +
-                            (statement.month % 100 < 10 ? "0" : "") +
-                            std::to_string(statement.month % 100);
-  paper.Title("Statement " + month);
+  paper.Title("Statement " + UtcMonthText(statement.month));
+  if (!statement.number.empty()) paper.Text("Number " + statement.number);
   paper.Text("Workspace " + statement.workspace + ", all times UTC");
   if (statement.preliminary_us > 0) {
     paper.Text("Preliminary: the month has not ended. As of " +
@@ -120,6 +118,14 @@ std::string ToPdf(const Statement& statement) {
     paper.Row(line.name, "", line.amount_nano_usd);
   }
   paper.Row("Closing balance", "", statement.closing_nano_usd, true);
+  if (statement.owes()) {
+    paper.Heading("Owed after chargebacks");
+    paper.Row("Owed at the start", "", statement.opening_receivable_nano_usd, true);
+    for (const StatementLine& line : statement.receivable_movements) {
+      paper.Row(line.name, "", line.amount_nano_usd);
+    }
+    paper.Row("Owed at the end", "", statement.closing_receivable_nano_usd, true);
+  }
   UsageSection(paper, "Usage by model", statement.by_model);
   UsageSection(paper, "Usage by key", statement.by_key);
   return paper.Done();

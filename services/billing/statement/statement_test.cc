@@ -11,6 +11,7 @@
 #include "services/billing/archive/archive.h"
 #include "services/billing/reports/rollups.h"
 #include "services/billing/storage/rollup_tables.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
 namespace tollgate::billing {
@@ -39,20 +40,43 @@ class StatementTest : public LedgerDatabaseTest {
     Run({MakeSettle(other.request_id, 100, 40)}, start + kHourUs + 2);
     Run({MakeExpire(late)}, start + kHourUs + 70 * kSecondUs);
     Run({MakeSettle(late, 90, 10)}, start + kHourUs + 80 * kSecondUs);
-    Correct refund;
-    refund.workspace = "ws";
-    refund.command_id = "refund";
-    refund.kind = CommandKind::kRefund;
-    refund.amount_nano_usd = 123;
-    refund.actor = "ann";
-    refund.reason = "asked";
-    Run({refund}, start + 2 * kHourUs);
+    Run({MakeCorrect("refund", CommandKind::kRefund, 123)}, start + 2 * kHourUs);
     Run({MakeAddCredit("dec", 7)}, UtcMonthStartUs(202512));
   }
+  static Correct MakeCorrect(const std::string& id, CommandKind kind, int64_t amount_nano_usd) {
+    Correct correct;
+    correct.workspace = "ws";
+    correct.command_id = id;
+    correct.kind = kind;
+    correct.amount_nano_usd = amount_nano_usd;
+    correct.actor = "ann";
+    correct.reason = "asked";
+    return correct;
+  }
+  // October: a payment of 50 USD, of which 19.456 are left, is charged back. November: 40 USD more.
+  // December: that is charged back, too, and what it leaves is written off.
+  void FillChargeback() {
+    policy_.second_person_above_nano_usd = INT64_MAX;
+    const int64_t start = UtcMonthStartUs(202511);
+    Run({MakeAddCredit("oct", 50'000'000'000)}, start - 9 * kHourUs);
+    Run({MakeCorrect("debit", CommandKind::kDebitAdjustment, 30'544'000'000)}, start - 2 * kHourUs);
+    Run({MakeCorrect("dispute", CommandKind::kChargeback, 50'000'000'000)}, start - kHourUs);
+    Run({MakeAddCredit("nov", 40'000'000'000)}, start + kHourUs);
+    Run({MakeCorrect("again", CommandKind::kChargeback, 40'000'000'000),
+         MakeCorrect("off", CommandKind::kWriteOff, 30'544'000'000)},
+        UtcMonthStartUs(202512));
+  }
+  std::string PdfText(const Statement& statement);
   Statement Read(int32_t month, int64_t now_us = UtcMonthStartUs(202601)) {
     auto statement = ReadStatement(*connection_, "ws", month, now_us);
     EXPECT_TRUE(statement.ok()) << statement.error().message;
     return statement.ok() ? std::move(*statement) : Statement();
+  }
+  // Without the number, which the statement gets when its month is closed.
+  std::string Csv(int32_t month) {
+    Statement statement = Read(month);
+    statement.number.clear();
+    return ToCsv(statement);
   }
 };
 
@@ -126,26 +150,113 @@ TEST_P(StatementTest, TheListHasTheTotalsOfEachMonth) {
   EXPECT_EQ(early->back().closing_nano_usd, 0);
 }
 
-TEST_P(StatementTest, ThePdfShowsTheTotals) {
-  Fill();
+TEST_P(StatementTest, AStatementShowsWhatIsOwedAfterAChargeback) {
+  FillChargeback();
+  const auto expect = [&] {
+    EXPECT_EQ(ToCsv(Read(202509)).find("owed"), std::string::npos);
+    EXPECT_EQ(Csv(202510),
+              "section,item,requests,amount_usd\r\n"
+              "balance,\"opening\",,0\r\n"
+              "movement,\"Adjustments to your debit\",,-30.544\r\n"
+              "movement,\"Chargebacks\",,-19.456\r\n"
+              "movement,\"Top-ups\",,50\r\n"
+              "balance,\"closing\",,0\r\n"
+              "owed,\"opening\",,0\r\n"
+              "owed_movement,\"Chargebacks\",,30.544\r\n"
+              "owed,\"closing\",,30.544\r\n");
+    EXPECT_EQ(Csv(202511),
+              "section,item,requests,amount_usd\r\n"
+              "balance,\"opening\",,0\r\n"
+              "movement,\"Paid for earlier chargebacks\",,-30.544\r\n"
+              "movement,\"Top-ups\",,40\r\n"
+              "balance,\"closing\",,9.456\r\n"
+              "owed,\"opening\",,30.544\r\n"
+              "owed_movement,\"Paid for earlier chargebacks\",,-30.544\r\n"
+              "owed,\"closing\",,0\r\n");
+    EXPECT_EQ(Csv(202512),
+              "section,item,requests,amount_usd\r\n"
+              "balance,\"opening\",,9.456\r\n"
+              "movement,\"Chargebacks\",,-9.456\r\n"
+              "balance,\"closing\",,0\r\n"
+              "owed,\"opening\",,0\r\n"
+              "owed_movement,\"Chargebacks\",,30.544\r\n"
+              "owed_movement,\"Written off\",,-30.544\r\n"
+              "owed,\"closing\",,0\r\n");
+    EXPECT_EQ(ToCsv(Read(202601)).find("owed"), std::string::npos);
+    auto list = ReadStatements(*connection_, "ws", UtcMonthStartUs(202512));
+    ASSERT_TRUE(list.ok()) << list.error().message;
+    ASSERT_EQ(list->size(), 3u);
+    EXPECT_EQ(list->front().closing_receivable_nano_usd, 30'544'000'000);
+    ExpectVerified();
+  };
+  expect();
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  expect();
+  const auto folder =
+      std::filesystem::path(::testing::TempDir()) / ("statement-owed-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  auto archived = ArchiveLedger(
+      *connection_, {202511, folder.string(), "ann", UtcMonthStartUs(202511) + 10 * kDayUs});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ASSERT_EQ(archived->size(), 1u);
+  expect();
+}
+
+TEST_P(StatementTest, ALedgerOfThePreviousVersionLearnsWhatIsOwed) {
+  FillChargeback();
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  const std::string before = ToCsv(Read(202510));
+  EXPECT_NE(before.find("30.544"), std::string::npos);
+  // A process of the previous version, which runs during an update, has made the roll-ups.
+  auto reverted = connection_->ExecuteScript(
+      "UPDATE statement_month SET receivable = 0; UPDATE rollup_cut SET receivables = 0");
+  ASSERT_TRUE(reverted.ok()) << reverted.error().message;
+  ExpectVerified();
+  EXPECT_EQ(ToCsv(Read(202510)), before);
+  ASSERT_TRUE(FoldLedger(*connection_).ok());
+  ExpectVerified();
+  EXPECT_EQ(ToCsv(Read(202510)), before);
+  int64_t owed = -1;
+  auto read = connection_->Query(
+      "SELECT receivable FROM statement_month WHERE month = 202510 AND receivable <> 0", {},
+      [&](const sql::Row& row) { owed = row.Int(0); });
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(owed, 30'544'000'000);
+}
+
+TEST_P(StatementTest, ThePdfShowsWhatIsOwed) {
+  FillChargeback();
+  const std::string text = PdfText(Read(202510));
+  for (const char* words : {"Owed at the start", "Owed at the end", "30.544 USD"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+}
+
+std::string StatementTest::PdfText(const Statement& statement) {
   const std::string file = ::testing::TempDir() + "/statement-" + std::to_string(getpid());
-  std::ofstream(file, std::ios::binary) << ToPdf(Read(202511));
+  std::ofstream(file, std::ios::binary) << ToPdf(statement);
   const std::string output = file + ".txt";
   std::vector<std::string> command = {"pdftotext", "-layout", file, output};
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = 0;
-  ASSERT_EQ(posix_spawnp(&pid, "pdftotext", nullptr, nullptr, argv.data(), environ), 0)
+  EXPECT_EQ(posix_spawnp(&pid, "pdftotext", nullptr, nullptr, argv.data(), environ), 0)
       << "poppler-utils is needed";
   int status = -1;
-  ASSERT_EQ(waitpid(pid, &status, 0), pid);
-  ASSERT_EQ(status, 0);
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
   std::stringstream read;
   read << std::ifstream(output).rdbuf();
-  const std::string text = read.str();
   std::filesystem::remove(file);
   std::filesystem::remove(output);
+  return read.str();
+}
+
+TEST_P(StatementTest, ThePdfShowsTheTotals) {
+  Fill();
+  const std::string text = PdfText(Read(202511));
   for (const char* words :
        {"Statement 2025-11", "Workspace ws", "Opening balance", "0.99999986 USD", "Closing balance",
         "0.999999377 USD", "Refunds", "-0.000000123 USD", "2 requests", "0.00000045 USD"}) {
@@ -154,15 +265,60 @@ TEST_P(StatementTest, ThePdfShowsTheTotals) {
 }
 
 TEST_P(StatementTest, ALongPdfHasMorePages) {
-  Statement statement = {"ws", 202511, 0, 0, {}, {}, {}};
+  Statement statement;
   for (int i = 0; i < 200; ++i) statement.by_key.push_back({"key" + std::to_string(i), 1, 5});
   const std::string pdf = ToPdf(statement);
   EXPECT_TRUE(pdf.starts_with("%PDF-"));
   EXPECT_NE(pdf.find("/Count 5"), std::string::npos);
 }
 
+TEST_P(StatementTest, AClosedStatementHasANumberAndDoesNotChange) {
+  Fill();
+  const int64_t close_us = UtcMonthStartUs(202512) + kCloseAfterUs;
+  EXPECT_EQ(Read(202511, close_us).number, "") << "it is not closed yet";
+  ASSERT_TRUE(FoldLedger(*connection_, close_us - 1).ok());
+  EXPECT_EQ(Read(202510, close_us - 1).number, "ws-2025-10");
+  EXPECT_EQ(Read(202511, close_us - 1).number, "");
+  Run({MakeAddCredit("more", 5)}, close_us - 1);
+  ASSERT_TRUE(FoldLedger(*connection_, close_us).ok());
+  const Statement before = Read(202511, close_us);
+  EXPECT_EQ(before.number, "ws-2025-11");
+  EXPECT_EQ(ToCsv(before).find("section,item,requests,amount_usd\r\nnumber,\"ws-2025-11\",,\r\n"),
+            0u);
+  EXPECT_NE(PdfText(before).find("Number ws-2025-11"), std::string::npos);
+  EXPECT_EQ(Read(202509, close_us).number, "") << "before the first entry";
+  ExpectVerified();
+
+  // A clock is set back, so the next entry has a date in November.
+  Run({RepairClock{"ws", "repair", "ann", "time server"}}, close_us - 20 * kDayUs);
+  Run({MakeAddCredit("back", 11)}, close_us - 20 * kDayUs);
+  for (const bool folded : {false, true}) {
+    SCOPED_TRACE(folded);
+    if (folded) ASSERT_TRUE(FoldLedger(*connection_, close_us).ok());
+    EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
+    EXPECT_EQ(Read(202512).opening_nano_usd, before.closing_nano_usd);
+    EXPECT_EQ(Read(202512).closing_nano_usd, before.closing_nano_usd + 7 + 5 + 11);
+    ExpectVerified();
+  }
+  // Roll-ups that are built again have the same statements.
+  for (const std::string_view table : kRollUpNames) {
+    ASSERT_TRUE(connection_->Execute("DELETE FROM " + std::string(table)).ok());
+  }
+  ASSERT_TRUE(FoldLedger(*connection_, close_us).ok());
+  EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
+  ExpectVerified();
+}
+
+TEST_P(StatementTest, AMonthWithoutEntriesHasANumberToo) {
+  Fill();
+  ASSERT_TRUE(FoldLedger(*connection_, UtcMonthStartUs(202601) + kCloseAfterUs).ok());
+  EXPECT_EQ(Read(202603, UtcMonthStartUs(202604)).number, "") << "it is not closed yet";
+  EXPECT_EQ(Read(202603, UtcMonthStartUs(202604) + kCloseAfterUs).number, "ws-2026-03");
+}
+
 TEST_P(StatementTest, AnArchivedMonthKeepsItsStatement) {
   Fill();
+  ASSERT_TRUE(FoldLedger(*connection_, UtcMonthStartUs(202512) + kHourUs).ok());
   const Statement archived_before = Read(202510);
   const Statement before = Read(202511);
   const auto folder = std::filesystem::path(::testing::TempDir()) /

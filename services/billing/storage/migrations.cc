@@ -10,6 +10,7 @@
 #include "services/billing/storage/quota_keys.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/statement_closes.h"
 
 namespace tollgate::billing {
 namespace {
@@ -388,9 +389,8 @@ sql::SqlResult<void> ShardRows(sql::Connection& db) {
                  if (row.Int(0) > 0) since = UtcMonth(row.Int(0));
                }));
   TRY(EnsurePartitions(db, SystemClock::Get().WallUs(), since));
-  const std::string script = With(kMoveRows, "{sums}", kSums);
-  const bool sqlite = db.dialect() == sql::Dialect::kSqlite;
-  return db.ExecuteScript(With(script, "{empty}", sqlite ? "x''" : "''::bytea"));
+  const char* empty = db.dialect() == sql::Dialect::kSqlite ? "x''" : "''::bytea";
+  return db.ExecuteScript(With(With(kMoveRows, "{sums}", kSums), "{empty}", empty));
 }
 
 }  // namespace
@@ -410,7 +410,9 @@ std::span<const sql::Migration> Migrations() {
       {8, "leases", kLeaseTable},
       {9, "outbox of audit entries", kAuditOutboxTable},
       {10, "digests of archived states", kArchiveDigests},
-      {11, "quotas of rotated keys", kQuotaKeysColumn}};
+      {11, "quotas of rotated keys", kQuotaKeysColumn},
+      {12, "what workspaces owe, by month", kReceivableColumns},
+      {13, "closed months of statements", kStatementCloseTable}};
   return migrations;
 }
 

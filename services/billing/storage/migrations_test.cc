@@ -4,8 +4,8 @@
 #include "common/base/ledger_shard.h"
 #include "services/billing/domain/chain.h"
 #include "services/billing/reports/reports.h"
-#include "services/billing/storage/rollup_tables.h"
 #include "services/billing/reports/rollups.h"
+#include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
@@ -114,7 +114,7 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   for (const char* table :
        {"wallet", "cap_month", "key_month", "hold", "entry", "command", "usage_record",
         "usage_quarter", "usage_day", "audit_outbox", "dead_letter", "archive", "archive_workspace",
-        "archive_run", "idempotency", "lease"}) {
+        "archive_run", "idempotency", "lease", "statement_close"}) {
     Must("DROP TABLE " + std::string(table), {});
   }
   for (const std::string_view table : kRollUpNames) Must("DROP TABLE " + std::string(table), {});

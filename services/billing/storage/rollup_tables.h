@@ -74,6 +74,14 @@ CREATE TABLE rollup_stale (
 ) {keyed};
 )sql";
 
+// statement_month.receivable: amounts that the entries added to what the workspace owes.
+// rollup_cut.receivables: newest entry that it contains. Steps of the previous version move
+// `sequence` alone.
+inline constexpr std::string_view kReceivableColumns = R"sql(
+ALTER TABLE statement_month ADD COLUMN receivable {int} NOT NULL DEFAULT 0;
+ALTER TABLE rollup_cut ADD COLUMN receivables {int} NOT NULL DEFAULT 0;
+)sql";
+
 // {workspace_roll_up}
 inline constexpr std::string_view kWorkspaceRollUp = R"sql((
   shard {int} NOT NULL,

@@ -11,9 +11,12 @@
 
 namespace tollgate::billing {
 
-// SHA-256 over the roll-ups and key months before this time.
+// SHA-256 over the roll-ups by day and key months before this time.
 sql::SqlResult<std::string> DigestRollUps(sql::Connection& db, const std::string& workspace,
                                           int64_t cut_us);
+// The one of earlier versions, which kept the quarters of archived months.
+sql::SqlResult<std::string> DigestRollUpsWithQuarters(sql::Connection& db,
+                                                      const std::string& workspace, int64_t cut_us);
 // Over the statements of months before it.
 sql::SqlResult<std::string> DigestStatements(sql::Connection& db, const std::string& workspace,
                                              int64_t cut_us);

@@ -6,6 +6,7 @@
 #include "common/base/try.h"
 #include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/statement_closes.h"
 #include "services/billing/verify/verify_digests.h"
 #include "services/billing/verify/verify_wallet.h"
 
@@ -70,18 +71,35 @@ SqlResult<void> CheckArchivedStatements(Connection& db, const WorkspaceState& ar
   return {};
 }
 
+SqlResult<void> ReadCloses(Connection& db, const WorkspaceState& state, RollUpStart& start,
+                           Findings& findings) {
+  TRY(auto closes, ReadStatementCloses(db, state.workspace));
+  StatementClose last;
+  for (const StatementClose& close : closes.all()) {
+    const bool sound = close.sequence > last.sequence && close.sequence <= state.sequence &&
+                       close.month <= LastClosableMonth(close.at_us);
+    if (!sound)
+      findings.Report("statement_close of " + std::to_string(close.month) + " is damaged");
+    last = close;
+  }
+  start.closes = std::move(closes);
+  return {};
+}
+
 }  // namespace
 
 SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const WorkspaceState& state,
                                                       Findings& findings) {
   std::optional<RollUpStart> start;
-  auto done =
-      db.Query("SELECT sequence, base_us FROM rollup_cut WHERE shard = $1 AND workspace = $2",
-               {LedgerShard(state.workspace), state.workspace}, [&](const Row& row) {
-                 start.emplace();
-                 start->cut = row.Int(0);
-                 start->base_us = row.Int(1);
-               });
+  auto done = db.Query(
+      "SELECT sequence, base_us, receivables FROM rollup_cut WHERE shard = $1"
+      " AND workspace = $2",
+      {LedgerShard(state.workspace), state.workspace}, [&](const Row& row) {
+        start.emplace();
+        start->cut = row.Int(0);
+        start->base_us = row.Int(1);
+        start->receivables = row.Int(2);
+      });
   if (done.ok() && !start) done = ReportRowsWithoutCut(db, state.workspace, findings);
   if (!done.ok()) return Fail{std::move(done).error()};
   if (!start) return start;
@@ -89,6 +107,9 @@ SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const Work
     findings.Report("the roll-ups are at entry " + std::to_string(start->cut) +
                     ", which does not exist (rollup_cut)");
     return std::optional<RollUpStart>();
+  }
+  if (start->receivables > start->cut) {
+    findings.Report("rollup_cut has receivables of entries that the roll-ups do not contain");
   }
   VerifyReport known;  // the verification has begun with this state and has its findings
   Findings ignored(known, state.workspace);
@@ -105,6 +126,7 @@ SqlResult<std::optional<RollUpStart>> ReadRollUpStart(Connection& db, const Work
   for (const auto& [id, hold] : archived.holds) {
     if (hold.charged > 0) start->charged.insert(id);
   }
+  TRY(ReadCloses(db, state, *start, findings));
   done = ReadStale(db, state, *start, findings);
   if (done.ok()) done = CheckArchivedStatements(db, archived, *start, findings);
   if (!done.ok()) return Fail{std::move(done).error()};

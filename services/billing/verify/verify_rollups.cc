@@ -1,5 +1,6 @@
 #include "services/billing/verify/verify_rollups.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -26,6 +27,12 @@ constexpr size_t kFigureCount = 9;
 
 using Figures = std::array<int64_t, kFigureCount>;
 using Period = RollUpPeriod;
+
+// What entries added to the posted credit and to what the workspace owes.
+struct Moved {
+  int64_t posted = 0;
+  int64_t receivable = 0;
+};
 
 class RollUpCheck {
  public:
@@ -86,13 +93,22 @@ class RollUpCheck {
     return is(Account::kPaid) || is(Account::kGranted) ? amount : 0;
   }
 
+  static int64_t Owed(int64_t account, int64_t amount) {
+    return account == static_cast<int64_t>(Account::kReceivable) ? amount : 0;
+  }
+
   void AddEntry(const Row& row) {
     const auto kind = static_cast<EntryKind>(row.Int(1));
     const int64_t posted = Posted(row.Int(4), row.Int(5)) - Posted(row.Int(3), row.Int(5));
-    const int64_t month = UtcMonth(row.Int(6));
     if (row.Int(0) > start_.cut) return AddFresh(row, kind, posted);
-    if (posted == 0) return;
-    months_[{month, row.Int(1)}] += posted;
+    const int64_t month = std::max(UtcMonth(row.Int(6)), start_.closes.FirstMonth(row.Int(0)));
+    const int64_t receivable = row.Int(0) > start_.receivables
+                                   ? 0
+                                   : Owed(row.Int(3), row.Int(5)) - Owed(row.Int(4), row.Int(5));
+    if (posted == 0 && receivable == 0) return;
+    Moved& moved = months_[{month, row.Int(1)}];
+    moved.posted += posted;
+    moved.receivable += receivable;
     if (kind != EntryKind::kCharge && kind != EntryKind::kLateCorrection) return;
     auto& [requests, amount] = usage_[{month, row.Text(7), row.Text(8)}];
     amount -= posted;
@@ -134,25 +150,31 @@ class RollUpCheck {
     fresh_spent_[{admitted_us / kDayUs, row.Text(7)}] -= posted;
   }
 
+  // Takes the expected sums of the month.
+  void CompareMonth(int64_t month, int64_t kind, const Moved& stored) {
+    const auto taken = months_.extract({month, kind});
+    if (month < start_.first_month) return;
+    const Moved expected = taken.empty() ? Moved() : taken.mapped();
+    const std::string name =
+        "statement_month of " + std::to_string(month) + ", kind " + std::to_string(kind);
+    findings_.Expect(stored.posted, expected.posted, name);
+    findings_.Expect(stored.receivable, expected.receivable, name + ": receivable");
+  }
+
   SqlResult<void> CompareStatements() {
     int64_t sum = 0;
     auto read = db_.Query(
-        "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2",
+        "SELECT month, kind, amount, receivable FROM statement_month WHERE shard = $1"
+        " AND workspace = $2",
         {shard_, state_.workspace}, [&](const Row& row) {
           sum += row.Int(2);
-          if (row.Int(0) < start_.first_month || row.Int(0) == 0) return;
-          const auto at = months_.find({row.Int(0), row.Int(1)});
-          findings_.Expect(row.Int(2), at == months_.end() ? 0 : at->second,
-                           "statement_month of " + std::to_string(row.Int(0)) + ", kind " +
-                               std::to_string(row.Int(1)));
-          if (at != months_.end()) months_.erase(at);
+          if (row.Int(0) == 0) return;
+          CompareMonth(row.Int(0), row.Int(1), {row.Int(2), row.Int(3)});
         });
     if (!read.ok()) return read;
-    for (const auto& [row, amount] : months_) {
-      if (row.first < start_.first_month) continue;
-      findings_.Expect(0, amount,
-                       "statement_month of " + std::to_string(row.first) + ", kind " +
-                           std::to_string(row.second));
+    while (!months_.empty()) {
+      const auto [month, kind] = months_.begin()->first;
+      CompareMonth(month, kind, {});
     }
     findings_.Expect(sum,
                      state_.sums[static_cast<size_t>(Account::kPaid)] +
@@ -215,8 +237,8 @@ class RollUpCheck {
     auto read = db_.Query(
         "SELECT period, model, requests, free_requests, prompt, cached, cache_write, completion,"
         " reasoning, charged, overrun FROM " +
-            table + " WHERE shard = $1 AND workspace = $2",
-        {shard_, state_.workspace}, [&](const Row& row) {
+            table + " WHERE shard = $1 AND workspace = $2 AND period >= $3",
+        {shard_, state_.workspace, FirstPeriod(days)}, [&](const Row& row) {
           Figures stored;
           for (size_t i = 0; i < kFigureCount; ++i) stored[i] = row.Int(static_cast<int>(2 + i));
           compare({row.Int(0), row.Text(1)}, stored);
@@ -226,13 +248,16 @@ class RollUpCheck {
     return {};
   }
 
+  // Quarters of archived months are removed; before that nothing reads them.
+  int64_t FirstPeriod(bool days) const { return days ? 0 : state_.cut_us / kQuarterUs; }
+
   SqlResult<void> SumKeys(const std::string& by_key, bool days, std::map<Period, Figures>& sums) {
     const std::string text =
         "SELECT key_id, model, period, requests, free_requests, prompt, cached, cache_write,"
         " completion, reasoning, charged, overrun FROM " +
         by_key +
         " WHERE shard = $1 AND workspace = $2 AND (key_id, model, period) > ($3, $4, $5)"
-        " ORDER BY key_id, model, period LIMIT " +
+        " AND period >= $6 ORDER BY key_id, model, period LIMIT " +
         std::to_string(kVerifyPage);
     std::string key;
     std::string model;
@@ -241,20 +266,21 @@ class RollUpCheck {
       seen = 0;
       const std::string after_key = key;
       const std::string after_model = model;
-      auto read = db_.Query(text, {shard_, state_.workspace, after_key, after_model, period},
-                            [&](const Row& row) {
-                              ++seen;
-                              key = row.Text(0);
-                              model = row.Text(1);
-                              period = row.Int(2);
-                              Figures& sum = sums[{period, model}];
-                              for (size_t i = 0; i < kFigureCount; ++i) {
-                                sum[i] += row.Int(static_cast<int>(3 + i));
-                              }
-                              if (!days) return;
-                              spent_days_[{period, key}] += row.Int(10);
-                              spent_months_[{UtcMonth(period * kDayUs), key}] += row.Int(10);
-                            });
+      auto read = db_.Query(
+          text, {shard_, state_.workspace, after_key, after_model, period, FirstPeriod(days)},
+          [&](const Row& row) {
+            ++seen;
+            key = row.Text(0);
+            model = row.Text(1);
+            period = row.Int(2);
+            Figures& sum = sums[{period, model}];
+            for (size_t i = 0; i < kFigureCount; ++i) {
+              sum[i] += row.Int(static_cast<int>(3 + i));
+            }
+            if (!days) return;
+            spent_days_[{period, key}] += row.Int(10);
+            spent_months_[{UtcMonth(period * kDayUs), key}] += row.Int(10);
+          });
       if (!read.ok()) return read;
       if (days) {
         TRY(CompareSpends(seen < kVerifyPage ? "" : key));
@@ -326,7 +352,7 @@ class RollUpCheck {
   RollUpStart start_;
   int64_t sequence_ = 0;  // newest entry read
   // Computed from the entries up to the cut.
-  std::map<std::pair<int64_t, int64_t>, int64_t> months_;  // by month and kind
+  std::map<std::pair<int64_t, int64_t>, Moved> months_;  // by month and kind
   // Requests and amount, by month, key and model.
   std::map<std::tuple<int64_t, std::string, std::string>, std::pair<int64_t, int64_t>> usage_;
   std::string last_charged_;

@@ -15,7 +15,7 @@ constexpr const char* kByWorkspace[] = {
     "wallet",          "cap_month",       "key_month",         "entry",         "command",
     "usage_record",    "usage_day",       "usage_quarter",     "lease",         "archive_workspace",
     "rollup_cut",      "rollup_stale",    "workspace_quarter", "workspace_day", "expired_charge",
-    "key_spend_month", "statement_month", "statement_usage",   "key_spend_day"};
+    "key_spend_month", "statement_month", "statement_usage",   "key_spend_day", "statement_close"};
 // Keyed by shard and id.
 constexpr const char* kById[] = {"hold", "dead_letter"};
 

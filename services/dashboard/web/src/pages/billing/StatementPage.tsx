@@ -48,9 +48,10 @@ export default function StatementPage() {
               {i18n.t({ id: 'billing.statement.preliminary', message: 'This month has not ended. The figures are preliminary, as of' })} <Time at={statement.preliminaryTime} exact />
             </Notice>
           )}
+          {statement.number && <p className="quiet">{i18n.t({ id: 'billing.statement.number', message: 'Number {number}', values: { number: statement.number } })}</p>}
           <div className={css.two}>
             <Card title={i18n.t({ id: 'billing.statement.sum', message: 'Summary' })}>
-              <Sum statement={statement} />
+              <Amounts rows={sums(statement)} />
             </Card>
             <Card title={i18n.t({ id: 'billing.statement.movements', message: 'Balance changes' })}>
               {statement.movements.length === 0 ? (
@@ -69,6 +70,7 @@ export default function StatementPage() {
               )}
             </Card>
           </div>
+          <Owed statement={statement} />
           <h2>{i18n.t({ id: 'billing.statement.byModel', message: 'Usage by model' })}</h2>
           <Usage lines={statement.usageByModel} total={statement.usedUsd} item={i18n.t({ id: 'billing.statement.model', message: 'Model' })} />
           <h2>{i18n.t({ id: 'billing.statement.byKey', message: 'Usage by API key' })}</h2>
@@ -79,15 +81,35 @@ export default function StatementPage() {
   );
 }
 
-function Sum({ statement }: { statement: Schema<'Statement'> }) {
+function sums(statement: Schema<'Statement'>): [string, string][] {
   const minus = (usd: string) => (usd === '0.00' ? usd : `-${usd}`);
-  const rows: [string, string][] = [
+  return [
     [i18n.t({ id: 'billing.column.opening', message: 'Opening' }), statement.openingUsd],
     [i18n.t({ id: 'billing.column.added', message: 'Added' }), statement.addedUsd],
     [i18n.t({ id: 'billing.column.removed', message: 'Removed' }), minus(statement.removedUsd)],
     [i18n.t({ id: 'billing.column.used', message: 'Used' }), minus(statement.usedUsd)],
     [i18n.t({ id: 'billing.column.closing', message: 'Closing' }), statement.closingUsd],
   ];
+}
+
+// What chargebacks took beyond the credit, in the months in which something is owed.
+function Owed({ statement }: { statement: Schema<'Statement'> }) {
+  const { openingReceivableUsd, receivableMovements, closingReceivableUsd } = statement;
+  if (openingReceivableUsd === '0.00' && receivableMovements.length === 0) return null;
+  return (
+    <Card title={i18n.t({ id: 'billing.statement.owed', message: 'Amount owed after disputes' })}>
+      <Amounts
+        rows={[
+          [i18n.t({ id: 'billing.statement.owedAtStart', message: 'Owed at the start' }), openingReceivableUsd],
+          ...receivableMovements.map((line): [string, string] => [movementName(line.item), line.amountUsd]),
+          [i18n.t({ id: 'billing.statement.owedAtEnd', message: 'Owed at the end' }), closingReceivableUsd],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Amounts({ rows }: { rows: [string, string][] }) {
   return (
     <table className={css.sum}>
       <tbody>

@@ -103,6 +103,8 @@ export function movementName(item: string): string {
       return i18n.t({ id: 'billing.movement.credits', message: 'Credit adjustments' });
     case 'Adjustments to your debit':
       return i18n.t({ id: 'billing.movement.debits', message: 'Debit adjustments' });
+    case 'Written off':
+      return i18n.t({ id: 'billing.kind.writeOff', message: 'Written off' });
     case 'Usage':
       return i18n.t({ id: 'billing.movement.usage', message: 'Usage' });
     default:
