@@ -211,7 +211,8 @@ Result<void> InferenceRouterModule::Start() {
     workers_[0]->settler().Recover();
     health_ = std::make_unique<router::HealthChecker>(
         first, workers_[0]->http(), [this] { return table_.Get(); },
-        SecondsOr(settings_.health_check_seconds(), 5));
+        SecondsOr(settings_.health_check_seconds(), 5),
+        SecondsOr(settings_.health_check_timeout_seconds(), 4));
     health_->Start();
     catalog_ = context_.clients.Catalog(first);
     watch_ = WatchCatalogCached(first, *catalog_,

@@ -80,6 +80,7 @@ class EngineFaultsTest : public ::testing::TestWithParam<bool> {
     options.all_in_one = GetParam();
     options.routers = 2;
     options.hold_ttl_seconds = kHoldTtlSeconds;
+    options.health_check_timeout_seconds = 0;  // the product's: engines that drip are found
     options.idle_timeout_seconds = kSilenceSeconds;
     options.keep_alive_seconds = kKeepAliveSeconds;
     options.router_settings = {"answer_timeout_seconds: " + std::to_string(kAnswerSeconds),

@@ -257,6 +257,7 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
            Setting("health_check_seconds", options_.health_check_seconds) +
+           Setting("health_check_timeout_seconds", options_.health_check_timeout_seconds) +
            Setting("unstreamed_max_tokens", UnstreamedMaxTokens()) +
            // Engines of tests are new, and not measured.
            Setting("unstreamed_answer_seconds", 3'600) + Lines(options_.router_settings);

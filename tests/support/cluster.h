@@ -39,6 +39,7 @@ struct ClusterOptions {
   int hold_ttl_seconds = 6;
   int heartbeat_seconds = 1;
   int health_check_seconds = 1;
+  int health_check_timeout_seconds = 60;  // engines of a busy machine answer late
   int idle_timeout_seconds = 20;
   int connect_timeout_seconds = 1;
   int64_t slice_tokens = 0;  // 0: the product's default

@@ -13,9 +13,6 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Time limits for the head of the response, and for the whole check including its connection.
-constexpr int64_t kCheckTimeoutMs = 2'000;
-constexpr int64_t kCheckTotalMs = 4'000;
 constexpr size_t kMaxBody = 1 << 20;
 // vLLM's metrics are about 100 KiB per model.
 constexpr size_t kMaxMetrics = 4 << 20;
@@ -44,19 +41,20 @@ struct HealthChecker::Shared {
   http::Client& client;
   TableSource table;
   int64_t interval_ms;
+  int64_t timeout_ms;
   Loop::TimerId timer = 0;
   bool stopped = false;
   // By engine id: monotonic time (µs) until which the engine is not asked for its load.
   std::unordered_map<std::string, int64_t> no_load_until_us;
 
-  static http::ClientRequest Get(const EngineState& engine, std::string_view path) {
+  http::ClientRequest Get(const EngineState& engine, std::string_view path) const {
     http::ClientRequest request;
     request.origin = engine.base().origin;
     request.target = engine.base().path + std::string(path);
     if (!engine.engine().api_key().empty()) {
       request.headers.emplace_back("authorization", "Bearer " + engine.engine().api_key());
     }
-    request.head_timeout_ms = request.idle_timeout_ms = kCheckTimeoutMs;
+    request.head_timeout_ms = request.idle_timeout_ms = timeout_ms / 2;
     return request;
   }
 
@@ -65,8 +63,9 @@ struct HealthChecker::Shared {
     const catalog::v1::EngineKind kind = engine->engine().kind();
     const int64_t now_us = SystemClock::Get().MonotonicUs();
     if (!engines::Of(kind).load.any() || shared->no_load_until_us[engine->id()] > now_us) co_return;
-    auto answer = co_await FetchWithin(shared->loop, shared->client, Get(*engine, "/metrics"),
-                                       kMaxMetrics, kCheckTotalMs);
+    auto answer =
+        co_await FetchWithin(shared->loop, shared->client, shared->Get(*engine, "/metrics"),
+                             kMaxMetrics, shared->timeout_ms);
     if (!answer.ok()) co_return;
     auto load = answer->head.status == 200 ? ReadLoad(kind, answer->body) : std::nullopt;
     if (!load) {
@@ -81,9 +80,10 @@ struct HealthChecker::Shared {
   static Task<void> Check(std::shared_ptr<Shared> shared, EnginePointer engine) {
     const int64_t now_us = SystemClock::Get().MonotonicUs();
     const bool was_up = engine->Healthy(now_us);
-    auto answer = co_await FetchWithin(
-        shared->loop, shared->client,
-        Get(*engine, engines::Of(engine->engine().kind()).health_path), kMaxBody, kCheckTotalMs);
+    auto answer =
+        co_await FetchWithin(shared->loop, shared->client,
+                             shared->Get(*engine, engines::Of(engine->engine().kind()).health_path),
+                             kMaxBody, shared->timeout_ms);
     const std::string wrong = Judge(answer);
     if (wrong.empty()) {
       const int64_t answered_us = SystemClock::Get().MonotonicUs();
@@ -125,8 +125,9 @@ struct HealthChecker::Shared {
 };
 
 HealthChecker::HealthChecker(Loop& loop, http::Client& client, TableSource table,
-                             int64_t interval_ms)
-    : shared_(new Shared{loop, client, std::move(table), std::max<int64_t>(interval_ms, 100)}) {}
+                             int64_t interval_ms, int64_t timeout_ms)
+    : shared_(new Shared{loop, client, std::move(table), std::max<int64_t>(interval_ms, 100),
+                         timeout_ms}) {}
 
 HealthChecker::~HealthChecker() {
   shared_->stopped = true;

@@ -14,8 +14,10 @@ namespace tollgate::inference_router {
 class HealthChecker {
  public:
   using TableSource = std::function<std::shared_ptr<const RoutingTable>()>;
-  // The client must outlive the checker. Call all methods on the loop.
-  HealthChecker(Loop& loop, http::Client& client, TableSource table, int64_t interval_ms);
+  // The client must outlive the checker. Call all methods on the loop. timeout_ms: for a whole
+  // check, half of it for the head of the response.
+  HealthChecker(Loop& loop, http::Client& client, TableSource table, int64_t interval_ms,
+                int64_t timeout_ms);
   ~HealthChecker();
 
   void Start();

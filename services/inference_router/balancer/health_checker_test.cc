@@ -42,7 +42,7 @@ class HealthCheckerTest : public ::testing::Test {
 TEST_F(HealthCheckerTest, DetectsAnEngineGoingDownAndUp) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
-    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100, 4'000);
     checker.Start();
     EXPECT_TRUE(Up()) << "up until a check fails";
     sim_.SetListening(false);
@@ -61,7 +61,7 @@ TEST_F(HealthCheckerTest, AnAnswerThatDripsIsAFailedCheck) {  // H75
   sim_.SetDefaultScript(R"({"health_drip_ms":50})");
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
-    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100, 4'000);
     checker.Start();
     for (int i = 0; i < kSleeps && Up(); ++i) co_await loop.Sleep(5);
     EXPECT_FALSE(Up());
@@ -73,7 +73,7 @@ TEST_F(HealthCheckerTest, AnAnswerThatDripsIsAFailedCheck) {  // H75
 TEST_F(HealthCheckerTest, AnEngineThatRefusesItsKeyIsDownAndSaysWhy) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
-    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100, 4'000);
     checker.Start();
     for (const std::string status : {"401", "403"}) {
       sim_.SetDefaultScript(R"({"health_status":)" + status + "}");
@@ -95,7 +95,7 @@ TEST_F(HealthCheckerTest, AnEngineThatRefusesItsKeyIsDownAndSaysWhy) {
 TEST_F(HealthCheckerTest, ASuccessfulCheckEndsTheBackoff) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
-    HealthChecker checker(loop, client, [this] { return table_; }, 60'000);
+    HealthChecker checker(loop, client, [this] { return table_; }, 60'000, 4'000);
     for (int i = 0; i < 5; ++i) {
       table_->engines()[0]->OnConnectFailure(SystemClock::Get().MonotonicUs());
     }
@@ -109,7 +109,7 @@ TEST_F(HealthCheckerTest, ASuccessfulCheckEndsTheBackoff) {
 TEST_F(HealthCheckerTest, ReadsWhatTheEngineSaysOfItsLoad) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
-    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100, 4'000);
     const EnginePointer engine = table_->engines()[0];
     EXPECT_FALSE(Fresh());
     checker.Start();
@@ -138,7 +138,7 @@ TEST_F(HealthCheckerTest, ReadsWhatTheEngineSaysOfItsLoad) {
 TEST_F(HealthCheckerTest, TheLoadOfAnEngineThatIsGoneIsNotFresh) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
-    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100, 4'000);
     checker.Start();
     for (int i = 0; i < kSleeps && !Fresh(); ++i) co_await loop.Sleep(5);
     EXPECT_TRUE(Fresh());
@@ -156,7 +156,7 @@ TEST_F(HealthCheckerTest, AnEngineWithoutSuchMetricsIsUpAndItsLoadUnknown) {
   SetKind(catalog::v1::ENGINE_KIND_TGI);
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
-    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100, 4'000);
     table_->engines()[0]->OnHealthFailure(true, 1);
     checker.Start();
     EXPECT_TRUE(co_await Until(loop, true));
