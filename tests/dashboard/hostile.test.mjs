@@ -6,7 +6,7 @@ import { pages } from './pages.mjs';
 import { chat, demo, tollgate } from './tollgate.mjs';
 
 const MARKUP = '"><img src=x onerror="window.hit=1"><script>window.hit=1</script>';
-const NAMES = [MARKUP, "javascript:window.hit=1//'-window.hit-'", '\u202egnp.exe {{7*7}} ${7*7}', '=cmd|"/c calc"!A1', '\u{1F600}'.repeat(25), '%00%3Cscript%3E&lt;b&gt;'];
+const NAMES = [MARKUP, "javascript:window.hit=1//'-window.hit-'", 'gnp.exe {{7*7}} ${7*7}', '=cmd|"/c calc"!A1', '\u{1F600}'.repeat(25), '%00%3Cscript%3E&lt;b&gt;'];
 const id = `hostile-${Date.now().toString(36)}`;
 const w = `/w/${id}`;
 const catalog = `${process.env.TOLLGATE_HOME}/config/catalog.yaml`;

@@ -63,6 +63,12 @@ def pods(objects):
 
 
 class Configuration(unittest.TestCase):
+    def test_gateway_and_dashboard_trust_the_proxies_that_are_listed(self):
+        for given, trusted in ((["10.0.0.0/8"], ["10.0.0.0/8"]), (["none"], [])):
+            settings = loaded(chart.render(chart.merged(chart.GIVEN, {"trustedProxies": given})))
+            for service in ("gateway", "dashboard"):
+                self.assertEqual(settings[service][service]["trusted_proxies"], trusted, service)
+
     def test_the_programs_take_every_configuration(self):
         seen, kinds = set(), set()
         with tempfile.TemporaryDirectory() as folder:

@@ -1,14 +1,14 @@
 #include "services/inference_router/engine/answer_start.h"
 
 #include <algorithm>
-#include <array>
+
+#include "common/base/ascii.h"
 
 namespace tollgate::inference_router {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kDataField = "data:";
-constexpr std::array<std::string_view, 3> kOtherFields = {"event:", "id:", "retry:"};
 
 // Whether one of the two starts with the other.
 bool Agree(std::string_view a, std::string_view b) { return a.starts_with(b) || b.starts_with(a); }
@@ -21,12 +21,17 @@ bool MayBeData(std::string_view value) {
   return value[0] == '{' || Agree("[DONE]", value) || Agree("null", value);
 }
 
-bool MayBeLine(std::string_view line) {
-  if (line.empty() || line.front() == ':') return true;  // the end of an event, or a comment
-  if (line.starts_with(kDataField)) return MayBeData(line.substr(kDataField.size()));
-  return Agree(kDataField, line) ||
-         std::ranges::any_of(kOtherFields,
-                             [line](std::string_view field) { return Agree(field, line); });
+// in_data: whether its event has a line of data already, whose value may continue in any way.
+bool MayBeLine(std::string_view line, bool& in_data) {
+  if (line.front() == ':') return true;  // a comment
+  if (line.starts_with(kDataField)) {
+    const bool possible = in_data || MayBeData(line.substr(kDataField.size()));
+    in_data = true;
+    return possible;
+  }
+  // Readers ignore fields that they do not know.
+  const std::string_view field = line.substr(0, line.find(':'));
+  return std::ranges::all_of(field, [](char c) { return IsAlnum(c) || c == '_' || c == '-'; });
 }
 
 }  // namespace
@@ -34,10 +39,17 @@ bool MayBeLine(std::string_view line) {
 bool MayBeEventStream(std::string_view start) {
   if (start.starts_with(kByteOrderMark)) start.remove_prefix(kByteOrderMark.size());
   if (kByteOrderMark.starts_with(start)) return true;
+  bool in_data = false;
   while (!start.empty()) {
     const size_t end = start.find_first_of("\r\n");
-    if (!MayBeLine(start.substr(0, end))) return false;
-    start.remove_prefix(end == std::string_view::npos ? start.size() : end + 1);
+    const std::string_view line = start.substr(0, end);
+    if (line.empty()) {
+      in_data = false;  // the end of an event
+    } else if (!MayBeLine(line, in_data)) {
+      return false;
+    }
+    if (end == std::string_view::npos) break;
+    start.remove_prefix(end + (start.substr(end).starts_with("\r\n") ? 2 : 1));
   }
   return true;
 }

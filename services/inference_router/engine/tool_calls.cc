@@ -21,8 +21,10 @@ constexpr size_t kSwitchBytes = 64;
 
 bool BeginsArguments(const json::Value& item) {
   const json::Value arguments = item.Find("function").Find("arguments");
-  return arguments.is_object() ||
-         (arguments.is_string() && arguments.raw_string().find_first_of("{[") == 0);
+  if (!arguments.is_string()) return arguments.is_object();
+  const std::string text = arguments.string();
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string::npos && (text[begin] == '{' || text[begin] == '[');
 }
 }  // namespace
 
@@ -42,9 +44,8 @@ ToolCalls::Call* ToolCalls::Find(const json::Value& item, size_t position, bool 
   // A name with a used index or without an index starts a new call only if the arguments of the
   // earlier call are complete and the item has another id or arguments of its own: some engines
   // repeat the name, with a new id or none, in every delta.
-  const bool differs =
-      BeginsArguments(item) || (has_id && found != nullptr && found->id != id.raw_string());
-  const bool another = found && found->sent && named && differs && found->arguments.complete();
+  const bool another = found && found->sent && named && found->arguments.complete() &&
+                       ((has_id && found->id != id.raw_string()) || BeginsArguments(item));
   if (found && !another) return found;
   if (calls_.size() >= kMaxCalls) return nullptr;
   calls_.emplace_back();

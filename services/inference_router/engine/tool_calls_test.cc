@@ -59,6 +59,13 @@ TEST(ToolCalls, WithoutIdsANameAfterACompleteCallStartsAnother) {
 }
 
 // Agents answer a call by its id, and would answer one of two equal ids twice.
+TEST(ToolCalls, EscapedArgumentsBeginACallToo) {
+  const std::string one = R"([{"index":0,"function":{"name":"f","arguments":"{}"}}])";
+  const std::string other = R"([{"index":0,"function":{"name":"g","arguments":" \u007b\u007D"}}])";
+  const std::string calls = Feed({one, other});
+  EXPECT_NE(calls.find("\n1|call_"), std::string::npos) << calls;
+}
+
 TEST(ToolCalls, NoTwoCallsHaveTheSameId) {
   const std::string one = R"({"index":0,"id":"a","function":{"name":"f","arguments":"{}"}})";
   const std::string other = R"({"index":1,"id":"a","function":{"name":"g","arguments":"{\"x\""}})";

@@ -67,8 +67,7 @@ auth:
   {{- end }}
   people:
     seal_key_file: /run/secrets/seal_key
-    {{- include "tollgate.trustedProxies" $ | nindent 2 }}
-  public_url: {{ $.Values.dashboardUrl | quote }}
+    public_url: {{ $.Values.dashboardUrl | quote }}
 targets:
   billing_admin: {{ include "tollgate.target" (list $ "billing" "admin") }}
   ratelimit: {{ include "tollgate.target" (list $ "ratelimit" "grpc") }}
@@ -193,6 +192,7 @@ dashboard:
   # A proxy in front ends TLS.
   insecure_plaintext: true
   {{- end }}
+  {{- include "tollgate.trustedProxies" $ | nindent 2 }}
   public_url: {{ $.Values.dashboardUrl | quote }}
   login_token: ${file:/run/secrets/dashboard_token}
   base_url: {{ $.Values.baseUrl | quote }}

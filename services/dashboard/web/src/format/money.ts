@@ -20,6 +20,11 @@ export function nanos(amount: string | null | undefined): bigint | null {
   return amount.startsWith('-') ? -value : value;
 }
 
+// A cost that an answer of the API has as a JSON number, to the nano-dollar and without an exponent.
+export function fromNumber(usd: number): string {
+  return usd.toFixed(9).replace(/\.?0+$/, '');
+}
+
 export function fromNanos(value: bigint): string {
   const digits = (value < 0n ? -value : value).toString().padStart(10, '0');
   return `${value < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}`.replace(/0{1,7}$/, '');

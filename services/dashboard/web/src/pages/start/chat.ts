@@ -1,5 +1,6 @@
 // One streamed response of the gateway, through the dashboard's own address.
 import { ApiError } from '@/api/errors';
+import { fromNumber } from '@/format/money';
 
 export interface Turn {
   role: 'system' | 'user' | 'assistant';
@@ -52,9 +53,6 @@ interface Chunk {
   error?: { message?: string };
 }
 
-// A cost to the nano-dollar, without an exponent.
-const decimal = (usd: number) => usd.toFixed(9).replace(/\.?0+$/, '');
-
 export function pieceOf(data: string): Piece {
   const chunk = JSON.parse(data) as Chunk;
   if (chunk.error) return { error: chunk.error.message ?? '' };
@@ -69,7 +67,7 @@ export function pieceOf(data: string): Piece {
           promptTokens: chunk.usage.prompt_tokens ?? 0,
           completionTokens: chunk.usage.completion_tokens ?? 0,
           reasoningTokens: chunk.usage.completion_tokens_details?.reasoning_tokens ?? 0,
-          cost: chunk.usage.cost === undefined ? '' : decimal(chunk.usage.cost),
+          cost: chunk.usage.cost === undefined ? '' : fromNumber(chunk.usage.cost),
         }
       : undefined,
   };
