@@ -46,7 +46,8 @@ Result<void> CheckWorkspaceId(std::string_view id) {
 
 Result<void> CheckName(std::string_view name) {
   if (name.size() <= kMaxNameBytes && IsVisibleText(name)) return {};
-  return BadRequest("A name is at most 100 bytes of text without control or invisible characters.", "name");
+  return BadRequest("A name is at most 100 bytes of text without control or invisible characters.",
+                    "name");
 }
 
 Result<void> CheckLimits(const LimitValues& limits) {
@@ -103,8 +104,9 @@ Result<void> CheckLabels(const std::map<std::string, std::string>& labels) {
                         "labels");
     }
     if (value.size() > kMaxNameBytes || !IsVisibleText(value)) {
-      return BadRequest("A label is at most 100 bytes of text without control or invisible characters.",
-                        "labels");
+      return BadRequest(
+          "A label is at most 100 bytes of text without control or invisible characters.",
+          "labels");
     }
   }
   return {};
@@ -117,7 +119,8 @@ Result<void> CheckQuota(int64_t quota_nano_usd) {
 
 Result<void> CheckRemark(std::string_view text, std::string_view field) {
   if (text.size() <= kMaxRemarkBytes && IsVisibleText(text)) return {};
-  return BadRequest("At most 500 bytes of text without control or invisible characters.", std::string(field));
+  return BadRequest("At most 500 bytes of text without control or invisible characters.",
+                    std::string(field));
 }
 
 }  // namespace tollgate::auth
