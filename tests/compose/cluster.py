@@ -72,7 +72,6 @@ class Cluster:
         self.secrets = f"{self.folder}/secrets"
         self.environment = {"TOLLGATE_SECRETS": self.secrets, "TOLLGATE_EDGE_NAMES": f"DNS:{NAME}"}
         self.make_secrets()
-        os.chmod(self.secrets, 0o755)  # a container engine mounts regardless of the permissions of parent folders
         project = compose.load(profile, self.environment)
         project["services"]["operator"] = compose.load("operator", self.environment)["services"]["operator"]
         absent = ["grafana/grafana"] + ([] if os.path.exists(COLLECTOR) else ["otel/opentelemetry-collector-contrib"])
@@ -93,9 +92,12 @@ class Cluster:
         self.key = self.workspace("demo")
 
     def make_secrets(self, *options):
+        if os.path.exists(self.secrets):
+            os.chmod(self.secrets, 0o700)
         done = subprocess.run([f"{ROOT}/dev", "secrets", *options], env={**os.environ, **self.environment}, capture_output=True, text=True,
                               check=False)
         assert done.returncode == 0, done.stderr
+        os.chmod(self.secrets, 0o755)  # a container engine mounts regardless of the permissions of parent folders
 
     def tollgate(self, *arguments, timeout=60):
         done = self.operator.execute("tollgate", *arguments, timeout=timeout)

@@ -19,6 +19,8 @@ import metric_sources
 ROOT = cluster.ROOT
 # Metrics that a cluster without these faults, or on SQLite, does not have, with the reason.
 ABSENT = {}
+# Panels that have no data here, with the reason. alert_cases.yml has the series of the first one.
+EMPTY = {"Until evidence is due": "no dispute is open"}
 # Seconds until each panel has data.
 PATIENCE = 40
 
@@ -64,7 +66,9 @@ def has_data(observed, expr):
 
 
 def check_panels(observed):
-    left = list(panels())
+    known = list(panels())
+    assert EMPTY.keys() <= {panel for _, panel, _ in known}, "a panel of the list is gone"
+    left = [row for row in known if row[1] not in EMPTY]
     assert len(left) > 100, "no dashboards"
     print(f"{len(left)} queries")
 
