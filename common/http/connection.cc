@@ -207,15 +207,17 @@ bool Connection::ProcessBody() {
 void Connection::AssignRequestId() {
   if (!request_.x_request_id.empty()) return;
   std::string_view sent = request_.header("x-request-id");
+  bool is_forwarded = false;
   for (const auto& [name, value] : request_.headers) {
     if (name == "x-request-id") request_.x_request_id_was_sent = true;
-    if (name == "x-forwarded-for") core_->NoteForwarded(peer_address_);
+    is_forwarded = is_forwarded || name == "x-forwarded-for";
   }
   request_.id = Id::New();
   request_.x_request_id =
       IsWellFormedRequestId(sent) ? std::string(sent) : "req_" + request_.id.ToBase62();
   request_.peer_address =
       core_->options().trusted_proxies.ClientAddress(peer_address_, request_.headers);
+  if (is_forwarded && request_.peer_address == peer_address_) core_->NoteForwarded(peer_address_);
 }
 
 void Connection::StartHandler() {

@@ -53,7 +53,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   // Called by connections, on their loops.
   void RequestStarted() { running_.fetch_add(1, std::memory_order_relaxed); }
   void RequestEnded();
-  // A request from this peer has X-Forwarded-For. Counts and logs it if the peer is not trusted.
+  // A request from this peer has X-Forwarded-For that named no other client. Counts and logs it if
+  // the peer is not trusted.
   void NoteForwarded(const std::string& peer_address);
   // Idle connections may be evicted. They wait for a request, or discard the rest of a refused one.
   void SetIdle(Connection& connection, bool idle);

@@ -275,13 +275,10 @@ class Conformance:
 
     def test_chunked_body_with_extensions_and_trailers(self):
         body = question(sim={"text": "well read"})
-        for _ in range(10):
-            raw = self.raw()
-            raw.send(self.head(fields="Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n") + f"1;a=b\r\n{body[0]}\r\n")
-            raw.send(f'{len(body) - 1:X};x="y"\r\n{body[1:]}\r\n0\r\nAuthorization: Bearer none\r\nX: y\r\n\r\n')
-            if not raw.until("").startswith("HTTP/1.1 503"):  # a service of a busy machine answers late
-                break
-        self.assertIn("well read", raw.text)
+        raw = self.raw()
+        raw.send(self.head(fields="Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n") + f"1;a=b\r\n{body[0]}\r\n")
+        raw.send(f'{len(body) - 1:X};x="y"\r\n{body[1:]}\r\n0\r\nAuthorization: Bearer none\r\nX: y\r\n\r\n')
+        self.assertIn("well read", raw.until(""))
 
     def test_http_1_0_gets_a_plain_stream_that_ends_with_the_connection(self):
         raw = self.raw()

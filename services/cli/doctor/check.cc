@@ -23,7 +23,7 @@ struct Slots {
 };
 
 // Answers of servers may contain escape sequences, which must not reach the terminal.
-std::string WithoutControls(const std::string& text) { return WithoutInvisible(text, ' '); }
+std::string ForTerminal(const std::string& text) { return WithoutInvisible(text, ' '); }
 
 // Wraps the text at 100 columns, with all lines after the first indented.
 std::string Wrapped(const std::string& text, size_t indent) {
@@ -170,10 +170,10 @@ std::string ReportAsText(const Report& report, bool colors, bool quiet) {
     std::string name = line.check;
     name.resize(width + 2, ' ');
     const size_t indent = kIndent + name.size();
-    out += name + Wrapped(WithoutControls(finding.subject + ": " + finding.finding), indent) + "\n";
+    out += name + Wrapped(ForTerminal(finding.subject + ": " + finding.finding), indent) + "\n";
     if (!finding.advice.empty()) {
-      out += std::string(indent, ' ') + "→ " +
-             Wrapped(WithoutControls(finding.advice), indent + 2) + "\n";
+      out +=
+          std::string(indent, ' ') + "→ " + Wrapped(ForTerminal(finding.advice), indent + 2) + "\n";
     }
   }
   const int64_t failures = CountOf(report, Verdict::kFailure);

@@ -21,7 +21,7 @@ AdminResult<std::string> NormalEmail(std::string_view text, std::string_view fie
 // 10 to 256 bytes of UTF-8.
 AdminResult<void> CheckPassword(std::string_view password, std::string_view email,
                                 std::string_view field);
-// At most 100 bytes of UTF-8 without control characters.
+// At most 100 bytes of visible text (common/base/text.h).
 AdminResult<void> CheckDisplayName(std::string_view name, std::string_view field);
 AdminResult<Role> ParseRole(std::string_view name, std::string_view field);
 
